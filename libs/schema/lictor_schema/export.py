@@ -1,0 +1,158 @@
+"""JSON Schema 2020-12 files for every model that crosses a process boundary.
+
+`python -m lictor_schema.export DIR` writes them; `--check DIR` says which are stale and exits 1.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import CoreSchema
+
+from lictor_schema.cerpa import (
+    CerpaApplyResult,
+    CerpaClaim,
+    CerpaCycle,
+    CerpaEvent,
+    CerpaPatch,
+    CerpaReview,
+)
+from lictor_schema.contracts import DTE, SafeActionContract, Verification
+from lictor_schema.coverage import CoverageReport
+from lictor_schema.dead import DeadLetter
+from lictor_schema.decisions import Decision, DecisionRecord
+from lictor_schema.drift import DriftEvent
+from lictor_schema.episodes import DecisionEpisode, SealedEpisode
+from lictor_schema.events import Event
+from lictor_schema.evidence import EvidenceItem
+from lictor_schema.gates import (
+    ActionGateRequest,
+    DispatchGateRequest,
+    GateAnswer,
+    ReportGateRequest,
+    StopGateRequest,
+    ToolGateRequest,
+)
+from lictor_schema.health import ServiceHealth
+from lictor_schema.model import Model
+from lictor_schema.proofs import ProgramSubmission, ProofResult
+
+SUFFIX = ".schema.json"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_VERSION = "v1"
+
+
+def event_models() -> dict[str, type[Model]]:
+    """The class of each event type, in canonical order."""
+    union, _ = get_args(Event)
+    return {get_args(m.model_fields["event_type"].annotation)[0]: m for m in get_args(union)}
+
+
+def exported_models() -> dict[str, type[Model]]:
+    """Every exported model by schema name; the union of all events comes on top as `event`."""
+    return {
+        **{f"event-{kind.replace('_', '-')}": model for kind, model in event_models().items()},
+        "evidence-item": EvidenceItem,
+        "decision": Decision,
+        "decision-record": DecisionRecord,
+        "dte": DTE,
+        "safe-action-contract": SafeActionContract,
+        "verification": Verification,
+        "decision-episode": DecisionEpisode,
+        "sealed-episode": SealedEpisode,
+        "drift-event": DriftEvent,
+        "cerpa-claim": CerpaClaim,
+        "cerpa-event": CerpaEvent,
+        "cerpa-review": CerpaReview,
+        "cerpa-patch": CerpaPatch,
+        "cerpa-apply-result": CerpaApplyResult,
+        "cerpa-cycle": CerpaCycle,
+        "coverage-report": CoverageReport,
+        "proof-submission": ProgramSubmission,
+        "proof-result": ProofResult,
+        "gate-tool-request": ToolGateRequest,
+        "gate-report-request": ReportGateRequest,
+        "gate-stop-request": StopGateRequest,
+        "gate-action-request": ActionGateRequest,
+        "gate-dispatch-request": DispatchGateRequest,
+        "gate-answer": GateAnswer,
+        "service-health": ServiceHealth,
+        "dead-letter": DeadLetter,
+    }
+
+
+class _Generator(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: CoreSchema | Any) -> bool:
+        # A title made from the field's name tells a reader nothing.
+        del schema
+        return False
+
+
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """File name to JSON Schema, sorted by name."""
+    adapters: dict[str, TypeAdapter[Any]] = {"event": TypeAdapter(Event)}
+    adapters |= {name: TypeAdapter(model) for name, model in exported_models().items()}
+    return {name + SUFFIX: _schema(name, adapter) for name, adapter in sorted(adapters.items())}
+
+
+def _schema(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    body = adapter.json_schema(by_alias=True, schema_generator=_Generator)
+    head = {"$schema": _DIALECT, "$id": f"urn:lictor:schema:{name}:{_VERSION}"}
+    return {**head, "title": body.pop("title", "Event"), **body}
+
+
+def _render(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write(directory: Path) -> tuple[str, ...]:
+    """Write every schema file, remove the ones no longer exported; returns the names written."""
+    directory.mkdir(parents=True, exist_ok=True)
+    schemas = json_schemas()
+    for name, schema in schemas.items():
+        (directory / name).write_text(_render(schema), encoding="utf-8")
+    for path in directory.glob(f"*{SUFFIX}"):
+        if path.name not in schemas:
+            path.unlink()
+    return tuple(schemas)
+
+
+def differences(directory: Path) -> tuple[str, ...]:
+    """What is wrong with the files in a directory, one line each; empty when they are current."""
+    schemas = json_schemas()
+    found = {path.name for path in directory.glob(f"*{SUFFIX}")}
+    lines = [f"extra: {name}" for name in sorted(found - schemas.keys())]
+    for name, schema in schemas.items():
+        if name not in found:
+            lines.append(f"missing: {name}")
+        elif (directory / name).read_text(encoding="utf-8") != _render(schema):
+            lines.append(f"stale: {name}")
+    return tuple(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="lictor_schema.export", description="Write JSON Schemas")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="where the files are")
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when stale")
+    options = parser.parse_args(arguments)
+    directory: Path = options.directory
+    if not options.check:
+        names = write(directory)
+        sys.stdout.write(f"{len(names)} schemas written\n")
+        return 0
+    problems = differences(directory)
+    if problems:
+        sys.stderr.write("\n".join(problems) + "\n")
+        sys.stderr.write("Schemas are not current: write them with lictor_schema.export.\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

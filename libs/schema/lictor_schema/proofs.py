@@ -1,0 +1,106 @@
+"""Programs submitted for proof, and what the prover answers."""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from lictor_schema.coverage import CoverageReport
+from lictor_schema.model import (
+    MAX_ITEMS,
+    ContentHash,
+    Count,
+    Identifier,
+    Label,
+    Model,
+    Positive,
+    Text,
+    Timestamp,
+)
+
+MAX_PROGRAM_LENGTH = 512 * 1024
+
+
+class ProofVerdict(StrEnum):
+    """What the prover found. Only `proved` lets a program go on."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+    REJECTED = "rejected"
+
+
+class ProgramSubmission(Model):
+    """A program an agent wants to run."""
+
+    submission_id: Identifier = Field(description="Unique id")
+    task_id: Identifier = Field(description="The governed task")
+    agent_id: Identifier = Field(description="The agent that submits it")
+    correlation_id: Identifier = Field(description="The workflow it belongs to")
+    submitted_at: Timestamp = Field(description="When it was submitted")
+    language: Literal["python", "ir"] = Field(description="The front-end it is written for")
+    source_name: Label = Field(description="A name for messages, such as a file name")
+    target: Label = Field(default="main", description="The function to prove and run")
+    program: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PROGRAM_LENGTH)] = Field(
+        description="The program's text"
+    )
+    layer_hash: ContentHash | None = Field(
+        default=None, description="The trusted layer it was written against; null for the current"
+    )
+    timeout_ms: Positive | None = Field(default=None, description="Time the proof may take")
+
+
+class ProofReason(Model):
+    """Why a program was not proved."""
+
+    code: Label = Field(description="Stable name of the reason")
+    message: Text = Field(description="What is wrong")
+    remedy: Text = Field(description="What to do about it")
+    line: Positive | None = Field(default=None, description="Where in the program")
+
+
+class GuaranteeResult(Model):
+    """What was found about one guarantee."""
+
+    name: Label = Field(description="The guarantee as stated")
+    verdict: ProofVerdict = Field(description="What was found")
+    description: Text | None = Field(default=None, description="What it means, for an approver")
+    counterexample: Text | None = Field(default=None, description="A run that breaks it")
+    required: bool = Field(default=False, description="Whether the layer demanded it")
+
+
+class ProofResult(Model):
+    """The prover's answer to one submission."""
+
+    submission_id: Identifier = Field(description="The submission")
+    task_id: Identifier = Field(description="The governed task")
+    program_hash: ContentHash = Field(description="The program")
+    ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")
+    layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
+    verdict: ProofVerdict = Field(description="What was found as a whole")
+    reasons: Annotated[tuple[ProofReason, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Why it was not proved; empty exactly when it was"
+    )
+    guarantees: Annotated[tuple[GuaranteeResult, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="What was found, guarantee by guarantee"
+    )
+    coverage: CoverageReport | None = Field(default=None, description="What was left unsaid")
+    certificate_hash: ContentHash | None = Field(
+        default=None, description="The certificate that carries the proof"
+    )
+    decided_at: Timestamp = Field(description="When it was decided")
+    elapsed_ms: Count = Field(description="How long it took")
+
+    @model_validator(mode="after")
+    def _verdict_follows_from_the_parts(self) -> Self:
+        proved = self.verdict is ProofVerdict.PROVED
+        if proved == bool(self.reasons):
+            raise PydanticCustomError(
+                "proof_reasons", "reasons must be given exactly when the verdict is not `proved`"
+            )
+        if proved and any(g.verdict is not ProofVerdict.PROVED for g in self.guarantees):
+            raise PydanticCustomError(
+                "proof_guarantees", "verdict can't be `proved` while a guarantee is not"
+            )
+        return self

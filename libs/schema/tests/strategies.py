@@ -1,0 +1,280 @@
+"""Hypothesis strategies for every canonical model, derived from the models themselves.
+
+`instances(Model)` draws valid instances. Only rules between fields are spelled out, in `_RULES`.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from hypothesis import strategies as st
+from pydantic import BaseModel, JsonValue
+
+from lictor_schema import (
+    ALLOWED_DELIVERY_STATES,
+    DTE,
+    CerpaApplyResult,
+    CerpaCycle,
+    CerpaReview,
+    CycleStatus,
+    DecisionEpisode,
+    DegradeRung,
+    DegradeStep,
+    DeliveryReceipt,
+    DeliveryState,
+    DriftSeverity,
+    GateAnswer,
+    Model,
+    OutcomeCode,
+    Precondition,
+    ProofResult,
+    ProofVerdict,
+    Seal,
+    SealedEpisode,
+    TaskEvidenceAttached,
+    Telemetry,
+    Verdict,
+    Verification,
+    VerificationResult,
+)
+from lictor_schema.model import MAX_SAFE_INTEGER
+
+M = TypeVar("M", bound=Model)
+Fields = dict[str, Any]
+
+_MAX_DRAWN_ITEMS = 2
+_MAX_DRAWN_TEXT = 12
+
+# Lone surrogates are no text; everything else is.
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
+    | st.text(CHARACTERS, max_size=_MAX_DRAWN_TEXT)
+)
+
+TIMES = st.builds(
+    lambda moment, minutes: moment.replace(tzinfo=timezone(timedelta(minutes=minutes))),
+    st.datetimes(datetime(1971, 1, 1), datetime(2998, 12, 31)),  # noqa: DTZ001 -- zoned above
+    st.integers(-14 * 60, 14 * 60),
+)
+
+UTC_TIMES = st.datetimes(
+    datetime(1971, 1, 1),  # noqa: DTZ001 -- hypothesis wants naive bounds
+    datetime(2998, 12, 31),  # noqa: DTZ001
+    timezones=st.just(UTC),
+)
+
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False).filter(
+    lambda number: (
+        not 2**53 - 1 < abs(number) < 1e21
+    )  # refused: they would be written as unsafe integers
+)
+FINITE_JSON = st.recursive(
+    SCALARS | DOUBLES,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(CHARACTERS, max_size=_MAX_DRAWN_TEXT), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+"""JSON values that have a canonical form."""
+
+
+def instances(model: type[M]) -> st.SearchStrategy[M]:
+    """Valid instances of a model."""
+    return _cached_fields(model).map(lambda drawn: model(**drawn))
+
+
+def fields(model: type[Model]) -> st.SearchStrategy[Fields]:
+    """Keyword arguments that make a valid instance of a model."""
+    drawn = st.fixed_dictionaries(
+        {
+            name: _annotated(field.annotation, tuple(field.metadata))
+            for name, field in model.model_fields.items()
+        }
+    )
+    rule = next((_RULES[base] for base in model.__mro__ if base in _RULES), None)
+    return drawn.map(rule) if rule else drawn
+
+
+# Building a strategy costs far more than drawing from it.
+_cached_fields = cache(fields)
+
+
+def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy[Any]:
+    limits = constraints or {}
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _annotated(arguments[0], arguments[1:])
+    if annotation is JsonValue or annotation is Any:
+        return SCALARS
+    if origin in (Union, UnionType):
+        return st.one_of(*(_of(member) for member in arguments))
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin is tuple:
+        least = limits.get("min_length") or 0
+        items = st.lists(_of(arguments[0]), min_size=least, max_size=max(least, _MAX_DRAWN_ITEMS))
+        return items.map(tuple)
+    if origin is dict:
+        return st.dictionaries(_of(arguments[0]), _of(arguments[1]), max_size=_MAX_DRAWN_ITEMS)
+    if annotation is str:
+        return _texts(limits)
+    if annotation is bool:
+        return st.booleans()
+    if annotation is int:
+        return st.integers(limits.get("ge", -MAX_SAFE_INTEGER), limits.get("le", MAX_SAFE_INTEGER))
+    if annotation is NoneType:
+        return st.none()
+    if issubclass(annotation, Enum):
+        return st.sampled_from(annotation)
+    if issubclass(annotation, Model):
+        return instances(annotation)
+    raise NotImplementedError(f"no strategy for {annotation}")
+
+
+def _annotated(annotation: Any, marks: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    kinds = {type(mark).__name__ for mark in marks}
+    if "_Rfc3339" in kinds:
+        return TIMES
+    if "_ScalarSchema" in kinds:
+        return SCALARS
+    limits: Fields = {}
+    for mark in marks:
+        # FieldInfo keeps its constraints one level down.
+        for source in (mark, *getattr(mark, "metadata", ())):
+            for name in ("min_length", "max_length", "pattern", "ge", "le"):
+                value = getattr(source, name, None)
+                if value is not None:
+                    limits[name] = value
+    return _of(annotation, limits)
+
+
+def _texts(limits: Fields) -> st.SearchStrategy[str]:
+    pattern = limits.get("pattern")
+    if pattern is not None:
+        # Drawn as a time: the pattern alone would also match a 31st of February.
+        if "T(" in pattern:
+            return UTC_TIMES.map(
+                lambda t: t.strftime("%Y-%m-%dT%H:%M:%S.") + f"{t.microsecond // 1000:03d}Z"
+            )
+        return st.from_regex(pattern.removesuffix("$") + r"\Z")
+    return st.text(
+        CHARACTERS,
+        min_size=limits.get("min_length") or 0,
+        max_size=min(limits.get("max_length") or _MAX_DRAWN_TEXT, _MAX_DRAWN_TEXT),
+    )
+
+
+def _receipt(drawn: Fields) -> Fields:
+    allowed = ALLOWED_DELIVERY_STATES[drawn["status"]]
+    state = drawn["delivery_state"] if drawn["delivery_state"] in allowed else allowed[0]
+    if state is DeliveryState.PARTIAL and not (
+        drawn["blocked_actions"] and drawn["enforcement_intent"]
+    ):
+        state = next(other for other in reversed(allowed) if other is not DeliveryState.PARTIAL)
+    return {**drawn, "delivery_state": state}
+
+
+def _rung(drawn: Fields) -> Fields:
+    bypass = drawn["step"] is DegradeStep.BYPASS
+    return {**drawn, "approver": drawn["approver"] or "lead"} if bypass else drawn
+
+
+def _dte(drawn: Fields) -> Fields:
+    rungs = {rung.step: rung for rung in drawn["degrade_ladder"]}
+    rungs.setdefault(DegradeStep.ABSTAIN, DegradeRung(step=DegradeStep.ABSTAIN))
+    budgets = drawn["stage_budgets_ms"]
+    if budgets.total > drawn["deadline_ms"]:
+        budgets = type(budgets)(context=0, plan=0, act=drawn["deadline_ms"], verify=0)
+    return {**drawn, "degrade_ladder": tuple(rungs.values()), "stage_budgets_ms": budgets}
+
+
+def _precondition(drawn: Fields) -> Fields:
+    return {**drawn, "values": (drawn["values"] or (1,)) if drawn["operator"] == "in" else None}
+
+
+def _verification(drawn: Fields) -> Fields:
+    needs_method = drawn["result"] is not VerificationResult.NA
+    return {**drawn, "method": drawn["method"] or "read_after_write"} if needs_method else drawn
+
+
+def _telemetry(drawn: Fields) -> Fields:
+    return {**drawn, "fallback_used": drawn["fallback_step"] is not None}
+
+
+def _episode(drawn: Fields) -> Fields:
+    code, verification = drawn["outcome"].code, drawn["verification"]
+    if drawn["degrade"].step is DegradeStep.ABSTAIN:
+        code = OutcomeCode.ABSTAIN
+    elif verification.required and verification.result is not VerificationResult.PASS:
+        code = OutcomeCode.FAIL
+    first, last = sorted((drawn["started_at"], drawn["ended_at"]))
+    outcome = drawn["outcome"].model_copy(update={"code": code})
+    return {**drawn, "outcome": outcome, "started_at": first, "ended_at": last}
+
+
+def _seal(drawn: Fields) -> Fields:
+    return {**drawn, "version": 1 if drawn["previous_hash"] is None else drawn["version"] + 1}
+
+
+def _review(drawn: Fields) -> Fields:
+    aligned = drawn["verdict"] is Verdict.ALIGNED
+    severity = None if aligned else drawn["severity"] or DriftSeverity.RED
+    return {**drawn, "drift_detected": not aligned, "severity": severity}
+
+
+def _apply_result(drawn: Fields) -> Fields:
+    return {**drawn, "reason": drawn["reason"] or "the pack was locked"}
+
+
+def _cycle(drawn: Fields) -> Fields:
+    result = drawn["apply_result"]
+    if result is not None and result.success:
+        return {**drawn, "status": CycleStatus.APPLIED}
+    honest = CycleStatus.PATCHED if drawn["patch"] is not None else CycleStatus.MISMATCHED
+    return {**drawn, "status": honest}
+
+
+def _proof(drawn: Fields) -> Fields:
+    if drawn["reasons"]:
+        failed = drawn["verdict"] is not ProofVerdict.PROVED
+        return drawn if failed else {**drawn, "verdict": ProofVerdict.UNKNOWN}
+    return {**drawn, "verdict": ProofVerdict.PROVED, "guarantees": ()}
+
+
+def _answer(drawn: Fields) -> Fields:
+    message = (drawn["message"] or "") if drawn["decision"] == "rewrite" else None
+    return {**drawn, "message": message, "remedy": drawn["remedy"] or "attach evidence"}
+
+
+def _evidence_event(drawn: Fields) -> Fields:
+    items = tuple(
+        item.model_copy(update={"task_id": drawn["task_id"]}) for item in drawn["payload"].items
+    )
+    return {**drawn, "payload": type(drawn["payload"])(items=items)}
+
+
+_RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
+    CerpaApplyResult: _apply_result,
+    CerpaCycle: _cycle,
+    CerpaReview: _review,
+    DTE: _dte,
+    DecisionEpisode: _episode,
+    DegradeRung: _rung,
+    DeliveryReceipt: _receipt,
+    GateAnswer: _answer,
+    Precondition: _precondition,
+    ProofResult: _proof,
+    Seal: _seal,
+    SealedEpisode: _episode,
+    TaskEvidenceAttached: _evidence_event,
+    Telemetry: _telemetry,
+    Verification: _verification,
+}
