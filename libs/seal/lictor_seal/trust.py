@@ -1,0 +1,188 @@
+"""The trust store: the file that says whose seals and checkpoints are believed.
+
+It comes from outside the sealed material; keys that travel inside a bundle are never looked at.
+
+    {"format": "lictor-trust-store/v1",
+     "keys": [{"key_id": "ed25519:<64 hex digits>", "name": "example.org/log",
+               "public_key": "<32 bytes in Base64>",
+               "not_before": "2026-01-01T00:00:00.000Z",
+               "not_after": "2026-12-31T23:59:59.999Z",
+               "revoked": false}]}
+
+`not_before`, `not_after` (both inclusive) and `revoked` may be left out. A key that has retired
+gets a `not_after`: what it sealed before stays valid. A key that was stolen gets `revoked`: its
+thief can write any `sealedAt`, so nothing it signed is believed any more.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Self, cast
+
+from lictor_schema.canonical import CanonicalError, parse_json
+from lictor_seal import base64_text
+from lictor_seal.errors import SealError, TrustStoreError
+from lictor_seal.keys import VerifyingKey
+from lictor_seal.times import parse_utc
+
+FORMAT: Final = "lictor-trust-store/v1"
+
+_REQUIRED: Final = frozenset({"key_id", "name", "public_key"})
+_OPTIONAL: Final = frozenset({"not_before", "not_after", "revoked"})
+_MAX_FILE_SIZE: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """A key that is believed, with the limits of that belief."""
+
+    key: VerifyingKey
+    not_before: str | None = None
+    not_after: str | None = None
+    revoked: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            start = parse_utc(self.not_before) if self.not_before is not None else None
+            end = parse_utc(self.not_after) if self.not_after is not None else None
+        except ValueError as error:
+            raise TrustStoreError(f"key {self.key.name}: {error}") from error
+        if start is not None and end is not None and end < start:
+            raise TrustStoreError(
+                f"key {self.key.name}: not_after {self.not_after} is before not_before"
+                f" {self.not_before}; correct one of them"
+            )
+
+    def problem_at(self, time: datetime) -> str | None:
+        """Why a seal of that time by this key is not believed, or None when it is."""
+        if self.not_before is not None and time < parse_utc(self.not_before):
+            return f"is trusted only from {self.not_before}"
+        return self.problem_after(time)
+
+    def problem_after(self, time: datetime) -> str | None:
+        """Why something signed at that time or later is not believed, or None when it may be."""
+        if self.revoked:
+            return "is revoked"
+        if self.not_after is not None and time > parse_utc(self.not_after):
+            return f"is trusted only until {self.not_after}"
+        return None
+
+    def to_json_value(self) -> dict[str, object]:
+        """This key's entry in the file."""
+        entry: dict[str, object] = {
+            "key_id": self.key.key_id,
+            "name": self.key.name,
+            "public_key": base64_text.encode(self.key.public_bytes),
+        }
+        if self.not_before is not None:
+            entry["not_before"] = self.not_before
+        if self.not_after is not None:
+            entry["not_after"] = self.not_after
+        if self.revoked:
+            entry["revoked"] = True
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStore:
+    """The keys that are believed; no key stands in it twice."""
+
+    keys: tuple[TrustedKey, ...]
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for trusted in self.keys:
+            if trusted.key.key_id in seen:
+                # Two entries could disagree about revocation, and one key could count as two.
+                raise TrustStoreError(
+                    f"the key {trusted.key.key_id} stands twice in the trust store;"
+                    " keep one entry for each public key"
+                )
+            seen.add(trusted.key.key_id)
+
+    @classmethod
+    def of(cls, keys: Iterable[VerifyingKey]) -> Self:
+        """A store that believes these keys without limit."""
+        return cls(tuple(TrustedKey(key) for key in keys))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The store in a file; every TrustStoreError names the file."""
+        try:
+            with path.open("rb") as file:
+                data = file.read(_MAX_FILE_SIZE + 1)
+        except FileNotFoundError as error:
+            raise TrustStoreError(
+                f"there is no trust store {path}; ask the log's operator for the file"
+            ) from error
+        except OSError as error:
+            raise TrustStoreError(f"cannot read the trust store {path}: {error}") from error
+        try:
+            return cls.from_bytes(data)
+        except TrustStoreError as error:
+            raise TrustStoreError(f"trust store {path}: {error}") from error
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The store written in these bytes."""
+        if len(data) > _MAX_FILE_SIZE:
+            raise TrustStoreError(f"it is larger than {_MAX_FILE_SIZE} bytes")
+        try:
+            document: object = parse_json(data)
+        except CanonicalError as error:
+            raise TrustStoreError(f"{error}") from error
+        if not isinstance(document, dict):
+            raise TrustStoreError("expected a JSON object with `format` and `keys`")
+        members = cast(dict[str, Any], document)
+        if members.get("format") != FORMAT:
+            raise TrustStoreError(f"`format` must be {FORMAT!r}")
+        entries: object = members.get("keys")
+        if set(members) != {"format", "keys"} or not isinstance(entries, list):
+            raise TrustStoreError("expected exactly the members `format` and `keys` (an array)")
+        return cls(tuple(_parse_entry(n, e) for n, e in enumerate(cast(list[object], entries))))
+
+    def to_bytes(self) -> bytes:
+        """The file's content, indented for people."""
+        document = {"format": FORMAT, "keys": [key.to_json_value() for key in self.keys]}
+        return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+    def by_id(self, key_id: str) -> TrustedKey | None:
+        """The key with this id, if it is in the store."""
+        return next((trusted for trusted in self.keys if trusted.key.key_id == key_id), None)
+
+
+def _parse_entry(number: int, entry: object) -> TrustedKey:
+    where = f"keys[{number}]"
+    if not isinstance(entry, dict):
+        raise TrustStoreError(f"{where} is not an object")
+    members = cast(Mapping[str, object], entry)
+    missing, unknown = _REQUIRED - set(members), set(members) - _REQUIRED - _OPTIONAL
+    if missing:
+        raise TrustStoreError(f"{where} lacks {', '.join(sorted(missing))}")
+    if unknown:
+        # A misspelt `revoked` or `not_after` must not widen trust unnoticed.
+        shown = ascii(sorted(unknown))[:120]
+        raise TrustStoreError(f"{where} has unknown members {shown}; remove or correct them")
+    texts = {name: value for name, value in members.items() if name != "revoked"}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise TrustStoreError(f"{where}.{name} is not a string")
+    revoked = members.get("revoked", False)
+    if not isinstance(revoked, bool):
+        raise TrustStoreError(f"{where}.revoked is neither true nor false")
+    fields = cast(Mapping[str, str], texts)
+    try:
+        key = VerifyingKey(fields["name"], base64_text.decode(fields["public_key"]))
+        trusted = TrustedKey(key, fields.get("not_before"), fields.get("not_after"), revoked)
+    except ValueError as error:
+        raise TrustStoreError(f"{where}.public_key is {error}") from error
+    except SealError as error:
+        raise TrustStoreError(f"{where}: {error}") from error
+    if fields["key_id"] != key.key_id:
+        raise TrustStoreError(
+            f"{where}.key_id is {fields['key_id'][:80]!r}, but the id of its public_key is"
+            f" {key.key_id}; copy the entry again from the key's owner"
+        )
+    return trusted

@@ -1,0 +1,219 @@
+"""Offline verification of a seal bundle against a trust store.
+
+No network, no clock, and no trust in anything inside the bundle. Every check is reported, also the
+ones that could not be made because an earlier one failed: those count as failed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+from lictor_seal.bundle import SealBundle, leaf_data
+from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
+from lictor_seal.errors import SealError
+from lictor_seal.keys import VerifyingKey
+from lictor_seal.merkle import verify_inclusion
+from lictor_seal.seal import Seal, seal_hash, signed_envelope
+from lictor_seal.times import parse_utc
+from lictor_seal.trust import TrustStore
+
+CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint", "inclusion")
+"""The checks of a report, in order."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was checked, and what was found."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSeal:
+    """What a bundle proves, once every check held."""
+
+    sealed_episode: Mapping[str, object]
+    hash: str
+    version: int
+    previous_hash: str | None
+    sealed_at: str
+    key_id: str
+    sealed_by: str
+    log_origin: str
+    log_size: int
+    leaf_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """The checks in the order of CHECK_NAMES; `verified` is there only when all of them held."""
+
+    checks: tuple[Check, ...]
+    verified: VerifiedSeal | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check held."""
+        return self.verified is not None
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The checks that did not hold."""
+        return tuple(check for check in self.checks if not check.ok)
+
+    def to_json_value(self) -> dict[str, object]:
+        """The JSON form, without the episode itself."""
+        found = self.verified
+        return {
+            "ok": self.ok,
+            "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in self.checks],
+            "verified": found
+            and {
+                "hash": found.hash,
+                "version": found.version,
+                "previousHash": found.previous_hash,
+                "sealedAt": found.sealed_at,
+                "keyId": found.key_id,
+                "sealedBy": found.sealed_by,
+                "logOrigin": found.log_origin,
+                "logSize": found.log_size,
+                "leafIndex": found.leaf_index,
+            },
+        }
+
+
+class _Run:
+    """Collects the checks of one verification."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def check(self, name: str, find: Callable[[], tuple[_T, str]]) -> _T | None:
+        """What the check found, or None when it failed."""
+        try:
+            value, detail = find()
+        except SealError as error:
+            self.checks.append(Check(name, False, str(error)))
+            return None
+        # Fail closed on whatever input we did not think of: a verifier that dies has no verdict.
+        except Exception as error:  # noqa: BLE001
+            self.checks.append(Check(name, False, f"cannot be checked: {type(error).__name__}"))
+            return None
+        self.checks.append(Check(name, True, detail))
+        return value
+
+    def skip_rest(self, reason: str) -> VerificationReport:
+        for name in CHECK_NAMES[len(self.checks) :]:
+            self.checks.append(Check(name, False, f"not checked: {reason}"))
+        return VerificationReport(tuple(self.checks), None)
+
+
+def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
+    """Check a bundle file's bytes; never raises, whatever the bytes are."""
+    run = _Run()
+    bundle = run.check("bundle", lambda: (SealBundle.from_bytes(data), f"{len(data)} bytes"))
+    if bundle is None:
+        return run.skip_rest("the bundle cannot be read")
+    sealed = bundle.sealed_episode
+
+    seal = run.check("seal", lambda: _seal(sealed))
+    if seal is None:
+        return run.skip_rest("the seal cannot be read")
+    sealed_at = parse_utc(seal.metadata.sealed_at)
+
+    run.check("hash", lambda: _hash(sealed, seal))
+    key = run.check("key", lambda: _key(seal, sealed_at, trust))
+    run.check("signature", lambda: _signature(seal, key))
+    checkpoint = run.check("checkpoint", lambda: _checkpoint(bundle, sealed_at, trust))
+    run.check("inclusion", lambda: _inclusion(bundle, checkpoint))
+
+    checks = tuple(run.checks)
+    if key is None or checkpoint is None or not all(check.ok for check in checks):
+        return VerificationReport(checks, None)
+    verified = VerifiedSeal(
+        sealed_episode=sealed,
+        hash=seal.hash,
+        version=seal.metadata.version,
+        previous_hash=seal.metadata.previous_hash,
+        sealed_at=seal.metadata.sealed_at,
+        key_id=seal.metadata.key_id,
+        sealed_by=key.name,
+        log_origin=checkpoint.origin,
+        log_size=checkpoint.size,
+        leaf_index=bundle.leaf_index,
+    )
+    return VerificationReport(checks, verified)
+
+
+def _seal(sealed: Mapping[str, object]) -> tuple[Seal, str]:
+    seal = Seal.of(sealed)
+    return seal, f"version {seal.metadata.version}, sealed at {seal.metadata.sealed_at}"
+
+
+def _hash(sealed: Mapping[str, object], seal: Seal) -> tuple[str, str]:
+    computed = seal_hash(sealed, seal.metadata)
+    if computed != seal.hash:
+        raise SealError(
+            f"the seal says {seal.hash}, the episode and its seal hash to {computed};"
+            " the episode or the seal was changed after sealing"
+        )
+    return computed, computed
+
+
+def _key(seal: Seal, sealed_at: datetime, trust: TrustStore) -> tuple[VerifyingKey, str]:
+    trusted = trust.by_id(seal.metadata.key_id)
+    if trusted is None:
+        raise SealError(f"the trust store does not hold the key {seal.metadata.key_id}")
+    problem = trusted.problem_at(sealed_at)
+    if problem is not None:
+        raise SealError(
+            f"the key {trusted.key.name} {problem}; the seal is of {seal.metadata.sealed_at}"
+        )
+    return trusted.key, f"{trusted.key.name} ({trusted.key.key_id})"
+
+
+def _signature(seal: Seal, key: VerifyingKey | None) -> tuple[None, str]:
+    if key is None:
+        raise SealError("not checked: no trusted key")
+    if not key.verifies(seal.signature, signed_envelope(seal.metadata.key_id, seal.hash)):
+        raise SealError(f"the signature over the seal was not made with the key {key.name}")
+    return None, f"Ed25519 by {key.name}"
+
+
+def _checkpoint(
+    bundle: SealBundle, sealed_at: datetime, trust: TrustStore
+) -> tuple[Checkpoint, str]:
+    # A checkpoint carries no time, but it is younger than the seals under it: a key that had
+    # retired by then cannot have signed it, while a newer key may well have.
+    refused = {t.key.name: p for t in trust.keys if (p := t.problem_after(sealed_at))}
+    usable = [t.key for t in trust.keys if t.problem_after(sealed_at) is None]
+    try:
+        checkpoint, signer = verify_checkpoint(bundle.checkpoint, usable)
+    except SealError as error:
+        hints = "".join(f"; the key {name} {problem}" for name, problem in refused.items())
+        raise SealError(f"{error}{hints}") from error
+    return checkpoint, f"{checkpoint.origin}, {checkpoint.size} leaves, signed by {signer.name}"
+
+
+def _inclusion(bundle: SealBundle, checkpoint: Checkpoint | None) -> tuple[None, str]:
+    if checkpoint is None:
+        raise SealError("not checked: no trusted checkpoint")
+    if bundle.leaf_index >= checkpoint.size:
+        raise SealError(
+            f"leaf {bundle.leaf_index} is beyond the checkpoint's {checkpoint.size} leaves;"
+            " the log was cut or the checkpoint is older than the seal"
+        )
+    leaf = leaf_data(bundle.sealed_episode)
+    if not verify_inclusion(
+        leaf, bundle.leaf_index, checkpoint.size, bundle.inclusion_proof, checkpoint.root
+    ):
+        raise SealError(
+            f"the proof does not lead from the episode as leaf {bundle.leaf_index} to the"
+            f" checkpoint's root; the log does not hold this episode there"
+        )
+    return None, f"leaf {bundle.leaf_index} of {checkpoint.size}"
