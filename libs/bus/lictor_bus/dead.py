@@ -1,0 +1,132 @@
+"""Dead letters: what a service could not process, whole, with the reason, ready to be replayed.
+
+The body of a dead letter is the original body, byte for byte; what is known about it travels in one header. Each has
+a subject of its own (service, stream, sequence) on a stream that keeps one message a subject and refuses a second,
+so burying the same message twice leaves one letter.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from nats.aio.client import Client
+
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError, Refused
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import read_from
+from lictor_bus.streams import DEAD
+from lictor_bus.subjects import dead_letter
+from lictor_schema import DeadLetter
+
+_INFO = "Lictor-Dead"
+_ORIGINAL_HEADERS = "Lictor-Original-"
+_REPLAY_OF = "Lictor-Replay-Of"
+_PAGE = 200
+# Kept of a header that came with the original; the broker refuses messages whose headers grow too long.
+_LONGEST_HEADER = 2048
+_MOST_PROBLEMS = 20
+_LONGEST_ID = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """A dead letter as stored: what is known about it, and the original body."""
+
+    sequence: int
+    letter: DeadLetter
+    body: bytes
+    headers: dict[str, str]
+
+
+class DeadLetters:
+    """One service's access to the dead-letter stream."""
+
+    def __init__(self, client: Client, service: str) -> None:
+        self._client = client
+        self._service = service
+
+    async def bury(self, stream: str, delivery: Delivery, refusal: Refused) -> None:
+        """Store the message whole, with why; once, however often it is called."""
+        letter = DeadLetter(
+            service=self._service,
+            stream=stream,
+            subject=delivery.subject,
+            sequence=delivery.sequence,
+            message_id=delivery.headers.get("Nats-Msg-Id", "")[:_LONGEST_ID] or None,
+            received_at=delivery.stored_at,
+            problems=refusal.problems[:_MOST_PROBLEMS],
+            reason=refusal.reason,
+            remedy=refusal.remedy,
+            body_size=len(delivery.body),
+            body_sha256="sha256:" + hashlib.sha256(delivery.body).hexdigest(),
+        )
+        kept = {
+            _ORIGINAL_HEADERS + name: value[:_LONGEST_HEADER]
+            for name, value in delivery.headers.items()
+            if not name.startswith(("Nats-", "Lictor-"))
+        }
+        # JSON with every non-ASCII character escaped: a header is one line of ASCII.
+        info = letter.model_dump_json(by_alias=True, ensure_ascii=True)
+        await publish_one(
+            self._client,
+            DEAD,
+            Outgoing(
+                dead_letter(self._service, stream, delivery.sequence),
+                delivery.body,
+                None,
+                {**kept, _INFO: info},
+            ),
+        )
+
+
+async def list_dead(
+    client: Client, *, service: str = "*", after: int = 0, limit: int = 1000
+) -> AsyncIterator[Buried]:
+    """Dead letters, oldest first."""
+    found = 0
+    while found < limit:
+        page = await read_from(
+            client, DEAD, f"lictor.dead.{service}.*.*", after + 1, min(_PAGE, limit - found)
+        )
+        for stored in page:
+            yield _unwrap(stored)
+        if len(page) < _PAGE:
+            return
+        found += len(page)
+        after = page[-1].sequence
+
+
+async def find_dead(client: Client, sequence: int) -> Buried:
+    """The dead letter stored under a sequence of the DEAD stream."""
+    found = await read_from(client, DEAD, "lictor.dead.>", sequence, 1)
+    if not found or found[0].sequence != sequence:
+        raise BusError(
+            f"there is no dead letter {sequence}; `lictor dead list` shows what there is"
+        )
+    return _unwrap(found[0])
+
+
+async def replay_dead(client: Client, buried: Buried) -> None:
+    """Publish the original again where it was first published, as a new message; the letter stays as a record."""
+    subject = _publish_subject(buried.letter)
+    headers = {**buried.headers, _REPLAY_OF: str(buried.sequence)}
+    await publish_one(client, buried.letter.stream, Outgoing(subject, buried.body, None, headers))
+
+
+def _unwrap(stored: Delivery) -> Buried:
+    headers = {
+        name.removeprefix(_ORIGINAL_HEADERS): value
+        for name, value in stored.headers.items()
+        if name.startswith(_ORIGINAL_HEADERS)
+    }
+    letter = DeadLetter.model_validate_json(stored.headers[_INFO])
+    return Buried(stored.sequence, letter, stored.body, headers)
+
+
+def _publish_subject(letter: DeadLetter) -> str:
+    """The subject the publisher used: the EVENTS stream stores it with a partition in front."""
+    if letter.stream == "EVENTS":
+        prefix, verb, _partition, runtime, task = letter.subject.split(".")
+        return f"{prefix}.{verb}.{runtime}.{task}"
+    return letter.subject

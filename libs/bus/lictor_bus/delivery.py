@@ -1,0 +1,72 @@
+"""A stored message as a worker sees it, whether it was delivered or read back from the stream."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from nats.aio.msg import Msg
+
+from lictor_bus.errors import BusError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class Delivery(NamedTuple):
+    """One message of a stream: what was stored, where, and when the broker stored it."""
+
+    subject: str
+    body: bytes
+    headers: Mapping[str, str]
+    sequence: int
+    stored_at_ns: int
+    # Counts this consumer's deliveries without holes, so a hole tells of a message that went elsewhere.
+    # 0 for a message read back from the stream, which nobody delivered and nobody may acknowledge.
+    delivery_number: int = 0
+    ack_subject: str = ""
+
+    @property
+    def stored_at(self) -> datetime:
+        """The broker's own time for the message: the only clock the cores ever see."""
+        return _EPOCH + timedelta(microseconds=self.stored_at_ns // 1000)
+
+
+def from_delivery(message: Msg) -> Delivery:
+    """Read the position out of the acknowledgement subject that JetStream puts on every delivery."""
+    parts = message.reply.split(".")
+    # $JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<number>.<time>.<pending>; behind a domain there are
+    # <domain>.<account hash> before the stream and a random token at the end.
+    if len(parts) == 9:
+        sequence, number, stored = parts[5], parts[6], parts[7]
+    elif len(parts) >= 11:
+        sequence, number, stored = parts[7], parts[8], parts[9]
+    else:
+        raise BusError(f"not a JetStream delivery: reply subject {message.reply!r}")
+    return Delivery(
+        message.subject,
+        message.data,
+        message.headers or NO_HEADERS,
+        int(sequence),
+        int(stored),
+        int(number),
+        message.reply,
+    )
+
+
+def from_direct_get(message: Msg) -> Delivery:
+    """Read the position out of the headers of a direct-get answer."""
+    headers = message.headers or {}
+    return Delivery(
+        headers["Nats-Subject"],
+        message.data,
+        headers,
+        int(headers["Nats-Sequence"]),
+        _nanoseconds(headers["Nats-Time-Stamp"]),
+    )
+
+
+def _nanoseconds(rfc3339: str) -> int:
+    """Nanoseconds since 1970 of an RFC 3339 time with up to nine fractional digits, in UTC."""
+    whole, _, fraction = rfc3339.removesuffix("Z").partition(".")
+    seconds = int((datetime.fromisoformat(whole).replace(tzinfo=UTC) - _EPOCH).total_seconds())
+    return seconds * 1_000_000_000 + int(fraction.ljust(9, "0") or 0)

@@ -1,0 +1,55 @@
+"""What can go wrong on the bus, each with one sentence for a human."""
+
+from lictor_schema import FieldProblem
+
+
+class BusError(Exception):
+    """Root of every error this library raises on purpose."""
+
+
+class BrokerUnreachable(BusError):
+    """NATS does not answer at the given address."""
+
+
+class BrokerTooOld(BusError):
+    """The NATS server lacks atomic batches or message schedules (added in 2.12)."""
+
+
+class StoreUnreachable(BusError):
+    """Redis does not answer at the given address."""
+
+
+class StreamMismatch(BusError):
+    """A stream exists with settings that would break a guarantee, and can't be changed in place."""
+
+
+class BatchRefused(BusError):
+    """The broker refused an atomic batch; none of it was stored."""
+
+    def __init__(self, stream: str, code: int, description: str) -> None:
+        super().__init__(f"stream {stream} refused a batch: {description} (code {code})")
+        self.code = code
+
+
+class DuplicateInBatch(BatchRefused):
+    """The batch holds a message id that the stream has stored already."""
+
+
+class CursorConflict(BusError):
+    """Another worker committed on this partition; ours must reopen at its cursor."""
+
+
+class StaleState(BusError):
+    """A stored state was written by an engine that this one can't read; it must be folded anew."""
+
+
+class Refused(BusError):
+    """A message can't be processed; it goes to the dead-letter stream whole, with this reason."""
+
+    def __init__(
+        self, reason: str, *, remedy: str, problems: tuple[FieldProblem, ...] = ()
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.problems = problems

@@ -1,0 +1,123 @@
+"""What a service tells the batch loop: how to read a message, fold it, and where its results go.
+
+The values here are named tuples, not frozen dataclasses: several are made for every message, and a frozen
+dataclass takes five times as long to make.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from nats.aio.client import Client
+
+from lictor_bus.delivery import NO_HEADERS, Delivery
+from lictor_bus.publish import Outgoing, publish_all
+from lictor_bus.read import last_on_subjects
+from lictor_bus.timers import Timer
+
+T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
+
+# On every result: the stream sequence of the message that caused it. After a crash a worker asks the output
+# stream for it, to know what was published before the crash.
+SOURCE_SEQUENCE = "Lictor-Source-Sequence"
+
+
+class Parsed(NamedTuple, Generic[T]):
+    """A message read into its canonical model."""
+
+    key: str
+    """The subject token of what the state belongs to (a task): messages of one key are folded in order."""
+    message_id: str
+    """Unique within the key; a second message with it is refused as a duplicate."""
+    value: T
+
+
+class Stepped(NamedTuple, Generic[S, R]):
+    """What one message led to."""
+
+    state: S
+    outputs: tuple[R, ...]
+    outcome: str
+    """A word for the metrics: ``allow``, ``block``, ``sealed`` …"""
+    keep_state_s: int = 0
+    """Forget the state this long after the last message; 0 keeps it."""
+
+
+class Sourced(NamedTuple, Generic[R]):
+    """An output and where it came from."""
+
+    key: str
+    sequence: int
+    output: R
+    headers: Mapping[str, str] = NO_HEADERS
+
+
+class Processor(Protocol[T, S, R]):
+    """A service's meaning, as the batch loop sees it. ``step`` must be pure; both may raise Refused."""
+
+    def parse(self, delivery: Delivery) -> Parsed[T]:
+        """Bytes to canonical model."""
+        ...
+
+    def step(self, state: S | None, message: Parsed[T], delivery: Delivery) -> Stepped[S, R]:
+        """Fold one message into the state of its key."""
+        ...
+
+    def timers(self, before: S | None, after: S) -> Sequence[Timer]:
+        """What to set and cancel for a key whose state went from one to the other in a batch."""
+        ...
+
+    def decode_state(self, raw: bytes) -> S:
+        """Bytes from the store to state; StaleState when another engine wrote them."""
+        ...
+
+    def encode_state(self, state: S) -> bytes:
+        """State to bytes for the store."""
+        ...
+
+
+class Outbox(Protocol[R]):
+    """Where results become durable: all of a batch, or none."""
+
+    async def published(self, keys: Collection[str]) -> Mapping[str, int]:
+        """By key, the last source sequence whose results are durable already; asked after a restart."""
+        ...
+
+    async def publish(self, outputs: Sequence[Sourced[R]]) -> None:
+        """Store the results exactly once."""
+        ...
+
+
+class StreamOutbox:
+    """Results that are messages: one atomic batch to one stream."""
+
+    def __init__(self, client: Client, stream: str, subjects_of_key: str) -> None:
+        self._client = client
+        self._stream = stream
+        self._subjects_of_key = subjects_of_key
+
+    async def published(self, keys: Collection[str]) -> Mapping[str, int]:
+        """By key, the last source sequence whose results are durable already."""
+        filters = [self._subjects_of_key.format(key=key) for key in sorted(keys)]
+        last: dict[str, int] = {}
+        for stored in await last_on_subjects(self._client, self._stream, filters):
+            key = stored.subject.rpartition(".")[2]
+            last[key] = max(last.get(key, 0), int(stored.headers.get(SOURCE_SEQUENCE, 0)))
+        return last
+
+    async def publish(self, outputs: Sequence[Sourced[Outgoing]]) -> None:
+        """Store the results exactly once."""
+        await publish_all(
+            self._client,
+            self._stream,
+            [
+                Outgoing(
+                    output.subject,
+                    output.body,
+                    output.message_id,
+                    {**output.headers, **headers, SOURCE_SEQUENCE: str(sequence)},
+                )
+                for _, sequence, output, headers in outputs
+            ],
+        )

@@ -1,0 +1,210 @@
+"""Pulling a partition: overlapping raw pull requests on an inbox of our own.
+
+Why not nats-py's ``fetch()``: it waits for each message by itself and can hang on a request that the server has
+forgotten. Here requests overlap, messages arrive by callback, and a request of which nothing is heard (no
+message, no heartbeat, no end) is given up and sent again.
+
+One worker at a time gets the messages of a consumer: the consumer has one priority group and pins it to the
+first client that asks; the others wait, and take over when the pinned one falls silent. The pin is for order and
+economy only. That nothing is doubled when two workers overlap is the work of ``store`` and ``publish``.
+"""
+
+# pyright: reportUnknownMemberType=false
+# nats-py leaves some of its parameters untyped.
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+
+from lictor_bus.delivery import Delivery, from_delivery
+from lictor_bus.errors import BusError
+
+_GROUP = "worker"
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PullSettings:
+    """How hard to pull and how soon to give up on a silent peer."""
+
+    batch: int = 500
+    expires_s: float = 1.0
+    heartbeat_s: float = 0.4
+    # The server gives the pin to another client after this much silence of ours.
+    pin_timeout_s: float = 3.0
+    # After this the server delivers again what we did not acknowledge.
+    ack_wait_s: float = 10.0
+
+
+class PullConsumer:
+    """A durable pull consumer on one subject filter of a stream."""
+
+    def __init__(
+        self,
+        client: Client,
+        stream: str,
+        durable: str,
+        filter_subject: str,
+        settings: PullSettings | None = None,
+    ) -> None:
+        self.stream = stream
+        self.durable = durable
+        self.filter_subject = filter_subject
+        self._client = client
+        self._settings = settings or PullSettings()
+        self._buffer: deque[Delivery] = deque()
+        self._arrived = asyncio.Event()
+        self._outstanding = 0
+        self._last_heard = 0.0
+        self._pin: str | None = None
+        self._lost: str | None = None
+        self._interrupted = False
+        self._inbox = ""
+        self._subscription: Subscription | None = None
+
+    async def open(self) -> None:
+        """Make sure the consumer exists and start with an empty buffer."""
+        await self._create()
+        if self._subscription is None:
+            self._inbox = self._client.new_inbox()
+            self._subscription = await self._client.subscribe(
+                self._inbox,
+                cb=self._on_message,
+                pending_msgs_limit=-1,
+                pending_bytes_limit=-1,
+            )
+        self._buffer.clear()
+        self._outstanding = 0
+        self._pin = None
+        self._lost = None
+
+    async def next_batch(self, timeout_s: float) -> list[Delivery]:
+        """Up to a batch of messages in the order they came; empty when nothing came in time."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while not self._buffer:
+            if self._interrupted:
+                return []
+            if self._lost:
+                raise BusError(self._lost)
+            await self._keep_pulling(loop.time())
+            remaining = deadline - loop.time()
+            if remaining <= 0:
+                return []
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(min(remaining, self._settings.expires_s)):
+                    await self._arrived.wait()
+            except TimeoutError:
+                continue
+        size = min(len(self._buffer), self._settings.batch)
+        batch = [self._buffer.popleft() for _ in range(size)]
+        await self._keep_pulling(loop.time())
+        return batch
+
+    def interrupt(self) -> None:
+        """Make ``next_batch`` return without waiting, now and from now on."""
+        self._interrupted = True
+        self._arrived.set()
+
+    async def acknowledge_up_to(self, delivery: Delivery) -> None:
+        """Tell the broker that this message and all before it are done."""
+        await self._client.publish(delivery.ack_subject, b"+ACK")
+
+    async def close(self) -> None:
+        """Stop pulling and let another worker have the pin at once."""
+        if self._subscription is not None:
+            subscription, self._subscription = self._subscription, None
+            if self._client.is_closed:
+                return
+            await subscription.unsubscribe()
+            if self._pin is not None and self._client.is_connected:
+                await self._client.publish(
+                    f"$JS.API.CONSUMER.UNPIN.{self.stream}.{self.durable}",
+                    json.dumps({"group": _GROUP}).encode(),
+                )
+
+    async def _create(self) -> None:
+        settings = self._settings
+        config: dict[str, Any] = {
+            "durable_name": self.durable,
+            "filter_subject": self.filter_subject,
+            "ack_policy": "all",
+            "ack_wait": int(settings.ack_wait_s * _NS),
+            "max_ack_pending": settings.batch * 8,
+            "max_waiting": 128,
+            # nats-py has no fields for priority groups, so the request is written out here.
+            "priority_groups": [_GROUP],
+            "priority_policy": "pinned_client",
+            "priority_timeout": int(settings.pin_timeout_s * _NS),
+        }
+        subject = f"$JS.API.CONSUMER.CREATE.{self.stream}.{self.durable}.{self.filter_subject}"
+        try:
+            answer = await self._client.request(
+                subject,
+                json.dumps({"stream_name": self.stream, "config": config}).encode(),
+                timeout=5,
+            )
+        except (NatsTimeout, NoRespondersError):
+            raise BusError(f"JetStream does not answer for consumer {self.durable}") from None
+        error = json.loads(answer.data).get("error")
+        if error:
+            raise BusError(f"consumer {self.durable} on {self.stream}: {error.get('description')}")
+
+    async def _keep_pulling(self, now: float) -> None:
+        settings = self._settings
+        if self._outstanding and now - self._last_heard > settings.expires_s + 1.0:
+            self._outstanding = 0
+        if len(self._buffer) + self._outstanding >= settings.batch:
+            return
+        request: dict[str, Any] = {
+            "batch": settings.batch,
+            "expires": int(settings.expires_s * _NS),
+            "idle_heartbeat": int(settings.heartbeat_s * _NS),
+            "group": _GROUP,
+        }
+        if self._pin is not None:
+            request["id"] = self._pin
+        self._outstanding += settings.batch
+        self._last_heard = now
+        await self._client.publish(
+            f"$JS.API.CONSUMER.MSG.NEXT.{self.stream}.{self.durable}",
+            json.dumps(request).encode(),
+            reply=self._inbox,
+        )
+
+    async def _on_message(self, message: Msg) -> None:
+        self._last_heard = asyncio.get_running_loop().time()
+        headers = message.headers
+        if not message.reply and headers is not None and "Status" in headers:
+            self._on_status(headers)
+            return
+        if headers is not None:
+            self._pin = headers.get("Nats-Pin-Id", self._pin)
+        self._outstanding = max(0, self._outstanding - 1)
+        self._buffer.append(from_delivery(message))
+        self._arrived.set()
+
+    def _on_status(self, headers: dict[str, str]) -> None:
+        status = headers["Status"]
+        if status == "100":
+            return
+        unserved = int(headers.get("Nats-Pending-Messages", self._outstanding))
+        self._outstanding = max(0, self._outstanding - unserved)
+        description = headers.get("Description", "")
+        if status == "423":
+            self._pin = None
+        elif status == "503" or (status == "409" and "Deleted" in description):
+            self._lost = f"consumer {self.durable} is gone: {status} {description}".rstrip()
+        elif status == "409":
+            # Too many waiting requests, or a change of leader: ask again after the usual wait, not at once.
+            return
+        self._arrived.set()

@@ -1,0 +1,356 @@
+"""The composition root of a service: where broker, store, telemetry and a pure core meet.
+
+FastStream is the shell: it owns the process (signals, life cycle, HTTP), the request/reply gates and the AsyncAPI
+document. The streams are folded by ``worker``, on a connection of its own, so a slow gate can't hold up a batch.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Protocol, cast
+
+import uvloop
+from faststream import FastStream
+from faststream.asgi import AsgiFastStream, AsgiResponse, get
+from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from prometheus_client import make_asgi_app  # pyright: ignore[reportUnknownVariableType] -- half typed
+from redis.asyncio import Redis
+
+from lictor_bus import subjects
+from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.dead import DeadLetters
+from lictor_bus.errors import BrokerTooOld, BusError
+from lictor_bus.gates import keep_bytes
+from lictor_bus.processor import Outbox, Processor, R, S, T
+from lictor_bus.pull import PullConsumer, PullSettings
+from lictor_bus.settings import ServiceSettings
+from lictor_bus.store import StateStore
+from lictor_bus.streams import DEAD, declare
+from lictor_bus.telemetry import Telemetry, TelemetrySettings
+from lictor_bus.worker import PartitionWorker
+from lictor_schema import ServiceHealth
+
+log = logging.getLogger("lictor.service")
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 3.0
+
+
+class Runnable(Protocol):
+    """A loop that a service keeps running."""
+
+    trouble: str | None
+
+    def stop(self) -> None:
+        """Finish what is in hand, then return from ``run``."""
+        ...
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """What a running service stands on."""
+
+    service: str
+    settings: ServiceSettings
+    client: Client
+    redis: "Redis"
+    telemetry: Telemetry
+
+    def worker(
+        self,
+        stream: str,
+        filter_subject: str,
+        processor: Processor[T, S, R],
+        outbox: Outbox[R],
+        *,
+        partition: int | None = None,
+    ) -> PartitionWorker[T, S, R]:
+        """A worker for one partition of a stream, or for the whole of it."""
+        name = self.service if partition is None else f"{self.service}-{partition}"
+        settings = PullSettings(batch=self.settings.batch)
+        return PartitionWorker(
+            self.client,
+            PullConsumer(self.client, stream, name, filter_subject, settings),
+            StateStore(self.redis, self.service, "all" if partition is None else str(partition)),
+            processor,
+            outbox,
+            DeadLetters(self.client, self.service),
+            self.telemetry,
+            self.settings.batch,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel:
+    """A stream subject that a service folds or fills, for its AsyncAPI document."""
+
+    subject: str
+    message: Any
+    description: str
+    reads: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceSpec:
+    """What a service is, whatever it is configured with."""
+
+    name: str
+    version: str
+    description: str
+    streams: tuple[str, ...]
+    channels: tuple[Channel, ...] = ()
+    gates: Callable[[NatsBroker, Callable[[], Telemetry]], None] | None = None
+
+
+@dataclass(kw_only=True)
+class Service:
+    """A service with its configuration, ready to run."""
+
+    spec: ServiceSpec
+    loops: Callable[[Runtime], Awaitable[Sequence[Runnable]]]
+    config_hash: str | None = None
+    detail: str = ""
+    _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _running: list[Runnable] = field(default_factory=list[Runnable])
+    _open: bool = False
+    _telemetry: Telemetry | None = None
+
+    @property
+    def name(self) -> str:
+        """The service's name on the bus."""
+        return self.spec.name
+
+    def telemetry(self) -> Telemetry:
+        """The instruments; silent ones before the service runs."""
+        if self._telemetry is None:
+            self._telemetry = Telemetry(self.name)
+        return self._telemetry
+
+    def health(self) -> ServiceHealth:
+        """Whether every loop is at work, and what it runs."""
+        troubles = [loop.trouble for loop in self._running if loop.trouble]
+        return ServiceHealth(
+            service=self.name,
+            version=self.spec.version,
+            ready=self._open and not troubles,
+            started_at=self._started_at,
+            config_hash=self.config_hash,
+            detail="; ".join(dict.fromkeys(troubles)) or self.detail,
+        )
+
+    def broker(self, nats_url: str) -> NatsBroker:
+        """The FastStream side: health and gates, answered by one instance of many."""
+        # Without types applied, a malformed question reaches the gate, which answers it with a denial.
+        broker = NatsBroker(
+            nats_url, name=f"lictor-{self.name}", apply_types=False, logger=None, **_RECONNECT
+        )
+        add_control(broker, self.spec, self.health, self.telemetry)
+        return broker
+
+    async def run(self, settings: ServiceSettings) -> None:
+        """Run until a signal; raises BusError when it can't start, or when a loop breaks."""
+        prometheus = settings.http_port is not None
+        self._telemetry = Telemetry(
+            self.name, TelemetrySettings.from_environment(prometheus=prometheus)
+        )
+        broken: list[BaseException] = []
+
+        @asynccontextmanager
+        async def lifespan(**_options: Any) -> AsyncGenerator[None, None]:
+            async with self._loops_running(settings, broken, lambda: app.exit()):
+                yield
+
+        app = self._application(settings, lifespan)
+        options: dict[str, Any] = {}
+        if settings.http_port is not None:
+            options = {
+                "host": settings.http_host,
+                "port": settings.http_port,
+                "access_log": "false",
+            }
+        if settings.http_port is not None:
+            # uvicorn raises the signal again when it has shut down; by then there is nothing left to end.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _already_ended)
+        try:
+            await app.run(log_level=logging.WARNING, run_extra_options=options)
+        finally:
+            self._telemetry.close()
+        if broken:
+            raise broken[0]
+
+    def _application(
+        self, settings: ServiceSettings, lifespan: Callable[[], Any]
+    ) -> FastStream | AsgiFastStream:
+        broker = self.broker(settings.nats_url)
+        if settings.http_port is None:
+            return FastStream(broker, lifespan=lifespan, logger=None)
+
+        @get
+        async def health(_scope: Any) -> AsgiResponse:
+            state = self.health()
+            return AsgiResponse(
+                state.to_json(), 200 if state.ready else 503, {"content-type": "application/json"}
+            )
+
+        return AsgiFastStream(
+            broker,
+            lifespan=lifespan,
+            logger=None,
+            asgi_routes=[("/health", health), ("/metrics", cast(Any, make_asgi_app()))],
+        )
+
+    @asynccontextmanager
+    async def _loops_running(
+        self, settings: ServiceSettings, broken: list[BaseException], leave: Callable[[], None]
+    ) -> AsyncGenerator[None, None]:
+        client, redis = await _connect(self.name, settings)
+        try:
+            await declare(
+                client,
+                *self.spec.streams,
+                DEAD,
+                partitions=settings.partitions,
+                replicas=settings.replicas,
+            )
+            runtime = Runtime(
+                service=self.name,
+                settings=settings,
+                client=client,
+                redis=redis,
+                telemetry=self.telemetry(),
+            )
+            self._running = list(await self.loops(runtime))
+            tasks = [asyncio.create_task(loop.run()) for loop in self._running]
+
+            def on_done(task: "asyncio.Task[None]") -> None:
+                # A loop that ends by itself is a defect: better to leave and be restarted than to look alive.
+                if not task.cancelled() and task.exception() is not None:
+                    log.critical("%s: a loop broke", self.name, exc_info=task.exception())
+                    broken.append(task.exception() or BusError("a loop ended"))
+                    leave()
+
+            for task in tasks:
+                task.add_done_callback(on_done)
+            self._open = True
+            log.info(
+                "%s %s is ready%s",
+                self.name,
+                self.spec.version,
+                f": {self.detail}" * bool(self.detail),
+            )
+            try:
+                yield
+            finally:
+                self._open = False
+                await self._drain(tasks, settings.drain_timeout_s)
+        finally:
+            await client.close()
+            await redis.aclose()
+
+    async def _drain(self, tasks: Sequence["asyncio.Task[None]"], timeout_s: int) -> None:
+        for loop in self._running:
+            loop.stop()
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=timeout_s)
+        for task in late:
+            # Safe: what was not committed is delivered again.
+            log.warning("%s: a batch did not end in %d s and is given up", self.name, timeout_s)
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        log.info("%s: drained", self.name)
+
+
+def _already_ended(_number: int, _frame: FrameType | None) -> None:
+    """Take no notice of a signal."""
+
+
+def add_control(
+    broker: NatsBroker,
+    spec: ServiceSpec,
+    health: Callable[[], ServiceHealth],
+    telemetry: Callable[[], Telemetry],
+) -> None:
+    """Register the request/reply side of a service: health and gates."""
+
+    async def answer_health(_request: bytes) -> ServiceHealth:
+        return health()
+
+    broker.subscriber(
+        subjects.health(spec.name),
+        queue=spec.name,
+        title="health",
+        description="Is the service ready, and what does it run?",
+        decoder=keep_bytes,
+    )(answer_health)
+    if spec.gates is not None:
+        spec.gates(broker, telemetry)
+
+
+_RECONNECT: dict[str, Any] = {
+    "max_reconnect_attempts": -1,
+    "reconnect_time_wait": 0.25,
+    "connect_timeout": 2,
+    "ping_interval": 5,
+    "max_outstanding_pings": 2,
+}
+
+
+async def _connect(service: str, settings: ServiceSettings) -> tuple[Client, "Redis"]:
+    """Both connections; waits for servers that are still starting, but not for ever."""
+    deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
+    pause = _FIRST_PAUSE_S
+    while True:
+        client: Client | None = None
+        try:
+            client = await connect_nats(settings.nats_url, name=f"lictor-{service}-streams")
+            return client, await connect_redis(settings.redis_url)
+        except BrokerTooOld:
+            raise
+        except BusError as error:
+            if client is not None:
+                await client.close()
+            if asyncio.get_running_loop().time() + pause > deadline:
+                raise
+            log.warning("%s: %s Waiting.", service, error)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+
+def _spare_the_collector() -> None:
+    """Look for cycles seldom: a batch makes many values and no cycles, and each look walks all of them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+def main(make_service: Callable[[], Service]) -> None:
+    """The entry point of ``python -m lictor_<service>``: one sentence and exit 1 when it can't run."""
+    try:
+        settings = ServiceSettings.from_environment()
+        logging.basicConfig(
+            level=settings.log_level,
+            format="%(asctime)s %(levelname)s %(name)s %(message)s",
+            stream=sys.stderr,
+        )
+        service = make_service()
+        _spare_the_collector()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(service.run(settings))
+    except BusError as error:
+        sys.exit(f"lictor: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,141 @@
+"""The state store: the fold of a stream so far, in Redis, one hash a key.
+
+Redis is a cache of a fold, never the truth: the cursor says how far the fold has come, it is committed together
+with the states, and it is compared before it is set. So a worker that lost its partition can't overwrite the
+new owner's work, and a Redis that lost its data simply sends the worker back to the start of the stream.
+
+All keys of one partition share a hash tag, so one script may touch them on a Redis cluster too. A task's hash holds
+its state under ``s`` and, under ``e:<id>``, the stream sequence of every message handled for it.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# redis-py leaves some of its answers untyped.
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from lictor_bus.errors import CursorConflict
+
+# KEYS[1]: the cursor; KEYS[2..]: the tasks' hashes. ARGV: expected cursor, and for each message asked about
+# the index of its key and its id, as one JSON array: packing thousands of arguments costs more than decoding it.
+# The cursor is compared on loading too: states of a store that lost its data, or that another worker has moved
+# on, must not even be folded, because results are published before the commit.
+_LOAD = """
+local cursor = redis.call('GET', KEYS[1]) or '0'
+if cursor ~= ARGV[1] then return {cursor} end
+local states, seen = {}, {}
+for i = 2, #KEYS do states[i - 1] = redis.call('HGET', KEYS[i], 's') end
+for i, message in ipairs(cjson.decode(ARGV[2])) do
+  seen[i] = redis.call('HGET', KEYS[message[1] + 1], 'e:' .. message[2])
+end
+return {cursor, states, seen}
+"""
+
+# KEYS as above. ARGV: expected cursor, new cursor; as JSON the tasks' times to live in seconds (0: keep) and for
+# each message the index of its key, its id and its sequence; then the tasks' states.
+_COMMIT = """
+local cursor = redis.call('GET', KEYS[1]) or '0'
+if cursor ~= ARGV[1] then return cursor end
+local changes = cjson.decode(ARGV[3])
+for i, ttl in ipairs(changes.ttls) do
+  redis.call('HSET', KEYS[i + 1], 's', ARGV[i + 3])
+  if ttl > 0 then redis.call('EXPIRE', KEYS[i + 1], ttl) else redis.call('PERSIST', KEYS[i + 1]) end
+end
+for _, message in ipairs(changes.handled) do
+  redis.call('HSET', KEYS[message[1] + 1], 'e:' .. message[2], message[3])
+end
+redis.call('SET', KEYS[1], ARGV[2])
+return false
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the store knew: the states by key, and the sequence under which an id was handled before."""
+
+    states: Mapping[str, bytes]
+    seen: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a batch changed: states (with a time to live, 0 to keep) and the ids it handled."""
+
+    states: Mapping[str, tuple[bytes, int]]
+    handled: Sequence[tuple[str, str, int]]
+
+
+def _literally(text: str) -> str:
+    """A Redis match pattern for exactly this text."""
+    return re.sub(r"([\\\[\]*?])", r"\\\1", text)
+
+
+class StateStore:
+    """States of one service's partition of one stream."""
+
+    def __init__(self, redis: "Redis", service: str, partition: str) -> None:
+        self._redis = redis
+        self._root = f"lictor:{{{service}:{partition}}}"
+        self._prefix = f"{self._root}:0"
+        self._load: Any = redis.register_script(_LOAD)
+        self._commit: Any = redis.register_script(_COMMIT)
+
+    async def open(self) -> int:
+        """Read the cursor: the last stream sequence whose effects are committed; 0 at the start."""
+        generation = cast(bytes | None, await self._redis.get(f"{self._root}:generation"))
+        self._prefix = f"{self._root}:{int(generation or 0)}"
+        cursor = cast(bytes | None, await self._redis.get(f"{self._prefix}:cursor"))
+        return int(cursor or 0)
+
+    async def start_over(self) -> None:
+        """Forget every state of the partition: in one step for the fold, then the old keys are removed."""
+        old = self._prefix
+        await self._redis.incr(f"{self._root}:generation")
+        async for key in self._redis.scan_iter(match=_literally(old) + ":*", count=1000):
+            await self._redis.unlink(key)
+
+    async def load(self, expected: int, messages: Sequence[tuple[str, str]]) -> Loaded:
+        """States and duplicates for (key, id) pairs, in one round trip; CursorConflict if the cursor moved."""
+        index: dict[str, int] = {}
+        asked = [
+            (index.setdefault(key, len(index) + 1), message_id) for key, message_id in messages
+        ]
+        found, *answers = await self._load(
+            keys=self._keys(index), args=(expected, json.dumps(asked))
+        )
+        if not answers:
+            raise self._conflict(expected, found)
+        states, seen = answers
+        return Loaded(
+            {key: state for key, state in zip(index, states, strict=True) if state is not None},
+            {pair: int(at) for pair, at in zip(messages, seen, strict=True) if at is not None},
+        )
+
+    async def commit(self, expected: int, new: int, changes: Commit) -> None:
+        """Move the cursor and store the states in one step, or raise CursorConflict and change nothing."""
+        index = {key: number for number, key in enumerate(changes.states, 1)}
+        rest = {
+            "ttls": [ttl for _, ttl in changes.states.values()],
+            # The sequence as text: Lua's numbers print large ones with an exponent.
+            "handled": [(index[key], id_, str(sequence)) for key, id_, sequence in changes.handled],
+        }
+        states = (state for state, _ in changes.states.values())
+        found = await self._commit(
+            keys=self._keys(index), args=(expected, new, json.dumps(rest), *states)
+        )
+        if found is not None:
+            raise self._conflict(expected, found)
+
+    def _keys(self, tasks: Iterable[str]) -> list[str]:
+        return [f"{self._prefix}:cursor", *(f"{self._prefix}:t:{task}" for task in tasks)]
+
+    def _conflict(self, expected: int, found: bytes) -> CursorConflict:
+        return CursorConflict(
+            f"{self._prefix} stands at {int(found)}, not at {expected}: "
+            "another worker moved it, or Redis lost data"
+        )

@@ -1,0 +1,199 @@
+"""The streams, as data, and their declaration.
+
+Declaring is idempotent and safe to race: every service declares what it needs when it starts. A stream that
+exists with other settings is updated in place; what can't be updated (the number of partitions, because it
+decides which worker sees a task) is refused with a sentence.
+"""
+
+# pyright: reportUnknownMemberType=false
+# nats-py leaves some of its parameters untyped.
+
+from dataclasses import dataclass
+
+from nats.aio.client import Client
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js import JetStreamContext
+from nats.js.api import DiscardPolicy, StorageType, StreamConfig, SubjectTransform
+from nats.js.errors import APIError, NotFoundError
+
+from lictor_bus.errors import BrokerTooOld, BusError, StreamMismatch
+
+MINIMUM_SERVER = (2, 12)
+DEFAULT_PARTITIONS = 4
+# How long the broker itself refuses a repeated message id. Longer outages are covered by the workers, which
+# ask the output stream what was published before they publish again.
+DUPLICATE_WINDOW_S = 600
+
+EVENTS = "EVENTS"
+DECISIONS = "DECISIONS"
+GUIDANCE = "GUIDANCE"
+PROGRAMS = "PROGRAMS"
+PROOFS = "PROOFS"
+APPROVALS = "APPROVALS"
+EPISODES = "EPISODES"
+DRIFT = "DRIFT"
+PATCHES = "PATCHES"
+TIMERS = "TIMERS"
+DEAD = "DEAD"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSpec:
+    """One stream: its subjects and the features its users rely on."""
+
+    name: str
+    subjects: tuple[str, ...]
+    description: str
+    partitioned: bool = False
+    timers: bool = False
+    one_per_subject: bool = False
+    audit: bool = False
+    from_outside: bool = False
+
+    def config(self, *, partitions: int, replicas: int, max_payload: int) -> StreamConfig:
+        """What the broker is told."""
+        transform = None
+        if self.partitioned:
+            # The last token names the task: it alone decides the partition, so that events which a
+            # service derives for a task queue up behind the runtime's own.
+            transform = SubjectTransform(
+                src="lictor.ev.*.*",
+                dest=f"lictor.ev.{{{{partition({partitions},2)}}}}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}",
+            )
+        return StreamConfig(
+            name=self.name,
+            description=self.description,
+            subjects=list(self.subjects),
+            storage=StorageType.FILE,
+            num_replicas=replicas,
+            duplicate_window=DUPLICATE_WINDOW_S,
+            allow_direct=True,
+            allow_atomic=True,
+            allow_msg_schedules=self.timers,
+            allow_msg_ttl=self.timers,
+            allow_rollup_hdrs=self.timers,
+            max_msg_size=largest_message(max_payload) if self.from_outside else -1,
+            max_msgs_per_subject=1 if self.one_per_subject else -1,
+            discard=DiscardPolicy.NEW if self.one_per_subject else DiscardPolicy.OLD,
+            discard_new_per_subject=self.one_per_subject,
+            deny_delete=self.audit,
+            deny_purge=self.audit,
+            subject_transform=transform,
+        )
+
+
+STREAMS: dict[str, StreamSpec] = {
+    spec.name: spec
+    for spec in (
+        StreamSpec(
+            name=EVENTS,
+            subjects=("lictor.ev.*.*",),
+            description="canonical reporting events",
+            partitioned=True,
+            from_outside=True,
+        ),
+        StreamSpec(
+            name=DECISIONS,
+            subjects=("lictor.dec.*.*",),
+            description="decision records, one per evaluated event",
+            audit=True,
+        ),
+        StreamSpec(
+            name=GUIDANCE, subjects=("lictor.guide.*",), description="feedback delivered to agents"
+        ),
+        StreamSpec(
+            name=PROGRAMS,
+            subjects=("lictor.prog.*",),
+            description="programs submitted for proof",
+            from_outside=True,
+        ),
+        StreamSpec(name=PROOFS, subjects=("lictor.proof.*.*",), description="proof results"),
+        StreamSpec(
+            name=APPROVALS,
+            subjects=("lictor.appr.*.*",),
+            description="approval requests and states",
+        ),
+        StreamSpec(
+            name=EPISODES,
+            subjects=("lictor.ep.*.*", "lictor.log.*"),
+            description="sealed episodes and log checkpoints",
+            audit=True,
+        ),
+        StreamSpec(name=DRIFT, subjects=("lictor.drift.*.*",), description="drift events"),
+        StreamSpec(name=PATCHES, subjects=("lictor.patch.*",), description="patch proposals"),
+        StreamSpec(
+            name=TIMERS,
+            subjects=("lictor.sched.*.*", "lictor.tick.*.*"),
+            description="timers: schedules, and ticks when they are due",
+            timers=True,
+        ),
+        StreamSpec(
+            name=DEAD,
+            subjects=("lictor.dead.*.*.*",),
+            description="what could not be processed, whole, with why",
+            one_per_subject=True,
+        ),
+    )
+}
+
+
+def largest_message(max_payload: int) -> int:
+    """What a stream may take from outside: a dead letter adds headers, and must still fit the server's limit."""
+    return max_payload - 64 * 1024
+
+
+def check_server_version(client: Client) -> None:
+    """Refuse a broker that lacks what exactly-once and timers stand on."""
+    version = client.connected_server_version
+    if (version.major, version.minor) < MINIMUM_SERVER:
+        raise BrokerTooOld(
+            f"NATS server {version.major}.{version.minor}.{version.patch} is too old: Lictor needs "
+            f"{MINIMUM_SERVER[0]}.{MINIMUM_SERVER[1]} or newer; upgrade it, or run `lictor up` for the built-in one."
+        )
+
+
+async def declare(
+    client: Client, *names: str, partitions: int = DEFAULT_PARTITIONS, replicas: int = 1
+) -> None:
+    """Create the named streams, or bring them up to date."""
+    js = client.jetstream()
+    for name in names:
+        wanted = STREAMS[name].config(
+            partitions=partitions, replicas=replicas, max_payload=client.max_payload
+        )
+        try:
+            try:
+                found = (await js.stream_info(name)).config
+            except NotFoundError:
+                await js.add_stream(wanted)
+                continue
+            _check_partitions(name, found, wanted)
+            await js.update_stream(wanted)
+        except (NoRespondersError, NatsTimeout):
+            raise BusError(
+                "the NATS server answers but JetStream does not: start it with JetStream enabled (`-js`)."
+            ) from None
+        except APIError as error:
+            raise StreamMismatch(
+                f"stream {name} can't be declared: {error.description}; "
+                "back it up and remove it, or point Lictor at another NATS account."
+            ) from error
+
+
+def _check_partitions(name: str, found: StreamConfig, wanted: StreamConfig) -> None:
+    have = found.subject_transform.dest if found.subject_transform else None
+    want = wanted.subject_transform.dest if wanted.subject_transform else None
+    if have != want:
+        raise StreamMismatch(
+            f"stream {name} stores subjects as {have!r}, this service wants {want!r}: "
+            "the number of partitions is fixed when the stream is made; set LICTOR_PARTITIONS to match it."
+        )
+
+
+async def partitions_of(js: JetStreamContext) -> int:
+    """How many partitions the EVENTS stream was made with."""
+    config = (await js.stream_info(EVENTS)).config
+    if config.subject_transform is None:
+        raise StreamMismatch("stream EVENTS has no partitions; it was not made by Lictor.")
+    return int(config.subject_transform.dest.partition("partition(")[2].partition(",")[0])

@@ -1,0 +1,105 @@
+"""Subjects: where everything on the bus lives, and how ids become subject tokens.
+
+Ids come from other people's systems: they hold dots, spaces, unicode and hundreds of characters. A token
+must hold none of that, must be the same in every process, and must not let two ids meet. Ids that are safe
+already stay as they are, so subjects read well; any other id becomes ``~<slug>-<128 bits of SHA-256>``. The raw
+id always stays in the message body.
+"""
+
+import hashlib
+import re
+from functools import lru_cache
+
+_SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_-]+")
+_SLUG_LENGTH = 24
+
+
+@lru_cache(maxsize=65_536)
+def token(raw_id: str) -> str:
+    """The subject-safe token of any non-empty id."""
+    if _SAFE.match(raw_id):
+        return raw_id
+    slug = _UNSAFE_RUN.sub("-", raw_id[:_SLUG_LENGTH]).strip("-")
+    digest = hashlib.sha256(raw_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"~{slug}-{digest}"
+
+
+def event(runtime: str, task_id: str) -> str:
+    """Where a runtime publishes an event of a task."""
+    return f"lictor.ev.{token(runtime)}.{token(task_id)}"
+
+
+def events_of_partition(partition: int) -> str:
+    """Every stored event of one partition (the stream writes the partition into the subject)."""
+    return f"lictor.ev.{partition}.>"
+
+
+def decision(disposition: str, task_id: str) -> str:
+    """Where the evaluator publishes the decision on an event of a task."""
+    return f"lictor.dec.{disposition}.{token(task_id)}"
+
+
+def decisions_on_task(task_id: str) -> str:
+    """Every decision on one task."""
+    return f"lictor.dec.*.{token(task_id)}"
+
+
+def guidance(session_id: str) -> str:
+    """Feedback delivered to one session."""
+    return f"lictor.guide.{token(session_id)}"
+
+
+def program(task_id: str) -> str:
+    """Where a runtime submits a program for proof."""
+    return f"lictor.prog.{token(task_id)}"
+
+
+def proof(verdict: str, task_id: str) -> str:
+    """Where the prover publishes what it found."""
+    return f"lictor.proof.{verdict}.{token(task_id)}"
+
+
+def proofs_on_task(task_id: str) -> str:
+    """Every proof result of one task."""
+    return f"lictor.proof.*.{token(task_id)}"
+
+
+def episode(decision_type: str, episode_id: str) -> str:
+    """Where the sealer publishes a sealed episode."""
+    return f"lictor.ep.{token(decision_type)}.{token(episode_id)}"
+
+
+def episodes_with_id(episode_id: str) -> str:
+    """Every sealed version of one episode."""
+    return f"lictor.ep.*.{token(episode_id)}"
+
+
+# Not a decision type's token: a type called "log" would be published under lictor.ep.log.<episode>,
+# one token longer than this.
+LOG_CHECKPOINT = "lictor.log.checkpoint"
+
+
+def schedule(kind: str, key: str) -> str:
+    """Where a timer is set; a new message replaces the one before."""
+    return f"lictor.sched.{kind}.{token(key)}"
+
+
+def tick(kind: str, key: str) -> str:
+    """Where the broker delivers a timer when it is due."""
+    return f"lictor.tick.{kind}.{token(key)}"
+
+
+def dead_letter(service: str, stream: str, sequence: int) -> str:
+    """One subject a dead message: the stream refuses a second copy for ever, not just for a window."""
+    return f"lictor.dead.{service}.{stream}.{sequence}"
+
+
+def gate(name: str) -> str:
+    """Request/reply: ``tool``, ``report``, ``stop``, ``action`` or ``dispatch``."""
+    return f"lictor.gate.{name}"
+
+
+def health(service: str) -> str:
+    """Request/reply: is the service ready, and what does it run."""
+    return f"lictor.health.{service}"

@@ -1,0 +1,176 @@
+"""OpenTelemetry: traces across the bus and a metric for every outcome.
+
+Nothing is exported unless asked for: OTLP follows the standard variables (``OTEL_EXPORTER_OTLP_ENDPOINT`` or its
+per-signal forms, ``OTEL_SDK_DISABLED``), Prometheus is on when the service has an HTTP port. The trace context
+(``traceparent``) is passed on in every case, so a trace is whole even if only some services export theirs.
+"""
+
+import os
+import time
+from collections import Counter as Tally
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.metrics import MeterProvider as MeterProviderApi
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanKind, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+_propagator = TraceContextTextMapPropagator()
+TRACEPARENT = "traceparent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetrySettings:
+    """Which signals leave the process."""
+
+    otlp_traces: bool = False
+    otlp_metrics: bool = False
+    prometheus: bool = False
+
+    @classmethod
+    def from_environment(
+        cls, environment: Mapping[str, str] = os.environ, *, prometheus: bool = False
+    ) -> "TelemetrySettings":
+        """Read the standard OpenTelemetry variables; off when none is set."""
+        if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+            return cls()
+        everything = bool(environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
+        return cls(
+            otlp_traces=_wanted(environment, "TRACES", everything),
+            otlp_metrics=_wanted(environment, "METRICS", everything),
+            prometheus=prometheus,
+        )
+
+
+def _wanted(environment: Mapping[str, str], signal: str, everything: bool) -> bool:
+    if environment.get(f"OTEL_{signal}_EXPORTER", "otlp") == "none":
+        return False
+    return everything or bool(environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
+
+
+class Telemetry:
+    """The instruments of one service."""
+
+    def __init__(self, service: str, settings: TelemetrySettings | None = None) -> None:
+        settings = settings or TelemetrySettings()
+        resource = Resource.create({"service.name": f"lictor-{service}"})
+        self._service = service
+        self._tracer_provider: TracerProvider | None = None
+        self._meter_provider: MeterProvider | None = None
+        self._tracer: Tracer | None = None
+        if settings.otlp_traces:
+            self._tracer_provider = TracerProvider(resource=resource)
+            self._tracer_provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+            self._tracer = self._tracer_provider.get_tracer("lictor")
+        readers: list[MetricReader] = []
+        if settings.otlp_metrics:
+            readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+        if settings.prometheus:
+            readers.append(PrometheusMetricReader())
+        provider: MeterProviderApi = NoOpMeterProvider()
+        if readers:
+            provider = self._meter_provider = MeterProvider(readers, resource=resource)
+        meter = provider.get_meter("lictor")
+        self._messages = meter.create_counter(
+            "lictor.messages",
+            unit="{message}",
+            description="Messages handled, by service and outcome",
+        )
+        self._batch_size = meter.create_histogram(
+            "lictor.batch.size", unit="{message}", description="Messages in one batch"
+        )
+        self._batch_duration = meter.create_histogram(
+            "lictor.batch.duration", unit="s", description="From pulled to committed"
+        )
+        self._lag = meter.create_histogram(
+            "lictor.lag",
+            unit="s",
+            description="From stored by the broker to committed, oldest of a batch",
+        )
+        self._reopened = meter.create_counter(
+            "lictor.reopened",
+            unit="{time}",
+            description="Times a worker had to start again, by cause",
+        )
+        self._gates = meter.create_counter(
+            "lictor.gate.answers", unit="{answer}", description="Gate answers, by gate and decision"
+        )
+
+    @property
+    def tracing(self) -> bool:
+        """Whether spans are recorded."""
+        return self._tracer is not None
+
+    def batch_done(
+        self, outcomes: "Tally[str]", started: float, oldest_ns: int, now_ns: int
+    ) -> None:
+        """Count a committed batch."""
+        mine = {"service": self._service}
+        for outcome, count in outcomes.items():
+            self._messages.add(count, {**mine, "outcome": outcome})
+        self._batch_size.record(sum(outcomes.values()), mine)
+        self._batch_duration.record(time.monotonic() - started, mine)
+        self._lag.record(max(0, now_ns - oldest_ns) / 1e9, mine)
+
+    def reopened(self, cause: str) -> None:
+        """Count a restart of a worker's loop."""
+        self._reopened.add(1, {"service": self._service, "cause": cause})
+
+    def gate_answered(self, gate: str, decision: str) -> None:
+        """Count an answer of a gate."""
+        self._gates.add(1, {"service": self._service, "gate": gate, "decision": decision})
+
+    def span(
+        self,
+        name: str,
+        parent: Mapping[str, str],
+        attributes: Mapping[str, str | int],
+        start_ns: int | None = None,
+    ) -> "MessageSpan":
+        """A span for one message; only while tracing."""
+        if self._tracer is None:
+            raise RuntimeError("no spans without tracing; pass the parent's context on instead")
+        span = self._tracer.start_span(
+            name,
+            context=_propagator.extract(parent),
+            kind=SpanKind.CONSUMER,
+            attributes=dict(attributes),
+            start_time=start_ns,
+        )
+        carrier: dict[str, str] = {}
+        _propagator.inject(carrier, trace.set_span_in_context(span))
+        return MessageSpan(span, carrier.get(TRACEPARENT))
+
+    def close(self) -> None:
+        """Send what is left."""
+        if self._tracer_provider is not None:
+            self._tracer_provider.shutdown()
+        if self._meter_provider is not None:
+            self._meter_provider.shutdown()
+
+
+class MessageSpan(NamedTuple):
+    """An open span and the context to put on what the message causes."""
+
+    span: trace.Span | None
+    traceparent: str | None
+
+    def headers(self) -> dict[str, str]:
+        """The context as message headers."""
+        return {TRACEPARENT: self.traceparent} if self.traceparent else {}
+
+    def end(self) -> None:
+        """Close the span now."""
+        if self.span is not None:
+            self.span.end()

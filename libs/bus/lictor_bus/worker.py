@@ -1,0 +1,338 @@
+"""The batch loop: pull a batch, load its states, fold it, publish, commit, acknowledge.
+
+How each message takes effect exactly once, whatever dies whenever:
+
+* The **cursor** (last sequence whose effects are committed) lives in the store, beside the states, and moves by
+  compare-and-set. Messages at or before it are done; two workers on one partition can't both move it.
+* Messages are folded **in stream order without holes**. The consumer numbers its deliveries; when a number is
+  missing (a crash, a reconnect, a redelivery) the worker reads the stream itself from the cursor on, instead of
+  trusting what happens to arrive.
+* Results carry the sequence that caused them. After a restart, the worker asks the output stream which of them are
+  **published already** and publishes only the rest; ids catch the short overlaps.
+* The order is publish, commit, acknowledge: a crash between any two repeats work and never loses it.
+"""
+
+# pyright: reportUnknownMemberType=false
+# nats-py leaves some of its parameters untyped.
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+from redis.exceptions import RedisError
+
+from lictor_bus.dead import DeadLetters
+from lictor_bus.delivery import NO_HEADERS, Delivery
+from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.processor import (
+    Outbox,
+    Parsed,
+    Processor,
+    R,
+    S,
+    Sourced,
+    T,
+)
+from lictor_bus.publish import publish_all
+from lictor_bus.pull import PullConsumer
+from lictor_bus.read import read_from
+from lictor_bus.store import Commit, StateStore
+from lictor_bus.streams import TIMERS
+from lictor_bus.telemetry import TRACEPARENT, MessageSpan, Telemetry
+from lictor_bus.timers import Timer, timer_messages
+from lictor_schema import FieldProblem
+
+log = logging.getLogger("lictor.worker")
+
+_IDLE_S = 1.0
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+_OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
+
+
+@dataclass(slots=True)
+class _Fold(Generic[S, R]):
+    """What one batch amounts to before anything of it is published."""
+
+    before: dict[str, S]
+    states: dict[str, S]
+    lifetimes: dict[str, int]
+    handled: list[tuple[str, str, int]]
+    outputs: list[Sourced[R]]
+    refused: list[tuple[Delivery, Refused]]
+    spans: list[MessageSpan]
+    outcomes: "Counter[str]"
+
+
+class PartitionWorker(Generic[T, S, R]):
+    """Folds one partition of a stream, for as long as it runs."""
+
+    def __init__(
+        self,
+        client: Client,
+        consumer: PullConsumer,
+        store: StateStore,
+        processor: Processor[T, S, R],
+        outbox: Outbox[R],
+        dead: DeadLetters,
+        telemetry: Telemetry,
+        batch: int = 500,
+    ) -> None:
+        self._client = client
+        self._consumer = consumer
+        self._store = store
+        self._processor = processor
+        self._outbox = outbox
+        self._dead = dead
+        self._telemetry = telemetry
+        self._batch = batch
+        self._stopping = asyncio.Event()
+        self._cursor = 0
+        self._expected_delivery = 0
+        self._published_until = 0
+        self._encoded: dict[str, tuple[bytes, S]] = {}
+        self.trouble: str | None = "starting"
+
+    def stop(self) -> None:
+        """Finish the batch in hand, then return from ``run``."""
+        self._stopping.set()
+        self._consumer.interrupt()
+
+    async def run(self) -> None:
+        """Work until stopped; outages of NATS and Redis are waited out."""
+        pause = _FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            try:
+                await self._open()
+                self.trouble = None
+                while not self._stopping.is_set():
+                    deliveries = await self._consumer.next_batch(_IDLE_S)
+                    if deliveries:
+                        await self._handle(deliveries)
+                        pause = _FIRST_PAUSE_S
+            except StaleState as error:
+                log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
+                self._telemetry.reopened("StaleState")
+                await self._store.start_over()
+            except _OUTAGES as error:
+                cause = type(error).__name__
+                self.trouble = f"{cause}: {error}"
+                self._telemetry.reopened(cause)
+                log.warning(
+                    "%s: %s; trying again in %.1f s", self._consumer.durable, self.trouble, pause
+                )
+                await self._pause(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+        await self._consumer.close()
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            pass
+
+    async def _open(self) -> None:
+        await self._consumer.open()
+        self._cursor = await self._store.open()
+        self._expected_delivery = 0
+        # Whatever was in the stream when we came may have been decided by a worker that died before it
+        # could commit; whatever comes later can't have been.
+        info = await self._client.jetstream().stream_info(self._consumer.stream)
+        self._published_until = info.state.last_seq
+        if self._cursor > info.state.last_seq:
+            raise StaleState(
+                f"the store stands at {self._cursor}, the stream ends at {info.state.last_seq}: "
+                "they are not of the same age"
+            )
+
+    async def _handle(self, deliveries: Sequence[Delivery]) -> None:
+        fresh = [delivery for delivery in deliveries if delivery.sequence > self._cursor]
+        if not fresh or self._is_contiguous(deliveries):
+            if fresh:
+                await self._process(fresh)
+        else:
+            await self._catch_up(max(delivery.sequence for delivery in fresh))
+        await self._consumer.acknowledge_up_to(
+            max(deliveries, key=lambda delivery: delivery.sequence)
+        )
+
+    def _is_contiguous(self, deliveries: Sequence[Delivery]) -> bool:
+        """Whether these are the next deliveries of the consumer, none missing and none repeated."""
+        first, last = deliveries[0], deliveries[-1]
+        expected, self._expected_delivery = self._expected_delivery, last.delivery_number + 1
+        return (
+            first.delivery_number == expected
+            and last.delivery_number - first.delivery_number == len(deliveries) - 1
+            and first.sequence > self._cursor
+            and all(a.sequence < b.sequence for a, b in pairwise(deliveries))
+        )
+
+    async def _catch_up(self, until: int) -> None:
+        """Fold everything after the cursor up to a sequence, read from the stream itself."""
+        started_at = self._cursor
+        while self._cursor < until:
+            stored = await read_from(
+                self._client,
+                self._consumer.stream,
+                self._consumer.filter_subject,
+                self._cursor + 1,
+                self._batch,
+            )
+            stored = [delivery for delivery in stored if delivery.sequence <= until]
+            if not stored:
+                # Deleted or expired in between: there is nothing left to fold up to there.
+                break
+            await self._process(stored)
+        if self._cursor - started_at > 10 * self._batch:
+            log.info(
+                "%s: caught up from %d to %d", self._consumer.durable, started_at, self._cursor
+            )
+
+    async def _process(self, deliveries: Sequence[Delivery]) -> None:
+        started, start_ns = time.monotonic(), time.time_ns()
+        fold = await self._fold(deliveries, start_ns)
+        timers = await self._leave_out_published(fold, deliveries)
+        for delivery, refusal in fold.refused:
+            await self._dead.bury(self._consumer.stream, delivery, refusal)
+        if timers:
+            await publish_all(self._client, TIMERS, timer_messages(timers))
+        if fold.outputs:
+            await self._outbox.publish(fold.outputs)
+        last = deliveries[-1].sequence
+        encode = self._processor.encode_state
+        self._encoded = {key: (encode(state), state) for key, state in fold.states.items()}
+        await self._store.commit(
+            self._cursor,
+            last,
+            Commit(
+                {key: (raw, fold.lifetimes[key]) for key, (raw, _) in self._encoded.items()},
+                fold.handled,
+            ),
+        )
+        self._cursor = last
+        for span in fold.spans:
+            span.end()
+        self._telemetry.batch_done(
+            fold.outcomes, started, deliveries[0].stored_at_ns, time.time_ns()
+        )
+
+    async def _fold(self, deliveries: Sequence[Delivery], start_ns: int) -> _Fold[S, R]:
+        fold: _Fold[S, R] = _Fold({}, {}, {}, [], [], [], [], Counter())
+        readable: list[tuple[Parsed[T], Delivery]] = []
+        for delivery in deliveries:
+            try:
+                readable.append((self._processor.parse(delivery), delivery))
+            except Refused as refusal:
+                fold.refused.append((delivery, refusal))
+        loaded = await self._store.load(
+            self._cursor, [(item.key, item.message_id) for item, _ in readable]
+        )
+        fold.before = {key: self._decoded(key, raw) for key, raw in loaded.states.items()}
+        known = dict(fold.before)
+        seen = dict(loaded.seen)
+        for item, delivery in readable:
+            identity = (item.key, item.message_id)
+            try:
+                if identity in seen:
+                    raise _duplicate(item.message_id, seen[identity])
+                self._step(fold, known, item, delivery, start_ns)
+            except Refused as refusal:
+                fold.refused.append((delivery, refusal))
+                continue
+            seen[identity] = delivery.sequence
+            fold.handled.append((*identity, delivery.sequence))
+        fold.outcomes["dead"] += len(fold.refused)
+        return fold
+
+    def _decoded(self, key: str, raw: bytes) -> S:
+        """The state in these bytes; kept from the last batch when they are the same."""
+        known = self._encoded.get(key)
+        return (
+            known[1] if known is not None and known[0] == raw else self._processor.decode_state(raw)
+        )
+
+    def _step(
+        self,
+        fold: _Fold[S, R],
+        known: dict[str, S],
+        item: Parsed[T],
+        delivery: Delivery,
+        start_ns: int,
+    ) -> None:
+        try:
+            stepped = self._processor.step(known.get(item.key), item, delivery)
+        except Refused:
+            raise
+        except Exception as error:
+            # A defect of ours must neither stop the partition nor lose the message.
+            log.exception("%s: step failed at %d", self._consumer.durable, delivery.sequence)
+            raise Refused(
+                f"internal error: {type(error).__name__}: {error}",
+                remedy="report it; once mended, `lictor dead replay` handles the message again",
+            ) from error
+        state, outputs, outcome, keep_state_s = stepped
+        key, sequence = item.key, delivery.sequence
+        headers = self._trace_headers(fold, outcome, key, delivery, start_ns)
+        known[key] = fold.states[key] = state
+        fold.lifetimes[key] = keep_state_s
+        for output in outputs:
+            fold.outputs.append(Sourced(key, sequence, output, headers))
+        fold.outcomes[outcome] += 1
+
+    def _trace_headers(
+        self, fold: _Fold[S, R], outcome: str, key: str, delivery: Delivery, start_ns: int
+    ) -> Mapping[str, str]:
+        """The trace context for what a message causes: of a span of its own, or the one it came with."""
+        if not self._telemetry.tracing:
+            parent = delivery.headers.get(TRACEPARENT)
+            return NO_HEADERS if parent is None else {TRACEPARENT: parent}
+        span = self._telemetry.span(
+            f"{self._consumer.stream.lower()} {outcome}",
+            delivery.headers,
+            {"lictor.key": key, "lictor.sequence": delivery.sequence},
+            start_ns=start_ns,
+        )
+        fold.spans.append(span)
+        return span.headers()
+
+    async def _leave_out_published(
+        self, fold: _Fold[S, R], deliveries: Sequence[Delivery]
+    ) -> list[Timer]:
+        """The timers to set; after a restart, without what the output stream holds already."""
+        changed = fold.states.keys()
+        if deliveries[0].sequence <= self._published_until and fold.outputs:
+            published = await self._outbox.published({sourced.key for sourced in fold.outputs})
+            fold.outputs = [
+                sourced
+                for sourced in fold.outputs
+                if sourced.sequence > published.get(sourced.key, 0)
+            ]
+            # Timers are set before results are published, so a key whose results are all there has its timers.
+            changed = {sourced.key for sourced in fold.outputs}
+        orders = self._processor.timers
+        return [
+            timer for key in changed for timer in orders(fold.before.get(key), fold.states[key])
+        ]
+
+
+def _duplicate(message_id: str, first: int) -> Refused:
+    return Refused(
+        f"id {message_id!r} was handled already, as sequence {first} of the stream",
+        remedy="give every event an id of its own; a retry of the same event needs no replay",
+        problems=(
+            FieldProblem(
+                path="event_id",
+                problem=f"is a duplicate of sequence {first}",
+                excerpt=message_id[:80],
+            ),
+        ),
+    )

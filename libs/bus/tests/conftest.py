@@ -1,0 +1,200 @@
+"""A small real service for the batch loop: it adds up numbers by key and publishes every running total."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+from redis.asyncio import Redis
+
+from lictor_bus import streams, subjects
+from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.dead import DeadLetters
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.processor import Outbox, Parsed, Stepped, StreamOutbox
+from lictor_bus.publish import Outgoing, publish_all, publish_one
+from lictor_bus.pull import PullConsumer, PullSettings
+from lictor_bus.read import read_from
+from lictor_bus.store import StateStore
+from lictor_bus.telemetry import Telemetry
+from lictor_bus.worker import PartitionWorker
+
+PARTITIONS = 2
+FAST = PullSettings(batch=100, expires_s=0.3, heartbeat_s=0.1, pin_timeout_s=0.6, ack_wait_s=1.0)
+
+
+class Totals:
+    """Adds up ``n`` by key; refuses what has no number; breaks on ``n = 13`` as a defect would."""
+
+    def parse(self, delivery: Delivery) -> Parsed[int]:
+        try:
+            body = json.loads(delivery.body)
+            return Parsed(delivery.subject.rpartition(".")[2], body["id"], body["n"])
+        except (ValueError, KeyError) as error:
+            raise Refused(f"unreadable: {error}", remedy="send id and n") from None
+
+    def step(
+        self, state: int | None, message: Parsed[int], delivery: Delivery
+    ) -> Stepped[int, Outgoing]:
+        if message.value == 13:
+            raise RuntimeError("thirteen")
+        total = (state or 0) + message.value
+        body = json.dumps({"total": total, "id": message.message_id}).encode()
+        out = Outgoing(
+            f"lictor.dec.allow.{message.key}", body, f"{message.key}:{message.message_id}"
+        )
+        return Stepped(total, (out,), "counted")
+
+    def timers(self, before: int | None, after: int) -> tuple[()]:
+        return ()
+
+    def decode_state(self, raw: bytes) -> int:
+        try:
+            return int(raw)
+        except ValueError:
+            raise StaleState(f"{raw!r} is no total") from None
+
+    def encode_state(self, state: int) -> bytes:
+        return str(state).encode()
+
+
+@dataclass
+class Bench:
+    """Connections, and what the tests do with them."""
+
+    client: Client
+    redis: "Redis"
+    _id: int = field(default=0)
+
+    async def send(self, key: str, *numbers: int, prefix: str = "m") -> None:
+        """Publish numbers for a key, each under an id of its own."""
+        messages: list[Outgoing] = []
+        for number in numbers:
+            self._id += 1
+            body = json.dumps({"id": f"{prefix}{self._id}", "n": number}).encode()
+            messages.append(
+                Outgoing(subjects.event("test", key), body, f"{key}:{prefix}{self._id}")
+            )
+        await publish_all(self.client, streams.EVENTS, messages)
+
+    async def send_until_stored(self, key: str, number: int) -> None:
+        """Send one number again and again, under one id, until the broker has it."""
+        self._id += 1
+        message = Outgoing(
+            subjects.event("test", key),
+            json.dumps({"id": f"m{self._id}", "n": number}).encode(),
+            f"{key}:m{self._id}",
+        )
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await publish_one(self.client, streams.EVENTS, message)
+                    return
+                except (BusError, NatsError, TimeoutError):
+                    await asyncio.sleep(0.05)
+
+    async def totals(self, key: str) -> list[int]:
+        """Every total published for a key, in order."""
+        found = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.{key}", 1, 1000)
+        return [json.loads(delivery.body)["total"] for delivery in found]
+
+    async def count(self, stream: str) -> int:
+        return (await self.client.jetstream().stream_info(stream)).state.messages
+
+    async def until(self, stream: str, messages: int) -> None:
+        """Wait until the stream holds that many messages."""
+        async with asyncio.timeout(30):
+            while await self._count_if_up(stream) < messages:
+                await asyncio.sleep(0.02)
+
+    async def _count_if_up(self, stream: str) -> int:
+        try:
+            return await self.count(stream)
+        except (NatsError, JetStreamError):
+            return 0
+
+    def worker(
+        self,
+        partition: int,
+        *,
+        client: Client | None = None,
+        wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
+        store: StateStore | None = None,
+    ) -> PartitionWorker[int, int, Outgoing]:
+        client = client or self.client
+        return PartitionWorker(
+            client,
+            PullConsumer(
+                client,
+                streams.EVENTS,
+                f"totals-{partition}",
+                subjects.events_of_partition(partition),
+                FAST,
+            ),
+            store or StateStore(self.redis, "totals", str(partition)),
+            Totals(),
+            wrap(StreamOutbox(client, streams.DECISIONS, "lictor.dec.*.{key}")),
+            DeadLetters(client, "totals"),
+            Telemetry("totals"),
+            FAST.batch,
+        )
+
+    @asynccontextmanager
+    async def running(
+        self, *workers: PartitionWorker[int, int, Outgoing]
+    ) -> AsyncIterator[list["asyncio.Task[None]"]]:
+        """Run the workers, by default one a partition; drain them at the end."""
+        chosen = workers or tuple(self.worker(partition) for partition in range(PARTITIONS))
+        tasks = [asyncio.create_task(worker.run()) for worker in chosen]
+        try:
+            yield tasks
+        finally:
+            for worker in chosen:
+                worker.stop()
+            for task in tasks:
+                if not task.cancelled():
+                    await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def opened(nats_url: str, redis_url: str) -> AsyncIterator[Bench]:
+    client = await connect_nats(nats_url, name="test")
+    redis = await connect_redis(redis_url)
+    await declare_all(client)
+    try:
+        yield Bench(client, redis)
+    finally:
+        await client.close()
+        await redis.aclose()
+
+
+async def declare_all(client: Client) -> None:
+    await streams.declare(
+        client,
+        streams.EVENTS,
+        streams.DECISIONS,
+        streams.TIMERS,
+        streams.DEAD,
+        partitions=PARTITIONS,
+    )
+
+
+@pytest.fixture
+async def bench(clean_infra) -> AsyncIterator[Bench]:
+    """A clean bus with the streams declared."""
+    async with opened(clean_infra.nats_url, clean_infra.redis_url) as bench:
+        yield bench
+
+
+@pytest.fixture
+async def own_bench(own_servers) -> AsyncIterator[Bench]:
+    """A bus on servers of its own, to kill and restart at will."""
+    endpoints = own_servers.endpoints
+    async with opened(endpoints.nats_url, endpoints.redis_url) as bench:
+        yield bench
