@@ -1,0 +1,227 @@
+"""The policy evaluator on the bus: EVENTS in, DECISIONS out, timers in between. The only file with a broker in it."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from faststream.nats import NatsBroker
+from pydantic import ValidationError
+
+from lictor_bus import streams, subjects
+from lictor_bus.dead import DeadLetters
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.gates import refuse_for_now
+from lictor_bus.ids import event_message_id
+from lictor_bus.processor import Parsed, Stepped, StreamOutbox
+from lictor_bus.publish import Outgoing
+from lictor_bus.relay import TickRelay
+from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.telemetry import Telemetry
+from lictor_bus.timers import CancelTimer, SetTimer, Timer
+from lictor_policy_evaluator import __version__
+from lictor_policy_evaluator.config import EvaluatorConfig, load_config
+from lictor_policy_evaluator.errors import PackError, StateError, Unacceptable
+from lictor_policy_evaluator.evaluate import EventPosition, step
+from lictor_policy_evaluator.state import TaskState
+from lictor_policy_evaluator.timers import (
+    RUNTIME,
+    SetReportingTimer,
+    TimerKind,
+    TimerOrder,
+    timer_orders,
+)
+from lictor_schema import (
+    CanonicalError,
+    DecisionRecord,
+    DispatchGateRequest,
+    Event,
+    FieldProblem,
+    ReportGateRequest,
+    describe_validation_error,
+    parse_event,
+)
+
+NAME = "policy-evaluator"
+# Larger than any honest report; what is larger is kept whole in the dead-letter stream.
+MAX_EVENT_BYTES = 1024 * 1024
+# A closed task is remembered this long, to recognise late duplicates of its events.
+KEEP_CLOSED_TASKS_S = 30 * 24 * 3600
+
+
+class EvaluatorProcessor:
+    """The pure core, as the batch loop sees it."""
+
+    def __init__(self, config: EvaluatorConfig) -> None:
+        self._config = config
+
+    def parse(self, delivery: Delivery) -> Parsed[Event]:
+        """Bytes to an event of the task that the subject names."""
+        if len(delivery.body) > MAX_EVENT_BYTES:
+            raise _refused(
+                "payload",
+                f"the event has {len(delivery.body)} bytes, more than {MAX_EVENT_BYTES}",
+                "attach large content by reference (evidence_refs), not in the payload",
+            )
+        try:
+            event = parse_event(delivery.body)
+        except ValidationError as error:
+            problems = describe_validation_error(error)
+            raise Refused(
+                "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5]),
+                remedy="correct the named fields and publish the event again",
+                problems=problems,
+            ) from None
+        except CanonicalError as error:
+            raise _refused("$", str(error), "publish plain JSON") from None
+        runtime, task = delivery.subject.split(".")[-2:]
+        if subjects.token(event.task_id) != task:
+            raise _refused(
+                "task_id",
+                f"{event.task_id!r} is not the task of subject {delivery.subject}",
+                "publish each event on the subject of its own task",
+            )
+        if subjects.token(event.runtime) != runtime:
+            raise _refused(
+                "runtime",
+                f"{event.runtime!r} is not the runtime of subject {delivery.subject}",
+                "publish each event on the subject of its own runtime",
+            )
+        return Parsed(task, event.event_id, event)
+
+    def step(
+        self, state: TaskState | None, message: Parsed[Event], delivery: Delivery
+    ) -> Stepped[TaskState, Outgoing]:
+        """One event, one decision record."""
+        position = EventPosition(
+            delivery.sequence,
+            delivery.stored_at_ns // 1000,
+            "sha256:" + hashlib.sha256(delivery.body).hexdigest(),
+        )
+        try:
+            outcome = step(state, message.value, position, self._config)
+        except Unacceptable as error:
+            raise _refused(error.field, error.problem, error.remedy) from None
+        disposition = outcome.decision.decision.value
+        return Stepped(
+            outcome.state,
+            (
+                Outgoing(
+                    f"lictor.dec.{disposition}.{message.key}",
+                    outcome.record_json,
+                    outcome.record_id,
+                ),
+            ),
+            disposition,
+            KEEP_CLOSED_TASKS_S if outcome.state.closed else 0,
+        )
+
+    def timers(self, before: TaskState | None, after: TaskState) -> Sequence[Timer]:
+        """The task's checkpoint and silence timers, as far as they changed."""
+        return [_bus_timer(after.task_id, order) for order in timer_orders(before, after)]
+
+    def decode_state(self, raw: bytes) -> TaskState:
+        """Bytes from the store to state."""
+        try:
+            return TaskState.decode(raw)
+        except StateError as error:
+            raise StaleState(str(error)) from None
+
+    def encode_state(self, state: TaskState) -> bytes:
+        """State to bytes for the store."""
+        return state.encode()
+
+
+def _bus_timer(task_id: str, order: TimerOrder) -> Timer:
+    if isinstance(order, SetReportingTimer):
+        message = Outgoing(
+            subjects.event(RUNTIME, task_id),
+            order.event_json(),
+            event_message_id(task_id, order.event_id),
+        )
+        return SetTimer(order.kind.value, task_id, order.due, message)
+    return CancelTimer(order.kind.value, task_id)
+
+
+def _refused(field: str, problem: str, remedy: str) -> Refused:
+    return Refused(
+        f"{field}: {problem}",
+        remedy=remedy,
+        problems=(FieldProblem(path=field, problem=problem, excerpt=""),),
+    )
+
+
+def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
+    """The gates this service owns; until they can judge, they refuse."""
+    refuse_for_now(broker, telemetry, NAME, "report", ReportGateRequest)
+    refuse_for_now(broker, telemetry, NAME, "dispatch", DispatchGateRequest)
+
+
+SPEC = ServiceSpec(
+    name=NAME,
+    version=__version__,
+    description="Judges canonical events by policy packs: exactly one decision record per event.",
+    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS),
+    channels=(
+        Channel(
+            subject="lictor.ev.{runtime}.{task}",
+            message=Event,
+            description="Canonical reporting events (stream EVENTS).",
+            reads=True,
+        ),
+        Channel(
+            subject="lictor.dec.{decision}.{task}",
+            message=DecisionRecord,
+            description="One decision record per evaluated event (stream DECISIONS).",
+            reads=False,
+        ),
+    ),
+    gates=declare_gates,
+)
+
+
+def pack_directory() -> Path:
+    """Where the packs are: ``LICTOR_PACKS``, or the folder the services are started in."""
+    return Path(os.environ.get("LICTOR_PACKS", "policy-packs"))
+
+
+def make_service() -> Service:
+    """The evaluator with the packs of this installation; a pack that does not load stops it here."""
+    try:
+        config = load_config(pack_directory())
+    except PackError as error:
+        raise BusError(str(error)) from None
+    processor = EvaluatorProcessor(config)
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        outbox = StreamOutbox(runtime.client, streams.DECISIONS, "lictor.dec.*.{key}")
+        workers = [
+            runtime.worker(
+                streams.EVENTS,
+                subjects.events_of_partition(partition),
+                processor,
+                outbox,
+                partition=partition,
+            )
+            for partition in range(runtime.settings.partitions)
+        ]
+        relays = [
+            TickRelay(
+                runtime.client,
+                kind.value,
+                to_stream=streams.EVENTS,
+                to_prefix="lictor.ev.",
+                dead=DeadLetters(runtime.client, NAME),
+                telemetry=runtime.telemetry,
+            )
+            for kind in TimerKind
+        ]
+        return [*workers, *relays]
+
+    return Service(
+        spec=SPEC,
+        loops=loops,
+        config_hash=config.config_hash,
+        detail=f"packs {', '.join(pack.pack_id for pack in config.packs)}",
+    )

@@ -1,0 +1,23 @@
+"""The errors of the evaluator's core."""
+
+
+class EvaluatorError(Exception):
+    """Root of the errors this package raises itself."""
+
+
+class PackError(EvaluatorError):
+    """A policy pack can't be used; the text names the file, the rule and the field."""
+
+
+class StateError(EvaluatorError):
+    """Stored bytes are not a task state of this engine."""
+
+
+class Unacceptable(EvaluatorError):
+    """An event is well formed but can't be judged; nothing was changed by it."""
+
+    def __init__(self, field: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{field}: {problem}; {remedy}")
+        self.field = field
+        self.problem = problem
+        self.remedy = remedy

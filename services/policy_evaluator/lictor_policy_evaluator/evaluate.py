@@ -1,0 +1,114 @@
+"""One event judged: state and event in, state and one decision record out."""
+
+from typing import NamedTuple
+
+from lictor_bus.ids import decision_id
+from lictor_policy_evaluator.config import EvaluatorConfig
+from lictor_policy_evaluator.errors import Unacceptable
+from lictor_policy_evaluator.position import EventPosition
+from lictor_policy_evaluator.records import NO_RULE, Verdict, write_record
+from lictor_policy_evaluator.rules import CompiledRule
+from lictor_policy_evaluator.state import TaskState
+from lictor_policy_evaluator.templates import Situation
+from lictor_policy_evaluator.track import announce, begin, observe, settle
+from lictor_schema.decisions import Decision, DecisionRecord, OperatorNotice
+from lictor_schema.events import Event
+from lictor_schema.model import utc_millis
+
+__all__ = ["EventPosition", "Outcome", "Unacceptable", "step"]
+
+_MAX_AHEAD_US = 5 * 60 * 1_000_000
+"""How far an event's own time may lie after the broker's."""
+MAX_INTERVAL_S = 10 * 366 * 24 * 3600
+_MAX_MISSING = 64
+
+
+class Outcome(NamedTuple):
+    """What one event led to."""
+
+    state: TaskState
+    decision: Decision
+    record_id: str
+    record_json: bytes
+
+    @property
+    def record(self) -> DecisionRecord:
+        """The record as its model."""
+        return DecisionRecord.from_json(self.record_json)
+
+
+def step(
+    state: TaskState | None, event: Event, position: EventPosition, config: EvaluatorConfig
+) -> Outcome:
+    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged."""
+    _refuse_future(event, position)
+    seen = _observe(state, event, position)
+    matches = config.matches(seen, event, position)
+    verdict = _resolve(matches, seen, event, position) if matches else NO_RULE
+    decision = verdict.decision
+    settled = settle(seen, event, decision)
+    record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
+    record = write_record(record_id, seen, settled, event, position, verdict, config)
+    return Outcome(settled, decision, record_id, record)
+
+
+def _observe(state: TaskState | None, event: Event, position: EventPosition) -> TaskState:
+    if event.event_type == "task_started":
+        if state is not None and state.started:
+            raise Unacceptable(
+                "task_id",
+                f"task {event.task_id} has started already",
+                "give every task an id of its own",
+            )
+        for field in ("checkpoint_interval_s", "silence_timeout_s"):
+            if (getattr(event.payload, field) or 0) > MAX_INTERVAL_S:
+                raise Unacceptable(
+                    f"payload.{field}",
+                    "is longer than ten years",
+                    "give the seconds until a report is owed, or null for none",
+                )
+        return begin(event, position)
+    if state is not None and state.started:
+        return observe(state, event, position)
+    if event.event_type == "report_anchor_missing":
+        return state or announce(event, position)
+    raise Unacceptable(
+        "task_id", f"task {event.task_id} never started", "publish its task_started first"
+    )
+
+
+def _refuse_future(event: Event, position: EventPosition) -> None:
+    if event.timestamp.timestamp() * 1e6 > position.stored_us + _MAX_AHEAD_US:
+        raise Unacceptable(
+            "timestamp",
+            f"{event.timestamp.isoformat()} is more than 5 minutes after"
+            f" {utc_millis(position.stored_at)}, when the event was stored",
+            "correct the clock of the runtime",
+        )
+
+
+def _resolve(
+    matches: list[CompiledRule], state: TaskState, event: Event, position: EventPosition
+) -> Verdict:
+    # Stable: of equally strong rules the one that comes first in pack order stays first.
+    ranked = sorted(matches, key=lambda rule: rule.strength, reverse=True)
+    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state)))
+    situation = Situation(state, event, position, missing[:_MAX_MISSING])
+    matched = tuple(rule.matched(situation) for rule in ranked)
+    winner = ranked[0]
+    notice = _strictest([rule.tell(situation) for rule in ranked])
+    return Verdict.of(
+        winner.decide(situation, matched[0].reason, notice),
+        matched,
+        situation.missing,
+        winner.receipt(notice),
+    )
+
+
+def _strictest(notices: list[OperatorNotice | None]) -> OperatorNotice | None:
+    given = [notice for notice in notices if notice is not None]
+    return max(
+        given,
+        key=lambda notice: (notice.required, notice.urgency.rank, notice.deadline is not None),
+        default=None,
+    )

@@ -1,0 +1,256 @@
+"""A rule of a pack made ready to run: its condition a closure, its texts templates."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lictor_policy_evaluator.conditions import compile_condition
+from lictor_policy_evaluator.errors import PackError
+from lictor_policy_evaluator.facts import SIGNALS, Predicate, unknown_name
+from lictor_policy_evaluator.packs import (
+    EvidenceRequirements,
+    LoadedPack,
+    MessageTemplates,
+    NoticeOutput,
+    Rule,
+)
+from lictor_policy_evaluator.reading import message_of
+from lictor_policy_evaluator.state import QUALITIES, TaskState, class_bit
+from lictor_policy_evaluator.strict_yaml import Path
+from lictor_policy_evaluator.templates import Situation, Template, TemplateError
+from lictor_schema.claims import ClaimType
+from lictor_schema.decisions import (
+    Decision,
+    Disposition,
+    MatchedRule,
+    OperatorNotice,
+    PackStamp,
+    Severity,
+)
+from lictor_schema.events import EventType
+from lictor_schema.receipts import DeliveryReceipt, ReceiptAction
+
+_LABEL_LENGTH = 256
+
+# The template that words the notice of each decision; the first that the rule has.
+_NOTICE_TEMPLATES: dict[Disposition, tuple[str, ...]] = {
+    Disposition.FORCE_CHECKPOINT: ("checkpoint_forced",),
+    Disposition.ESCALATE: ("checkpoint_forced", "review_required", "blocked"),
+    Disposition.BLOCK: ("blocked",),
+    Disposition.DOWNGRADE_STATUS: ("status_downgraded",),
+    Disposition.REQUIRE_REVIEW: ("review_required",),
+    Disposition.REWRITE: ("placeholder_rewrite",),
+    Disposition.ANNOTATE_PLACEHOLDER: ("placeholder_rewrite",),
+    Disposition.ALLOW: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """One rule, ready to run."""
+
+    stamp: PackStamp
+    rule: Rule
+    severity: Severity
+    strength: tuple[int, int]
+    """Precedence of the decision, then severity: the greatest wins."""
+    triggers: dict[EventType, Predicate | None]
+    """The events it looks at; with a predicate, only when that holds."""
+    claim_types: frozenset[ClaimType]
+    """The claims it looks at, of events that claim something."""
+    condition: Predicate
+    reason: Template
+    notice: OperatorNotice | None
+    notice_channel: Template | None
+    notice_text: Template | None
+    rewrite: Template | None
+    receipts: tuple[DeliveryReceipt, DeliveryReceipt]
+    """Without and with a notice that is owed."""
+
+    def missing(self, state: TaskState) -> tuple[str, ...]:
+        """What the rule asks for and the task doesn't have."""
+        return tuple(_missing(self.rule.evidence_requirements, state))
+
+    def matched(self, situation: Situation) -> MatchedRule:
+        """The line about this rule in the record."""
+        return MatchedRule(
+            pack_id=self.stamp.pack_id,
+            pack_version=self.stamp.pack_version,
+            pack_hash=self.stamp.pack_hash,
+            rule_id=self.rule.id,
+            decision=self.rule.decision_output.decision,
+            severity=self.severity,
+            reason=self.reason.fill(situation),
+        )
+
+    def decide(self, situation: Situation, reason: str, notice: OperatorNotice | None) -> Decision:
+        """The rule's decision, with the notice that all matched rules together demand."""
+        output = self.rule.decision_output
+        speaks = self.rewrite is not None and message_of(situation.event) is not None
+        return Decision(
+            decision=output.decision,
+            policy_id=self.rule.id,
+            severity=self.severity,
+            reason=reason,
+            rewritten_message=self.rewrite.fill(situation) if self.rewrite and speaks else None,
+            suggested_status=output.suggested_status,
+            required_actions=output.required_actions,
+            operator_notice=notice,
+        )
+
+    def tell(self, situation: Situation) -> OperatorNotice | None:
+        """The rule's notice in words."""
+        if self.notice is None or self.notice_channel is None:
+            return self.notice
+        text = None if self.notice_text is None else self.notice_text.fill(situation)
+        return OperatorNotice(
+            required=self.notice.required,
+            channel=self.notice_channel.fill(situation) or "operator",
+            urgency=self.notice.urgency,
+            message=text,
+            must_reference=self.notice.must_reference,
+            deadline=self.notice.deadline,
+        )
+
+    def receipt(self, notice: OperatorNotice | None) -> DeliveryReceipt:
+        """Nothing is done yet: the actions as intent."""
+        return self.receipts[notice is not None and notice.required]
+
+
+def compile_rule(loaded: LoadedPack, index: int) -> CompiledRule:
+    """Check a rule against the vocabulary and make it ready to run."""
+    pack, rule = loaded.pack, loaded.pack.spec.rules[index]
+    at: Path = ("spec", "rules", index)
+
+    def fail(path: Path, problem: str) -> PackError:
+        return loaded.error((*at, *path), problem)
+
+    def template(path: Path, text: str, *, limit: int | None = None) -> Template:
+        try:
+            return Template(text) if limit is None else Template(text, limit=limit)
+        except TemplateError as error:
+            raise fail(path, str(error)) from error
+
+    output = rule.decision_output
+    texts = _templates(rule.operator_message_templates, template)
+    severity = output.severity or pack.metadata.severity_default
+    reason = template(("decision_output", "reason"), output.reason)
+    if not reason.literal:
+        raise fail(("decision_output", "reason"), "must say something beside its variables")
+    wording = next((texts[k] for k in _NOTICE_TEMPLATES[output.decision] if k in texts), None)
+    if wording is None and output.decision is not Disposition.ALLOW:
+        wanted = " or ".join(_NOTICE_TEMPLATES[output.decision])
+        raise fail(("operator_message_templates",), f"{output.decision.value} needs {wanted}")
+    notice, channel, notice_text = _notice(output.operator_notice, wording, template)
+    return CompiledRule(
+        stamp=stamp_of(loaded),
+        rule=rule,
+        severity=severity,
+        strength=(output.decision.precedence, severity.rank),
+        triggers=_triggers(rule, fail),
+        claim_types=frozenset(rule.triggers.claim_types or ClaimType),
+        condition=compile_condition(rule.conditions, ("conditions",), fail),
+        reason=reason,
+        notice=notice,
+        notice_channel=channel,
+        notice_text=notice_text,
+        rewrite=None if output.decision is Disposition.ALLOW else texts.get("placeholder_rewrite"),
+        receipts=(_receipt(rule, owed=False), _receipt(rule, owed=True)),
+    )
+
+
+def _receipt(rule: Rule, *, owed: bool) -> DeliveryReceipt:
+    return DeliveryReceipt.prepared(
+        tuple(
+            ReceiptAction(action=act.action, mandatory=act.mandatory, target=act.target)
+            for act in rule.decision_output.required_actions
+        ),
+        operator_notice_required=owed,
+    )
+
+
+def stamp_of(loaded: LoadedPack) -> PackStamp:
+    """The pack by name, version and content."""
+    metadata = loaded.pack.metadata
+    return PackStamp(pack_id=metadata.id, pack_version=metadata.version, pack_hash=loaded.pack_hash)
+
+
+def _templates(
+    given: MessageTemplates, template: Callable[[Path, str], Template]
+) -> dict[str, Template]:
+    texts: dict[str, Template] = {}
+    for name in MessageTemplates.model_fields:
+        text = getattr(given, name)
+        if text is not None:
+            texts[name] = template(("operator_message_templates", name), text)
+    return texts
+
+
+def _notice(
+    given: NoticeOutput | None, wording: Template | None, template: Callable[..., Template]
+) -> tuple[OperatorNotice | None, Template | None, Template | None]:
+    if given is None:
+        return None, None, None
+    at = ("decision_output", "operator_notice")
+    channel = template((*at, "channel"), given.channel, limit=_LABEL_LENGTH)
+    text = template((*at, "message"), given.message) if given.message is not None else None
+    if text is None and given.required:
+        text = wording
+    notice = OperatorNotice(
+        required=given.required,
+        channel=given.channel,
+        urgency=given.urgency,
+        must_reference=given.must_reference,
+        deadline=given.deadline,
+    )
+    return notice, channel, text
+
+
+def _triggers(
+    rule: Rule, fail: Callable[[Path, str], PackError]
+) -> dict[EventType, Predicate | None]:
+    triggers: dict[EventType, Predicate | None] = {}
+    for position, name in enumerate(rule.triggers.derived_signals):
+        signal = SIGNALS.get(name)
+        if signal is None:
+            raise fail(
+                ("triggers", "derived_signals", position), unknown_name("signal", name, SIGNALS)
+            )
+        for event_type in signal.event_types:
+            known = triggers.get(event_type)
+            triggers[event_type] = signal.holds if known is None else _either(known, signal.holds)
+    # Named outright, an event type needs no signal.
+    triggers.update(dict.fromkeys(rule.triggers.event_types))
+    return triggers
+
+
+def _either(one: Predicate, other: Predicate) -> Predicate:
+    return lambda state, event, position: (
+        one(state, event, position) or other(state, event, position)
+    )
+
+
+def _missing(needs: EvidenceRequirements, state: TaskState) -> list[str]:
+    missing: list[str] = []
+    progress = needs.progress
+    if progress is not None:
+        wanted = progress.min_new_items_since_last_checkpoint or 0
+        if state.new_items < wanted:
+            missing.append(
+                f"new evidence since the last checkpoint: {wanted} wanted, {state.new_items} there"
+            )
+        floor = progress.allowed_quality_floor
+        if floor is not None and state.new_items and state.new_best < floor.rank:
+            missing.append(f"new evidence of at least {floor.value} quality")
+    for name, need in (
+        ("completion", needs.completion),
+        ("verified completion", needs.verified_completion),
+    ):
+        if need is not None and state.completion_quality < need.min_quality.rank:
+            there = QUALITIES[state.completion_quality].value
+            missing.append(
+                f"evidence for {name}: at least {need.min_quality.value} wanted, {there} there"
+            )
+    classes = needs.must_reference_evidence_classes
+    if classes and not any(state.class_mask & class_bit(name) for name in classes):
+        missing.append(f"evidence of one of the classes {', '.join(classes)}")
+    return missing

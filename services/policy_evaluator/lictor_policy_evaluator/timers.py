@@ -1,0 +1,114 @@
+"""Timers in pure terms: what is to be said when, or no longer to be said.
+
+What a task is waited for stands in its state, so the orders are the difference between two states: of before
+and after a whole batch as well as of one event. The event is written when the timer is set, so nobody reads a
+clock when it falls due.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from json.encoder import encode_basestring as quoted
+from typing import NamedTuple
+
+from lictor_bus.ids import derived_event_id
+from lictor_policy_evaluator.json_text import optional, rfc3339
+from lictor_policy_evaluator.position import from_micros
+from lictor_policy_evaluator.state import TaskState
+from lictor_policy_evaluator.version import ENGINE_VERSION
+from lictor_schema.context import OperatorContext
+
+RUNTIME = "lictor"
+"""The runtime of events that the evaluator derives itself."""
+
+
+class TimerKind(StrEnum):
+    """What a timer waits for; a task has at most one of each kind."""
+
+    CHECKPOINT = "checkpoint"
+    SILENCE = "silence"
+
+
+class SetReportingTimer(NamedTuple):
+    """At `due`, publish the event; takes the place of the task's timer of that kind."""
+
+    kind: TimerKind
+    due: datetime
+    task: TaskState
+
+    @property
+    def event_id(self) -> str:
+        """The same for the same obligation, however often the timer is set."""
+        task = self.task
+        if self.kind is TimerKind.CHECKPOINT:
+            return derived_event_id(task.task_id, self.kind.value, str(task.checkpoint_number))
+        return derived_event_id(task.task_id, self.kind.value, str(task.silence_due_us))
+
+    def event_json(self) -> bytes:
+        """The event to appear when the timer is due: TaskCheckpointDue or SilenceTimeout."""
+        due = rfc3339(self.due)
+        if self.kind is TimerKind.CHECKPOINT:
+            return _event(self, due, "task_checkpoint_due", _checkpoint_due(self.task, due))
+        return _event(self, due, "silence_timeout", _silence(self.task))
+
+
+class CancelReportingTimer(NamedTuple):
+    """The task's timer of that kind is no longer wanted."""
+
+    kind: TimerKind
+
+
+TimerOrder = SetReportingTimer | CancelReportingTimer
+
+
+def timer_orders(before: TaskState | None, after: TaskState) -> list[TimerOrder]:
+    """What must be ordered for a task that went from one state to another."""
+    checkpoint, silence = (None, None) if before is None else _awaited(before)
+    orders: list[TimerOrder] = []
+    if checkpoint != after.checkpoint_due_us:
+        orders.append(_order(TimerKind.CHECKPOINT, after.checkpoint_due_us, after))
+    if silence != after.silence_due_us:
+        orders.append(_order(TimerKind.SILENCE, after.silence_due_us, after))
+    return orders
+
+
+def _awaited(state: TaskState) -> tuple[int | None, int | None]:
+    return state.checkpoint_due_us, state.silence_due_us
+
+
+def _order(kind: TimerKind, due_us: int | None, state: TaskState) -> TimerOrder:
+    if due_us is None:
+        return CancelReportingTimer(kind)
+    return SetReportingTimer(kind, from_micros(due_us), state)
+
+
+def _checkpoint_due(task: TaskState, due: str) -> str:
+    seen = "null" if task.last_visible_us is None else f'"{_moment(task.last_visible_us)}"'
+    return (
+        f'{{"checkpoint_number":{task.checkpoint_number},"due_at":"{due}",'
+        f'"last_visible_update_at":{seen}}}'
+    )
+
+
+def _silence(task: TaskState) -> str:
+    since = task.opened_us if task.last_visible_us is None else task.last_visible_us
+    return f'{{"silent_since":"{_moment(since)}","timeout_s":{task.silence_timeout_s}}}'
+
+
+def _event(order: SetReportingTimer, due: str, event_type: str, payload: str) -> bytes:
+    """As the models would write it: a timer is set for most events, so it is put together from text."""
+    task = order.task
+    operator = ",".join(
+        f'"{name}":{optional(value)}'
+        for name, value in zip(OperatorContext.model_fields, task.operator, strict=True)
+    )
+    return (
+        f'{{"event_id":"{order.event_id}","event_type":"{event_type}","runtime":"{RUNTIME}",'
+        f'"adapter_version":"{ENGINE_VERSION}","agent_id":{quoted(task.agent_id)},'
+        f'"task_id":{quoted(task.task_id)},"correlation_id":{quoted(task.correlation_id)},'
+        f'"timestamp":"{due}","payload":{payload},"evidence_refs":[],'
+        f'"operator_context":{{{operator}}}}}'
+    ).encode()
+
+
+def _moment(micros: int) -> str:
+    return rfc3339(from_micros(micros))
