@@ -1,0 +1,291 @@
+"""The sealer on the bus: DECISIONS in, EPISODES out. The only file with a broker in it."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from lictor_bus import streams, subjects
+from lictor_bus.dead import DeadLetters
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BatchRefused, BusError, Refused
+from lictor_bus.gates import refuse_for_now
+from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped
+from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
+from lictor_bus.read import last_on_subjects, read_from
+from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.telemetry import Telemetry
+from lictor_bus.timers import Timer
+from lictor_schema import (
+    ActionGateRequest,
+    CanonicalError,
+    DecisionRecord,
+    SealedEpisode,
+    describe_validation_error,
+    utc_millis,
+)
+from lictor_seal import Frontier, KeyFileError, SealError, SigningKey, TrustStore
+from lictor_sealer import __version__
+from lictor_sealer.episode import EpisodeError, StoredRecord, assemble
+from lictor_sealer.log import Draft, Head, LogError, append, read_head
+
+NAME = "sealer"
+TASK_HEADER = "Lictor-Task"
+KEEP_STATE_S = 30 * 24 * 3600
+
+_PAGE = 500
+_WRONG_LAST_SEQUENCE = 10071
+# Room in a message for its headers.
+_HEADER_ROOM = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedTask:
+    """A task whose records are complete: seal them."""
+
+    delivery: Delivery
+
+
+class SealerProcessor:
+    """Counts the records of each task and notices when one closes it."""
+
+    def parse(self, delivery: Delivery) -> Parsed[DecisionRecord]:
+        """Bytes to a decision record."""
+        record = _read_record(delivery)
+        return Parsed(delivery.subject.rpartition(".")[2], record.record_id, record)
+
+    def step(
+        self, state: int | None, message: Parsed[DecisionRecord], delivery: Delivery
+    ) -> Stepped[int, ClosedTask]:
+        """One more record; the closing one leads to an episode."""
+        count = (state or 0) + 1
+        if message.value.task_closed:
+            return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_STATE_S)
+        return Stepped(count, (), "recorded")
+
+    def timers(self, before: int | None, after: int) -> Sequence[Timer]:  # noqa: ARG002
+        """None: nothing here waits for anything."""
+        return ()
+
+    def decode_state(self, raw: bytes) -> int:
+        """Bytes from the store to state."""
+        return int(raw)
+
+    def encode_state(self, state: int) -> bytes:
+        """State to bytes for the store."""
+        return str(state).encode()
+
+
+class SealingOutbox:
+    """Makes closed tasks durable as sealed episodes: one atomic append to the log."""
+
+    def __init__(self, client: Client, key: SigningKey, dead: DeadLetters) -> None:
+        self._client = client
+        self._key = key
+        self._dead = dead
+        self._head: Head | None = None
+
+    async def published(self, keys: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002
+        """Nothing to leave out: ``publish`` asks the log about every episode, restart or not."""
+        return {}
+
+    async def publish(self, outputs: Sequence[Sourced[ClosedTask]]) -> None:
+        """Assemble, seal and append; what is in the log already stays as it is."""
+        ready: list[tuple[Sourced[ClosedTask], Draft]] = []
+        for sourced in outputs:
+            draft = await self._draft(sourced)
+            if draft is not None:
+                ready.append((sourced, draft))
+        ready = await self._without_sealed(ready)
+        # A batch also carries the checkpoint.
+        for start in range(0, len(ready), MAX_BATCH - 1):
+            await self._append(ready[start : start + MAX_BATCH - 1])
+
+    async def _draft(self, sourced: Sourced[ClosedTask]) -> Draft | None:
+        closing = sourced.output.delivery
+        try:
+            records = await self._records(sourced.key, closing.sequence)
+            episode = assemble(records)
+            size = len(episode.to_json())
+            if size + _HEADER_ROOM > self._client.max_payload:
+                raise EpisodeError(
+                    f"the episode has {size} bytes, more than the broker takes ({self._client.max_payload})"
+                )
+        except EpisodeError as error:
+            await self._dead.bury(
+                streams.DECISIONS,
+                closing,
+                Refused(f"task_id: {error}", remedy="split long work into several tasks"),
+            )
+            return None
+        return Draft(episode, utc_millis(closing.stored_at))
+
+    async def _records(self, task: str, last: int) -> list[StoredRecord]:
+        """Every record of the task up to the closing one, read from the stream itself."""
+        found: list[StoredRecord] = []
+        sequence = 1
+        while True:
+            page = await read_from(
+                self._client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE
+            )
+            found += (
+                StoredRecord.of(_read_record(stored)) for stored in page if stored.sequence <= last
+            )
+            if len(page) < _PAGE or page[-1].sequence >= last:
+                return found
+            sequence = page[-1].sequence + 1
+
+    async def _without_sealed(
+        self, ready: list[tuple[Sourced[ClosedTask], Draft]]
+    ) -> list[tuple[Sourced[ClosedTask], Draft]]:
+        if not ready:
+            return ready
+        sealed = {
+            stored.subject.rpartition(".")[2]
+            for stored in await last_on_subjects(
+                self._client,
+                streams.EPISODES,
+                [subjects.episodes_with_id(draft.episode.episode_id) for _, draft in ready],
+            )
+        }
+        return [item for item in ready if subjects.token(item[1].episode.episode_id) not in sealed]
+
+    async def _append(self, ready: Sequence[tuple[Sourced[ClosedTask], Draft]]) -> None:
+        head = self._head or await load_head(self._client, self._key)
+        appended = append(head, [draft for _, draft in ready], self._key)
+        messages = [
+            Outgoing(
+                subjects.episode(draft.episode.decision_type, draft.episode.episode_id),
+                bundle,
+                draft.episode.episode_id,
+                {
+                    **sourced.headers,
+                    SOURCE_SEQUENCE: str(sourced.sequence),
+                    TASK_HEADER: sourced.key,
+                },
+            )
+            for (sourced, draft), bundle in zip(ready, appended.bundles, strict=True)
+        ]
+        messages.append(Outgoing(subjects.LOG_CHECKPOINT, appended.checkpoint))
+        first = messages[0]
+        messages[0] = Outgoing(
+            first.subject,
+            first.body,
+            first.message_id,
+            {**first.headers, "Nats-Expected-Last-Sequence": str(head.sequence)},
+        )
+        # Whatever happens from here on, what we knew of the head may be wrong.
+        self._head = None
+        try:
+            sequence = await publish_batch(self._client, streams.EPISODES, messages)
+        except BatchRefused as error:
+            if error.code == _WRONG_LAST_SEQUENCE:
+                raise BusError(
+                    "another sealer appended to the log; reading its head again"
+                ) from error
+            raise
+        self._head = Head(appended.frontier, sequence)
+
+
+async def load_head(client: Client, key: SigningKey) -> Head:
+    """The log's head from its last checkpoint; refused unless it is ours and nothing follows it."""
+    last = (await client.jetstream().stream_info(streams.EPISODES)).state.last_seq
+    if last == 0:
+        return Head(Frontier(), 0)
+    found = await last_on_subjects(client, streams.EPISODES, [subjects.LOG_CHECKPOINT])
+    if not found or found[0].sequence != last:
+        raise BusError(
+            f"EPISODES holds messages after the log's last checkpoint (last is {last}); "
+            "only the sealer may write there: restore the stream"
+        )
+    try:
+        return read_head(found[0].body, last, key)
+    except LogError as error:
+        raise BusError(str(error)) from error
+
+
+def _read_record(delivery: Delivery) -> DecisionRecord:
+    try:
+        return DecisionRecord.from_json(delivery.body)
+    except ValidationError as error:
+        problems = describe_validation_error(error)
+        raise Refused(
+            "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5]),
+            remedy="only the policy evaluator may write decisions; find out who wrote this one",
+            problems=problems,
+        ) from None
+    except CanonicalError as error:
+        raise Refused(str(error), remedy="only the policy evaluator may write decisions") from None
+
+
+def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
+    """The gate this service owns; until it can judge, it refuses."""
+    refuse_for_now(broker, telemetry, NAME, "action", ActionGateRequest)
+
+
+def load_key() -> SigningKey:
+    """The sealing key named by the environment.
+
+    With ``LICTOR_SEAL_KEY_CREATE=1`` a missing key is made, with the trust file that auditors need beside it.
+    """
+    path = os.environ.get("LICTOR_SEAL_KEY")
+    name = os.environ.get("LICTOR_LOG_ORIGIN", "lictor.local/log")
+    if not path:
+        raise BusError("LICTOR_SEAL_KEY is not set: name the file with the Ed25519 sealing key.")
+    try:
+        if os.environ.get("LICTOR_SEAL_KEY_CREATE") == "1" and not Path(path).exists():
+            key = SigningKey.generate(name)
+            key.save(Path(path))
+            Path(path).with_name("trust.json").write_bytes(
+                TrustStore.of([key.verifying_key]).to_bytes()
+            )
+        return SigningKey.load(Path(path), name)
+    except (KeyFileError, SealError, OSError) as error:
+        raise BusError(str(error)) from None
+
+
+SPEC = ServiceSpec(
+    name=NAME,
+    version=__version__,
+    description="Folds the decisions on a task into an episode, seals it, and keeps the Merkle log.",
+    streams=(streams.DECISIONS, streams.EPISODES),
+    channels=(
+        Channel(
+            subject="lictor.dec.{decision}.{task}",
+            message=DecisionRecord,
+            description="Decision records (stream DECISIONS).",
+            reads=True,
+        ),
+        Channel(
+            subject="lictor.ep.{decision_type}.{episode}",
+            message=SealedEpisode,
+            description=(
+                "Sealed episodes (stream EPISODES). The body is a seal bundle file: the sealed episode "
+                "with its inclusion proof and the signed checkpoint it leads to."
+            ),
+            reads=False,
+        ),
+    ),
+    gates=declare_gates,
+)
+
+
+def make_service() -> Service:
+    """The sealer with the key of this installation."""
+    key = load_key()
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        # Fails here, at the start, when the log was not written with our key.
+        await load_head(runtime.client, key)
+        outbox = SealingOutbox(runtime.client, key, DeadLetters(runtime.client, NAME))
+        return [runtime.worker(streams.DECISIONS, "lictor.dec.>", SealerProcessor(), outbox)]
+
+    return Service(
+        spec=SPEC,
+        loops=loops,
+        detail=f"log {key.name}, key {key.key_id}",
+    )

@@ -1,0 +1,141 @@
+"""From the decision records of a closed task to its episode; pure.
+
+Everything in an episode is read off the records or measured from their times. What nothing measured yet (an
+envelope, context ages, stage times) is null, never a guess.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lictor_bus.ids import episode_id
+from lictor_schema import (
+    Actor,
+    DecisionEpisode,
+    DecisionRecord,
+    DegradeStamp,
+    Disposition,
+    EpisodeContext,
+    Outcome,
+    OutcomeCode,
+    Plan,
+    PolicyPackStamp,
+    PolicyStamp,
+    RecordDigest,
+    Telemetry,
+    Verification,
+    VerificationResult,
+    content_hash,
+)
+from lictor_schema.episodes import MAX_RECORDS
+
+_MAX_EVIDENCE = 1000
+
+
+class EpisodeError(Exception):
+    """The records of a task don't make an episode; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A decision record and its content hash."""
+
+    record: DecisionRecord
+    record_hash: str
+
+    @classmethod
+    def of(cls, record: DecisionRecord) -> "StoredRecord":
+        """Hash a record as read from the stream."""
+        return cls(record, content_hash(record))
+
+
+def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
+    """The episode of one task, from all its records in stream order; the last one closes it."""
+    if not stored:
+        raise EpisodeError("there are no decision records for the task")
+    if len(stored) > MAX_RECORDS:
+        raise EpisodeError(
+            f"the task has {len(stored)} decision records, more than the {MAX_RECORDS} an episode can cover"
+        )
+    records = [item.record for item in stored]
+    first, last = records[0], records[-1]
+    if not last.task_closed or last.episode is None:
+        raise EpisodeError("the last record does not close the task")
+    if any(record.task_id != first.task_id for record in records):
+        raise EpisodeError("the records belong to different tasks")
+    started, ended = _instant(first.recorded_at), _instant(last.recorded_at)
+    return DecisionEpisode(
+        episode_id=episode_id(first.task_id, first.event_id),
+        decision_type=last.decision_type,
+        task_id=first.task_id,
+        runtime=first.runtime,
+        correlation_id=first.correlation_id,
+        started_at=first.recorded_at,
+        ended_at=last.recorded_at,
+        decision_window_ms=None,
+        actor=Actor(type="agent", id=last.agent_id),
+        dte_ref=None,
+        context=EpisodeContext(
+            snapshot_id=last.event_sha256,
+            captured_at=last.recorded_at,
+            ttl_ms=None,
+            max_feature_age_ms=None,
+            ttl_breaches_count=0,
+            evidence_refs=_evidence(records),
+        ),
+        plan=Plan(planner="rules", summary=last.decision.reason),
+        actions=(),
+        verification=Verification(required=False, result=VerificationResult.NA),
+        outcome=_outcome(last),
+        telemetry=Telemetry(
+            end_to_end_ms=max(0, round((ended - started).total_seconds() * 1000)),
+            hop_count=sum(record.event_type == "subagent_spawned" for record in records),
+            fanout=_most_children_at_once(records),
+            fallback_used=False,
+        ),
+        policy=PolicyStamp(
+            config_hash=last.config_hash,
+            packs=tuple(
+                PolicyPackStamp(
+                    policy_pack_id=pack.pack_id,
+                    policy_pack_version=pack.pack_version,
+                    policy_pack_hash=pack.pack_hash,
+                )
+                for pack in last.episode.packs
+            ),
+        ),
+        degrade=DegradeStamp(step=None, rationale={}, ladder=()),
+        records=tuple(
+            RecordDigest(record_id=item.record.record_id, record_hash=item.record_hash)
+            for item in stored
+        ),
+    )
+
+
+def _instant(utc_millis: str) -> datetime:
+    return datetime.fromisoformat(utc_millis)
+
+
+def _evidence(records: Sequence[DecisionRecord]) -> tuple[str, ...]:
+    """Every evidence item that a decision looked at, in the order they first appeared."""
+    seen = dict.fromkeys(
+        item.evidence_id for record in records for item in record.evidence.attached
+    )
+    return tuple(seen)[:_MAX_EVIDENCE]
+
+
+def _outcome(last: DecisionRecord) -> Outcome:
+    if last.decision.decision is Disposition.ALLOW:
+        return Outcome(code=OutcomeCode.SUCCESS, reason=last.decision.reason)
+    return Outcome(code=OutcomeCode.FAIL, reason=last.decision.reason)
+
+
+def _most_children_at_once(records: Sequence[DecisionRecord]) -> int:
+    running = most = 0
+    for record in records:
+        if record.event_type == "subagent_spawned":
+            running += 1
+            most = max(most, running)
+        elif record.event_type == "subagent_completed":
+            running = max(0, running - 1)
+    return most
