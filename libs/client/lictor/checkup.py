@@ -1,0 +1,203 @@
+"""What `lictor doctor` looks at; each check is one finding, and says what to do when it is bad."""
+
+import asyncio
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+
+from lictor.errors import LictorError
+from lictor.server_process import HOST, EmbeddedError, find_nats_server, find_redis_server
+from lictor.service_process import SERVICES
+from lictor.where import data_directory, find_running, nats_url, packs_directory, redis_url
+from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.errors import BusError
+from lictor_bus.health import ask_health
+from lictor_bus.streams import MINIMUM_SERVER
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_REDIS = (6, 2)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+async def examine(
+    *, url: str | None, data_dir: Path | None, ports: tuple[int, ...]
+) -> AsyncGenerator[Finding, None]:
+    """Every finding, as it is made: this machine first, then what runs."""
+    yield python()
+    yield await asyncio.to_thread(
+        binary, "nats-server", find_nats_server, MINIMUM_SERVER, "LICTOR_NATS_URL"
+    )
+    yield await asyncio.to_thread(
+        binary, "redis-server", find_redis_server, OLDEST_REDIS, "LICTOR_REDIS_URL"
+    )
+    yield packs()
+    yield writable_directory(data_dir)
+    yield loopback_ports(ports)
+    where = nats_url(url)
+    try:
+        client = await connect_nats(where.url, name="lictor-doctor", timeout_s=3.0)
+    except BusError as error:
+        yield Finding("nats", False, f"{_what(error)} (address: {where.source})", "run `lictor up`")
+        client = None
+    else:
+        found = client.connected_server_version
+        version = f"{found.major}.{found.minor}.{found.patch}"
+        yield Finding("nats", True, f"{version} at {where.url} ({where.source})")
+        yield await jetstream(client)
+    yield await redis()
+    for service in SERVICES:
+        yield await health(client, service)
+    if client is not None:
+        await client.close()
+
+
+def python() -> Finding:
+    """Whether this Python is new enough."""
+    text = f"{platform.python_implementation()} {platform.python_version()}"
+    return Finding(
+        "python",
+        sys.version_info >= OLDEST_PYTHON,
+        text,
+        f"use Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer",
+    )
+
+
+def binary(
+    name: str, find: Callable[[], Path], oldest: tuple[int, int], url_variable: str
+) -> Finding:
+    """Whether `lictor up` has a server to start, and a new enough one."""
+    if os.environ.get(url_variable):
+        return Finding(name, True, f"not needed: {url_variable} is set")
+    try:
+        path = find()
+    except EmbeddedError as error:
+        return Finding(name, False, str(error), f"install it, or set {url_variable}")
+    try:
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+        found = re.search(r"v[= ]?(\d+)\.(\d+)\.(\d+)", answer.stdout)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        found = None
+    if found is None:
+        return Finding(name, False, f"{path} does not say its version", "install it again")
+    version = ".".join(found.groups())
+    wanted = f"{oldest[0]}.{oldest[1]}"
+    new_enough = (int(found[1]), int(found[2])) >= oldest
+    detail = f"{version} at {path}" + ("" if new_enough else f", too old: {wanted} is needed")
+    return Finding(name, new_enough, detail, f"install {wanted} or newer")
+
+
+def packs() -> Finding:
+    """Whether there are policy packs."""
+    try:
+        folder = packs_directory()
+    except LictorError as error:
+        return Finding("packs", False, str(error), "set LICTOR_PACKS")
+    names = sorted(path.parent.name for path in folder.glob("*/policy.yaml"))
+    return Finding(
+        "packs",
+        bool(names),
+        f"{', '.join(names) or 'none'} in {folder}",
+        "put packs there as <pack-id>/policy.yaml, or set LICTOR_PACKS",
+    )
+
+
+def writable_directory(given: Path | None) -> Finding:
+    """Whether the data directory, or the nearest directory above it that exists, can be written."""
+    try:
+        folder = (given or data_directory(packs_directory())).absolute()
+    except LictorError:
+        folder = data_directory()
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    return Finding(
+        "data",
+        usable,
+        f"{folder} is {'writable' if usable else 'not writable'}",
+        "fix its permissions, or choose another with --data-dir",
+    )
+
+
+def loopback_ports(wanted: tuple[int, ...]) -> Finding:
+    """Whether servers can listen on loopback, on the wanted ports or any."""
+    taken: list[str] = []
+    for port in wanted or (0,):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError as error:
+                taken.append(f"{port} ({error.strerror})")
+    if taken:
+        remedy = "stop what listens there, or choose other ports"
+        return Finding("ports", False, f"can't listen on {HOST}: {', '.join(taken)}", remedy)
+    free = ", ".join(map(str, wanted)) or "any"
+    return Finding("ports", True, f"free on {HOST}: {free}")
+
+
+async def jetstream(client: Client) -> Finding:
+    """Whether the server stores streams."""
+    try:
+        account = await client.jetstream().account_info()  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
+    except (NatsError, JetStreamError):
+        return Finding("jetstream", False, "it does not answer", "start NATS with JetStream (-js)")
+    return Finding("jetstream", True, f"{account.streams} streams")
+
+
+async def redis() -> Finding:
+    """Whether Redis answers."""
+    where = redis_url()
+    try:
+        client = await connect_redis(where.url)
+    except BusError as error:
+        return Finding(
+            "redis", False, f"{_what(error)} (address: {where.source})", "run `lictor up`"
+        )
+    await client.aclose()
+    return Finding("redis", True, f"{where.url} ({where.source})")
+
+
+async def health(client: Client | None, service: str) -> Finding:
+    """Whether a service runs and can work."""
+    if client is None:
+        return Finding(service, False, "not asked: NATS does not answer", "run `lictor up`")
+    try:
+        state = await ask_health(client, service)
+    except BusError as error:
+        return Finding(service, False, _what(error), _look_at_log(service))
+    detail = f"version {state.version}" + (f", {state.detail}" if state.detail else "")
+    return Finding(service, state.ready, detail, _look_at_log(service))
+
+
+def _what(error: BusError) -> str:
+    """The error without its advice, which a finding gives on a line of its own."""
+    return str(error).partition(";")[0]
+
+
+def _look_at_log(service: str) -> str:
+    running = find_running()
+    if running is None:
+        return "run `lictor up`"
+    return f"see {Path(running.logs) / f'{service}.log'}"

@@ -1,0 +1,133 @@
+"""The `lictor` command.
+
+This module imports nothing, and each command is a module of its own that is loaded when it is
+called: a tool that hooks start before every tool call has to start fast. A command module has
+`HELP`, `arguments(parser)` and `run(options)`, which returns an exit code or a coroutine for one.
+"""
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Sequence
+    from types import ModuleType
+
+OK, FAILED, USAGE, UNREACHABLE, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 130, 141
+
+COMMANDS = {
+    "up": "run NATS, Redis and all services until Ctrl-C",
+    "demo": "play a short agent story through everything, and verify its seal",
+    "publish": "publish events from a file or a pipe",
+    "watch": "show decisions as they are made",
+    "seal": "export a sealed episode, or verify one offline",
+    "dead": "list, show or replay what could not be processed",
+    "doctor": "check this machine and the running services",
+}
+
+_EXITS = """\
+exit codes:
+  0    done
+  1    failed or refused
+  2    wrong usage
+  3    a server or service can't be reached
+  130  interrupted
+  141  the reader of the output went away
+"""
+
+
+def main(argv: "Sequence[str] | None" = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _leave_quietly()
+    except Exception as error:  # noqa: BLE001 -- the one place where a traceback becomes a sentence
+        from lictor.commands.failure import report
+
+        return report(error)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else ""
+    if name in ("", "-h", "--help", "help"):
+        _write(sys.stdout if name else sys.stderr, _usage())
+        return OK if name else USAGE
+    if name in ("-V", "--version"):
+        from lictor import __version__
+
+        _write(sys.stdout, f"lictor {__version__}\n")
+        return OK
+    if name not in COMMANDS:
+        return _refuse_command(name)
+    return _run(name, arguments[1:])
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    from importlib import import_module
+
+    module = import_module(f"lictor.commands.{name}")
+    options = _parser(name, module).parse_args(arguments)
+    outcome = module.run(options)
+    if not isinstance(outcome, int):
+        import asyncio
+
+        outcome = asyncio.run(outcome)
+    sys.stdout.flush()
+    return int(outcome)
+
+
+def _parser(name: str, module: "ModuleType") -> "ArgumentParser":
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    parser = ArgumentParser(
+        prog=f"lictor {name}",
+        description=module.HELP,
+        epilog=_EXITS,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.arguments(parser)
+    return parser
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = "".join(f"  {name:<{width}}  {summary}\n" for name, summary in COMMANDS.items())
+    return (
+        "usage: lictor COMMAND [options]\n\n"
+        "Lictor governs AI agents: it judges what they report, and seals what was decided.\n\n"
+        f"commands (`lictor COMMAND --help` shows the options):\n{lines}\n"
+        "options:\n"
+        "  -h, --help     show this\n"
+        "  -V, --version  show the version\n\n"
+        f"{_EXITS}\n"
+        "LICTOR_NATS_URL and LICTOR_REDIS_URL name the servers to use;"
+        " LICTOR_DEBUG=1 shows tracebacks.\n"
+    )
+
+
+def _refuse_command(name: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `lictor {near[0]}`?" if near else "`lictor --help` lists them."
+    _write(sys.stderr, f"lictor: there is no command {ascii(name)[:80]}; {hint}\n")
+    return USAGE
+
+
+def _write(stream: object, text: str) -> None:
+    stream.write(text)  # type: ignore[attr-defined]
+    stream.flush()  # type: ignore[attr-defined]
+
+
+def _leave_quietly() -> int:
+    """Let the interpreter flush into nothing at exit, since nobody reads any more."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    return READER_GONE

@@ -1,0 +1,145 @@
+"""`lictor demo`: the whole of Lictor in one run, from an agent's first event to a verified seal."""
+
+import asyncio
+import json
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lictor.cli import INTERRUPTED, OK
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.progress import Progress
+from lictor.commands.seal import show_report
+from lictor.commands.signals import ending_by_signal
+from lictor.commands.story_view import story_view
+from lictor.commands.up import stack_arguments, stack_settings
+from lictor.connect import connect
+from lictor.errors import LictorError
+from lictor.server_process import writable
+from lictor.stack import Stack
+from lictor.story import Ending, play
+from lictor.where import data_directory, packs_directory, replace_file
+from lictor_schema import OperatorContext
+from lictor_seal import TrustStore, VerificationReport, verify_bundle
+
+HELP = """\
+Start everything in a fresh directory, play a short agent story through the SDK, show the decisions
+as they arrive, seal the episode, stop everything again, and verify the seal offline.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    stack_arguments(parser)
+    common_arguments(parser, connects=False)
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """The sealed bundle as files, and what verification says of it and of a changed copy."""
+
+    bundle: Path
+    changed: Path
+    trust: Path
+    report: VerificationReport
+    report_on_changed: VerificationReport
+
+
+async def run(options: Namespace) -> int:
+    """Play the story; anything that does not happen as told is an error."""
+    quiet_logs()
+    packs = packs_directory()
+    data_dir = options.data_dir or _fresh(data_directory(packs))
+    settings = stack_settings(options, data_dir, packs)
+    try:
+        with ending_by_signal(), Progress(as_json=options.json, quiet=True) as progress:
+            async with Stack(settings, progress.tell) as stack:
+                progress.done()
+                ending = await _play(stack.running.nats_url, as_json=options.json)
+                trust_file = Path(stack.running.trust_file)
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    # Everything is stopped: what follows uses nothing but the files.
+    proof = _prove(ending, data_dir.absolute(), trust_file)
+    if options.json:
+        say_json(_as_json(ending, proof))
+    else:
+        _show(proof)
+    if not proof.report.ok:
+        raise LictorError(f"the sealed episode {proof.bundle} does not verify")
+    if proof.report_on_changed.ok:
+        raise LictorError("a changed copy of the sealed episode verified, which must not happen")
+    return OK
+
+
+async def _play(url: str, *, as_json: bool) -> Ending:
+    operator = OperatorContext(operator_id="you", channel="terminal")
+    async with connect(url, runtime="demo", agent_id="demo-agent", operator=operator) as governor:
+        with story_view(silent=as_json) as view:
+            return await play(governor, view.narrate, view.see)
+
+
+def _prove(ending: Ending, folder: Path, trust_file: Path) -> _Proof:
+    changed = bytearray(ending.bundle)
+    middle = len(changed) // 2
+    # Another letter or digit in its place: what a forger would do, and still JSON.
+    while not chr(changed[middle]).isalnum():
+        middle += 1
+    changed[middle] = ord("0") if changed[middle] != ord("0") else ord("1")
+    bundle_path, changed_path = folder / "episode.json", folder / "episode-changed.json"
+    replace_file(bundle_path, ending.bundle)
+    replace_file(changed_path, bytes(changed))
+    trust = TrustStore.load(trust_file)
+    return _Proof(
+        bundle_path,
+        changed_path,
+        trust_file,
+        verify_bundle(bundle_path.read_bytes(), trust),
+        verify_bundle(changed_path.read_bytes(), trust),
+    )
+
+
+def _show(proof: _Proof) -> None:
+    say()
+    say("The sealed episode, verified offline (everything above is stopped):")
+    show_report(proof.bundle.name, proof.report)
+    say()
+    say("A copy with one changed byte:")
+    show_report(proof.changed.name, proof.report_on_changed, all_checks=False)
+    say()
+    for name, value in (
+        ("episode", proof.bundle),
+        ("trust file", proof.trust),
+        ("data, logs", proof.bundle.parent),
+    ):
+        say(f"  {name:<10}  {value}")
+    say(f"Check it yourself: lictor seal verify {proof.bundle} --trust {proof.trust}")
+
+
+def _as_json(ending: Ending, proof: _Proof) -> dict[str, Any]:
+    return {
+        "ok": proof.report.ok and not proof.report_on_changed.ok,
+        "task_id": ending.task_id,
+        "decisions": [json.loads(record.to_json()) for record in ending.records],
+        "episode": str(proof.bundle),
+        "changed_copy": str(proof.changed),
+        "trust_file": str(proof.trust),
+        "data_dir": str(proof.bundle.parent),
+        "verification": proof.report.to_json_value(),
+        "verification_of_changed_copy": proof.report_on_changed.to_json_value(),
+    }
+
+
+def _fresh(parent: Path) -> Path:
+    """The first `demo-<n>` that does not exist yet."""
+    with writable(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            try:
+                (parent / f"demo-{number}").mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return parent / f"demo-{number}"

@@ -1,0 +1,68 @@
+"""`lictor doctor`: what is there, what runs, and what to do about what doesn't."""
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+
+from lictor.checkup import Finding, examine
+from lictor.cli import FAILED, OK
+from lictor.commands.output import (
+    at_terminal,
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+)
+
+HELP = """\
+Check this machine (Python, binaries, packs, data directory, ports) and what runs (NATS, Redis, each
+service). Every problem is shown with what to do about it; exit code 1 when there is one.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, help="the data directory to check")
+    parser.add_argument(
+        "--port", metavar="PORT", type=int, action="append", default=[], help="a port to check"
+    )
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Show every finding as it is made."""
+    quiet_logs()
+    findings: list[Finding] = []
+    async for finding in examine(
+        url=options.url, data_dir=options.data_dir, ports=tuple(options.port)
+    ):
+        findings.append(finding)
+        if not options.json:
+            _show(finding)
+    bad = [finding for finding in findings if not finding.ok]
+    if options.json:
+        say_json({"ok": not bad, "findings": [_as_json(finding) for finding in findings]})
+    else:
+        say(f"{len(bad)} problem{'s' * (len(bad) != 1)}" if bad else "all is well")
+    return FAILED if bad else OK
+
+
+def _show(finding: Finding) -> None:
+    text = f"{finding.name:<16}  {printable(finding.detail)}"
+    remedy = "" if finding.ok else f"\n{'':9}what to do: {printable(finding.remedy)}"
+    if not at_terminal():
+        say(f"{'ok' if finding.ok else 'problem':<7}  {text}{remedy}")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    mark = ("ok       ", "green") if finding.ok else ("problem  ", "bold red")
+    Console(soft_wrap=True).print(Text.assemble(mark, text, (remedy, "yellow")))
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    content = asdict(finding)
+    if finding.ok:
+        del content["remedy"]
+    return content

@@ -1,0 +1,110 @@
+"""`lictor seal`: export a sealed episode as a file, and verify such a file offline."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from lictor.cli import FAILED, OK
+from lictor.commands.output import (
+    at_terminal,
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+)
+from lictor.where import replace_file
+from lictor_seal import TrustStore, VerificationReport, verify_bundle
+
+HELP = "Export a sealed episode as one file, or verify such a file without any access to a service."
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export")
+    verify = verbs.add_parser("verify", help="verify a bundle offline", allow_abbrev=False)
+    verify.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
+    verify.add_argument(
+        "--trust", metavar="KEYFILE", required=True, help="the trust file: whose seals you believe"
+    )
+    common_arguments(verify, connects=False)
+    export = verbs.add_parser("export", help="write a bundle to a file", allow_abbrev=False)
+    which = export.add_mutually_exclusive_group(required=True)
+    which.add_argument("episode", metavar="EPISODE", nargs="?", help="the episode's id")
+    which.add_argument("--task", metavar="TASK", help="the task that the episode covers")
+    export.add_argument("-o", "--output", metavar="FILE", help="where to (default: stdout)")
+    export.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        default=5.0,
+        help="how long to wait for the seal (default: 5)",
+    )
+    common_arguments(export)
+
+
+def run(options: Namespace) -> object:
+    """Verify or export."""
+    return _verify(options) if options.verb == "verify" else _export(options)
+
+
+def _verify(options: Namespace) -> int:
+    trust = TrustStore.load(Path(options.trust))
+    name = options.file
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    report = verify_bundle(data, trust)
+    if options.json:
+        say_json({"file": name, **report.to_json_value()})
+    else:
+        show_report(name, report)
+    return OK if report.ok else FAILED
+
+
+def show_report(name: str, report: VerificationReport, *, all_checks: bool = True) -> None:
+    """Every check, or only the failed ones; then the verdict."""
+    for check in report.checks if all_checks else report.failures:
+        _mark(check.ok, f"{check.name:<10}  {printable(check.detail)}")
+    found = report.verified
+    if found is None:
+        failed = ", ".join(check.name for check in report.failures)
+        _mark(False, f"{name} is NOT what was sealed: {failed}")
+        return
+    _mark(
+        True,
+        f"{name} is genuine: sealed by {printable(found.sealed_by)} at {found.sealed_at},"
+        f" leaf {found.leaf_index} of {found.log_size} in {printable(found.log_origin)}",
+    )
+
+
+def _mark(ok: bool, text: str) -> None:
+    if not at_terminal():
+        say(f"{'ok  ' if ok else 'FAIL'}  {text}")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    mark = ("✓ ", "green") if ok else ("✗ ", "bold red")
+    Console(soft_wrap=True).print(Text.assemble(mark, text))
+
+
+async def _export(options: Namespace) -> int:
+    from lictor.connect import connect
+
+    quiet_logs()
+    async with connect(options.url, timeout_s=3.0) as governor:
+        if options.task is not None:
+            bundle = await governor.sealed(options.task, timeout_s=options.wait)
+        else:
+            bundle = await governor.sealed_episode(options.episode, timeout_s=options.wait)
+    if options.output is None:
+        sys.stdout.buffer.write(bundle)
+        sys.stdout.buffer.flush()
+        return OK
+    path = Path(options.output)
+    replace_file(path, bundle)
+    if options.json:
+        say_json({"file": str(path), "bytes": len(bundle)})
+    else:
+        say(f"wrote {path} ({len(bundle)} bytes)")
+        say(f"verify it anywhere with: lictor seal verify {path} --trust KEYFILE")
+    return OK

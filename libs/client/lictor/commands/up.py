@@ -1,0 +1,111 @@
+"""`lictor up`: everything on this machine, until Ctrl-C."""
+
+import asyncio
+import os
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+from lictor.cli import INTERRUPTED, OK
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.progress import Progress
+from lictor.commands.signals import ending_by_signal
+from lictor.service_process import SERVICES
+from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings, free_ports
+from lictor.where import data_directory, packs_directory
+
+HELP = """\
+Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
+
+NATS and Redis run embedded, on loopback, unless LICTOR_NATS_URL or LICTOR_REDIS_URL name others.
+Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    stack_arguments(parser)
+    common_arguments(parser, connects=False)
+
+
+def stack_arguments(parser: ArgumentParser) -> None:
+    """The options of commands that run everything."""
+    parser.add_argument(
+        "--data-dir", metavar="DIR", type=Path, help="where data is kept (default: .lictor)"
+    )
+    for server in ("nats", "redis"):
+        parser.add_argument(
+            f"--{server}-port",
+            metavar="PORT",
+            type=_port,
+            default=0,
+            help="the port of the embedded server (default: any free one)",
+        )
+    parser.add_argument(
+        "--http",
+        metavar="PORT",
+        type=_port,
+        nargs="?",
+        const=0,
+        help="let the services answer HTTP (/health, /metrics) on consecutive ports from this one"
+        " (without PORT: any free ones)",
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+    return int(text)
+
+
+def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSettings:
+    """What the options and the environment ask for."""
+    seal_key = os.environ.get("LICTOR_SEAL_KEY")
+    return StackSettings(
+        data_dir=data_dir,
+        packs=packs,
+        nats_url=os.environ.get("LICTOR_NATS_URL"),
+        redis_url=os.environ.get("LICTOR_REDIS_URL"),
+        nats_port=options.nats_port,
+        redis_port=options.redis_port,
+        http_ports=None if options.http is None else free_ports(SERVICES, options.http),
+        seal_key=Path(seal_key) if seal_key else None,
+        log_origin=os.environ.get("LICTOR_LOG_ORIGIN") or DEFAULT_LOG_ORIGIN,
+    )
+
+
+async def run(options: Namespace) -> int:
+    """Run until a signal."""
+    quiet_logs()
+    packs = packs_directory()
+    settings = stack_settings(options, options.data_dir or data_directory(packs), packs)
+    ready = False
+    try:
+        with ending_by_signal(), Progress(as_json=options.json) as progress:
+            async with Stack(settings, progress.tell) as stack:
+                progress.done()
+                _say_where(stack, as_json=options.json)
+                ready = True
+                await stack.tend()
+    except asyncio.CancelledError:
+        return OK if ready else INTERRUPTED
+    return OK
+
+
+def _say_where(stack: Stack, *, as_json: bool) -> None:
+    running = stack.running
+    if as_json:
+        say_json({"what": "up", **running.to_json_value(), "services": stack.services})
+        return
+    say()
+    say("Lictor is up. Ctrl-C stops it; the data stays.")
+    for name, value in (
+        ("NATS", running.nats_url),
+        ("Redis", running.redis_url),
+        ("packs", running.packs),
+        ("data", running.data_dir),
+        ("logs", running.logs),
+        ("trust file", running.trust_file),
+        *running.http.items(),
+    ):
+        say(f"  {name:<16}  {value}")
+    say("From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`.")

@@ -1,0 +1,83 @@
+"""`lictor watch`: decisions as they are made."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from contextlib import aclosing
+
+from lictor.cli import OK
+from lictor.commands.decision_text import STYLES, cells, line
+from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
+from lictor.connect import connect
+from lictor_schema import DecisionRecord
+
+HELP = """\
+Show decisions as they are made, until Ctrl-C. Goes on over restarts of NATS, without losing or
+repeating one.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--task", metavar="TASK", help="only decisions on this task")
+    parser.add_argument(
+        "--since-start", action="store_true", help="begin with the first decision that is stored"
+    )
+    parser.add_argument("--count", metavar="N", type=_count, help="stop after N decisions")
+    common_arguments(parser)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+async def run(options: Namespace) -> int:
+    """Show decisions until there are enough of them."""
+    quiet_logs()
+    show = _shower(options.json, with_task=options.task is None)
+    async with connect(options.url, timeout_s=3.0) as governor:
+        if at_terminal():
+            warn("watching decisions; Ctrl-C ends it")
+        records = governor.decisions(options.task, since_start=options.since_start)
+        shown = 0
+        async with aclosing(records):
+            async for record in records:
+                show(record)
+                shown += 1
+                if shown == options.count:
+                    break
+    return OK
+
+
+def _shower(as_json: bool, *, with_task: bool) -> Callable[[DecisionRecord], None]:
+    def show_json(record: DecisionRecord) -> None:
+        say(record.to_json().decode())
+
+    def show_line(record: DecisionRecord) -> None:
+        say(line(record, with_task=with_task))
+
+    if as_json:
+        return show_json
+    if not at_terminal():
+        return show_line
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=True)
+
+    def show_colours(record: DecisionRecord) -> None:
+        time, disposition, event, rule, reason = cells(record)
+        text = Text.assemble(
+            (f"{time}  ", "dim"),
+            (f"{disposition:<20}  ", STYLES[record.decision.decision]),
+            f"{event:<22}  ",
+            (f"{printable(record.task_id, 36)}  " if with_task else "", "dim"),
+            reason,
+            (f"  {rule}", "dim"),
+            ("  task closed", "bold") if record.task_closed else "",
+        )
+        console.print(text)
+
+    return show_colours

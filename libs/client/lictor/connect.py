@@ -1,0 +1,51 @@
+"""Opening a connection to a running Lictor."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+
+from nats.errors import Error as NatsError
+
+from lictor.errors import LictorError, Unreachable
+from lictor.governor import Governor, Identity
+from lictor.where import nats_url
+from lictor_bus.connection import connect_nats
+from lictor_bus.errors import BrokerUnreachable, BusError
+from lictor_schema import OperatorContext
+
+
+@asynccontextmanager
+async def connect(
+    url: str | None = None,
+    *,
+    runtime: str = "python",
+    agent_id: str = "agent",
+    adapter_version: str | None = None,
+    operator: OperatorContext | None = None,
+    timeout_s: float = 5.0,
+) -> AsyncGenerator[Governor, None]:
+    """Connect as an agent of a runtime: `async with lictor.connect() as governor`.
+
+    Without a URL: `LICTOR_NATS_URL`, then the `lictor up` of the nearest directory upwards, then
+    `nats://127.0.0.1:4222`. The connection comes back by itself when NATS does.
+    """
+    identity = Identity(
+        runtime=runtime,
+        agent_id=agent_id,
+        adapter_version=adapter_version or f"lictor-client/{version('lictor-client')}",
+        operator=operator or OperatorContext(),
+    )
+    try:
+        client = await connect_nats(
+            nats_url(url).url, name=f"lictor-client {runtime}", timeout_s=timeout_s
+        )
+    except BrokerUnreachable as error:
+        raise Unreachable(str(error)) from None
+    except BusError as error:
+        raise LictorError(str(error)) from None
+    try:
+        yield Governor(client, identity)
+    finally:
+        # A connection that is down can't be told goodbye, which is no reason to fail.
+        with suppress(OSError, NatsError):
+            await client.close()

@@ -1,0 +1,29 @@
+"""What can go wrong in the client, each with one sentence for a human."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lictor_schema import FieldProblem
+
+
+class LictorError(Exception):
+    """Root of every error this library raises on purpose."""
+
+
+class Unreachable(LictorError):
+    """A server or a service does not answer."""
+
+
+class InvalidEvent(LictorError):
+    """An event breaks the canonical schema; nothing was published."""
+
+    def __init__(self, message: str, problems: "tuple[FieldProblem, ...]" = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class EventRefused(LictorError):
+    """An event was not stored, or stored and then set aside by a service."""
+
+
+class NotInTime(LictorError):
+    """What was waited for did not happen in time."""

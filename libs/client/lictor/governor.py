@@ -1,0 +1,258 @@
+"""The governor: one connection through which an agent reports, asks, and hears what was decided."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from lictor.asking import GATE_TIMEOUT_S, ask_gate, deny_malformed_question
+from lictor.errors import EventRefused, NotInTime
+from lictor.follow import follow
+from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
+from lictor.tasks import Task
+from lictor_bus import ids, streams, subjects
+from lictor_bus.dead import find_dead
+from lictor_bus.read import last_on_subjects
+from lictor_schema import (
+    CanonicalError,
+    DecisionRecord,
+    ExternalizedPath,
+    GateAnswer,
+    GateRequest,
+    OperatorContext,
+    ReportAnchor,
+    ToolGateRequest,
+)
+
+log = logging.getLogger("lictor.client")
+
+DECISION_TIMEOUT_S = 10.0
+SEAL_TIMEOUT_S = 30.0
+
+Gate = Literal["tool", "report", "stop", "action", "dispatch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Who speaks: what every event and question of this connection says about its sender."""
+
+    runtime: str
+    agent_id: str
+    adapter_version: str
+    operator: OperatorContext
+
+
+class Governor:
+    """One agent's connection to Lictor; made by `lictor.connect`."""
+
+    def __init__(
+        self,
+        client: Client,
+        identity: Identity,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._now = now
+        self.identity = identity
+
+    async def start_task(
+        self,
+        title: str,
+        *,
+        task_id: str | None = None,
+        checkpoint_interval_s: int | None = None,
+        silence_timeout_s: int | None = None,
+        mode: Literal["interactive", "silent"] = "interactive",
+        workflow_shape: Literal["single-agent", "parent-child"] = "single-agent",
+        channel: str | None = None,
+        decision_type: str | None = None,
+        correlation_id: str | None = None,
+        parent_task_id: str | None = None,
+        session_id: str | None = None,
+        report_anchor: ReportAnchor | Mapping[str, Any] | None = None,
+        externalized_path: ExternalizedPath | Mapping[str, Any] | None = None,
+        event_id: str | None = None,
+    ) -> Task:
+        """Begin a governed task; its reporting duties are fixed here."""
+        task = self.task(task_id or str(uuid.uuid4()), correlation_id=correlation_id)
+        payload = {
+            "title": title,
+            "mode": mode,
+            "workflow_shape": workflow_shape,
+            "channel": channel or self.identity.operator.channel or "operator",
+            "checkpoint_interval_s": checkpoint_interval_s,
+            "silence_timeout_s": silence_timeout_s,
+            "report_anchor": report_anchor,
+            "externalized_path": externalized_path,
+            "parent_task_id": parent_task_id,
+            "session_id": session_id,
+        }
+        if decision_type is not None:
+            payload["decision_type"] = decision_type
+        await task.emit("task_started", payload, event_id=event_id)
+        return task
+
+    def task(self, task_id: str, *, correlation_id: str | None = None) -> Task:
+        """A task by its id, whoever started it; nothing is published."""
+        return Task(self, task_id, correlation_id or task_id, self._now)
+
+    async def publish(self, event: AnyEvent, *, timeout_s: float = STORE_TIMEOUT_S) -> Published:
+        """Store any canonical event (model, mapping or JSON); returns when it is durable.
+
+        Raises InvalidEvent or EventRefused, naming the field, and Unreachable when the broker does
+        not acknowledge in time; then it may be stored or not, and publishing the same event again
+        is safe. All three are LictorErrors.
+        """
+        return await store_event(self._client, read_event(event), timeout_s)
+
+    async def decisions(
+        self, task_id: str | None = None, *, since_start: bool = False
+    ) -> AsyncGenerator[DecisionRecord, None]:
+        """Decisions as they are made, on one task or on all.
+
+        Goes on for ever, over reconnects, without losing or repeating one. Begins with the first
+        decision that is stored, or, without `since_start`, at the moment of the first step.
+        """
+        subject = "lictor.dec.>" if task_id is None else subjects.decisions_on_task(task_id)
+        stored = follow(self._client, streams.DECISIONS, subject, from_start=since_start)
+        async with aclosing(stored):
+            async for delivery in stored:
+                try:
+                    record = DecisionRecord.from_json(delivery.body)
+                except (ValidationError, CanonicalError):
+                    log.warning(
+                        "message %d of %s is not a decision this version can read; left out",
+                        delivery.sequence,
+                        streams.DECISIONS,
+                    )
+                    continue
+                yield record
+
+    async def decision_on(
+        self,
+        event: Published | str,
+        *,
+        task_id: str | None = None,
+        timeout_s: float = DECISION_TIMEOUT_S,
+    ) -> DecisionRecord:
+        """The decision on one published event; an event id alone needs the task's id too.
+
+        Raises EventRefused when a service set the event aside, NotInTime when nothing was heard.
+        """
+        published = event if isinstance(event, Published) else None
+        event_id = published.event_id if published else str(event)
+        of_task = task_id or (published.task_id if published else None)
+        deciding = asyncio.create_task(self._first_decision(of_task, event_id))
+        waiting = [deciding]
+        if published is not None:
+            waiting.append(asyncio.create_task(self._refusal(published)))
+        try:
+            done, _ = await asyncio.wait(
+                waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                raise NotInTime(
+                    f"there was no decision on event {event_id} within {timeout_s:g} s;"
+                    " `lictor doctor` shows whether the policy evaluator runs"
+                )
+            # An event that was set aside and replayed has both; then the decision counts.
+            return (deciding if deciding in done else done.pop()).result()
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def may(
+        self,
+        tool: str,
+        params: Mapping[str, Any],
+        *,
+        task_id: str,
+        session_id: str | None = None,
+        timeout_s: float = GATE_TIMEOUT_S,
+    ) -> GateAnswer:
+        """May this tool be called? Never raises: no answer, or no usable one, is a denial."""
+        request_id = str(uuid.uuid4())
+        try:
+            request = ToolGateRequest(
+                request_id=request_id,
+                runtime=self.identity.runtime,
+                agent_id=self.identity.agent_id,
+                task_id=task_id,
+                session_id=session_id,
+                requested_at=self._now(),
+                tool=tool,
+                params=dict(params),
+            )
+        except ValidationError as error:
+            return deny_malformed_question(request_id, "tool", error)
+        return await self.ask("tool", request, timeout_s=timeout_s)
+
+    async def ask(
+        self, gate: Gate, request: GateRequest, *, timeout_s: float = GATE_TIMEOUT_S
+    ) -> GateAnswer:
+        """Ask any gate. Never raises: no answer, or no usable one, is a denial."""
+        return await ask_gate(self._client, gate, request, timeout_s)
+
+    async def sealed(self, task_id: str, *, timeout_s: float = SEAL_TIMEOUT_S) -> bytes:
+        """The seal bundle of a closed task, byte for byte as its file; waits until it is sealed."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                first = await self._first_decision(task_id, None)
+                return await self._bundle(ids.episode_id(task_id, first.event_id))
+        except TimeoutError:
+            raise NotInTime(
+                f"task {task_id} was not sealed within {timeout_s:g} s; a task is sealed when it is"
+                " closed (`lictor watch --task` shows its decisions) and the sealer runs"
+            ) from None
+
+    async def sealed_episode(self, episode_id: str, *, timeout_s: float = SEAL_TIMEOUT_S) -> bytes:
+        """The same by the episode's own id."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._bundle(episode_id)
+        except TimeoutError:
+            raise NotInTime(
+                f"there was no sealed episode {episode_id} within {timeout_s:g} s; check the id,"
+                " or use the id of its task"
+            ) from None
+
+    async def _bundle(self, episode_id: str) -> bytes:
+        subject = subjects.episodes_with_id(episode_id)
+        await self._first(streams.EPISODES, subject)
+        # A correction is sealed as a further version of the same episode: the newest counts.
+        newest = await last_on_subjects(self._client, streams.EPISODES, [subject])
+        return max(newest, key=lambda stored: stored.sequence).body
+
+    async def _first_decision(self, task_id: str | None, event_id: str | None) -> DecisionRecord:
+        records = self.decisions(task_id, since_start=True)
+        async with aclosing(records):
+            async for record in records:
+                if event_id is None or record.event_id == event_id:
+                    return record
+        raise AssertionError("a stream is followed for ever")
+
+    async def _refusal(self, published: Published) -> DecisionRecord:
+        """Raises when a service sets the event aside; else waits for ever."""
+        subject = subjects.dead_letter("*", streams.EVENTS, published.sequence)
+        buried = await find_dead(self._client, await self._first(streams.DEAD, subject))
+        letter = buried.letter
+        raise EventRefused(
+            f"{letter.service} set event {published.event_id} aside: {letter.reason};"
+            f" {letter.remedy} (dead letter {buried.sequence})"
+        )
+
+    async def _first(self, stream: str, subject: str) -> int:
+        stored = follow(self._client, stream, subject, from_start=True)
+        async with aclosing(stored):
+            async for delivery in stored:
+                return delivery.sequence
+        raise AssertionError("a stream is followed for ever")

@@ -1,0 +1,193 @@
+"""A governed task, as the agent that works on it sees it."""
+
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from lictor_schema import (
+    CheckpointStructure,
+    Claim,
+    DecisionRecord,
+    EventType,
+    EvidenceRef,
+    GateAnswer,
+    PromisedFollowup,
+)
+
+if TYPE_CHECKING:
+    from lictor.governor import Governor
+    from lictor.publishing import Published
+
+ClaimTypeName = Literal["progress", "completion", "verified_completion"]
+EvidenceClassName = Literal[
+    "tool_output",
+    "file_change",
+    "verification_output",
+    "decision_record",
+    "external_reply",
+    "runtime_artifact",
+    "operator_message",
+]
+QualityName = Literal["none", "weak", "moderate", "strong", "decisive"]
+StatusName = Literal[
+    "active",
+    "in_progress",
+    "waiting_user",
+    "paused",
+    "blocked",
+    "pending_verification",
+    "awaiting_review",
+    "failed",
+    "completed",
+]
+
+
+class Task:
+    """A handle on one task; every method that reports returns when the event is durable."""
+
+    def __init__(
+        self,
+        governor: "Governor",
+        task_id: str,
+        correlation_id: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._governor = governor
+        self._now = now
+        self.task_id = task_id
+        self.correlation_id = correlation_id
+
+    async def checkpoint(
+        self,
+        message: str,
+        *,
+        operator_visible: bool = True,
+        claim: Claim | str | None = None,
+        structure: CheckpointStructure | Mapping[str, str | None] | None = None,
+        promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
+        reminder_only: bool = False,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
+        event_id: str | None = None,
+    ) -> "Published":
+        """Report on the progress; a claim given as text is a claim of progress."""
+        payload = {
+            "message": message,
+            "operator_visible": operator_visible,
+            "claim": {"type": "progress", "text": claim} if isinstance(claim, str) else claim,
+            "structure": structure,
+            "promised_followup": promised_followup,
+            "reminder_only": reminder_only,
+        }
+        return await self.emit(
+            "task_checkpoint_sent", payload, evidence_refs=evidence_refs, event_id=event_id
+        )
+
+    async def attach_evidence(
+        self,
+        summary: str,
+        *,
+        refs: Sequence[EvidenceRef | Mapping[str, str]],
+        quality: QualityName,
+        evidence_class: EvidenceClassName = "verification_output",
+        supports: Sequence[ClaimTypeName] = (),
+        next_step: bool = False,
+        evidence_id: str | None = None,
+        event_id: str | None = None,
+    ) -> "Published":
+        """Add one piece of evidence: what it shows, where it can be inspected, what it supports."""
+        item = {
+            "evidence_id": evidence_id or str(uuid.uuid4()),
+            "task_id": self.task_id,
+            "correlation_id": self.correlation_id,
+            "agent_id": self._governor.identity.agent_id,
+            "class": evidence_class,
+            "quality": quality,
+            "summary": summary,
+            "captured_at": self._now(),
+            "refs": refs,
+            "supports": {"claim_types": supports, "next_step": next_step},
+        }
+        return await self.emit("task_evidence_attached", {"items": [item]}, event_id=event_id)
+
+    async def claim_complete(
+        self,
+        text: str,
+        *,
+        message: str | None = None,
+        verified: bool = False,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
+        event_id: str | None = None,
+    ) -> "Published":
+        """Say that the task is done; `message` is what the operator would read."""
+        claim = {"type": "verified_completion" if verified else "completion", "text": text}
+        return await self.emit(
+            "task_claimed_complete",
+            {"claim": claim, "message": text if message is None else message},
+            evidence_refs=evidence_refs,
+            event_id=event_id,
+        )
+
+    async def change_status(
+        self,
+        to_status: StatusName,
+        reason: str,
+        *,
+        from_status: StatusName | None = None,
+        claim: Claim | None = None,
+        event_id: str | None = None,
+    ) -> "Published":
+        """Report that the task's status moves."""
+        payload = {
+            "from_status": from_status,
+            "to_status": to_status,
+            "reason": reason,
+            "claim": claim,
+        }
+        return await self.emit("task_status_changed", payload, event_id=event_id)
+
+    async def emit(
+        self,
+        event_type: EventType,
+        payload: Mapping[str, Any],
+        *,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
+        event_id: str | None = None,
+    ) -> "Published":
+        """Report any canonical event of this task; the envelope is filled in here."""
+        identity = self._governor.identity
+        return await self._governor.publish(
+            {
+                "event_id": event_id or str(uuid.uuid4()),
+                "event_type": event_type,
+                "runtime": identity.runtime,
+                "adapter_version": identity.adapter_version,
+                "agent_id": identity.agent_id,
+                "task_id": self.task_id,
+                "correlation_id": self.correlation_id,
+                "timestamp": self._now(),
+                "payload": payload,
+                "evidence_refs": evidence_refs,
+                "operator_context": identity.operator,
+            }
+        )
+
+    def decisions(self) -> AsyncGenerator[DecisionRecord, None]:
+        """Every decision on this task, from its first, as they are made."""
+        return self._governor.decisions(self.task_id, since_start=True)
+
+    async def decision_on(
+        self, event: "Published | str", timeout_s: float = 10.0
+    ) -> DecisionRecord:
+        """The decision on one event of this task."""
+        return await self._governor.decision_on(event, task_id=self.task_id, timeout_s=timeout_s)
+
+    async def may(
+        self, tool: str, params: Mapping[str, Any], *, timeout_s: float = 2.0
+    ) -> GateAnswer:
+        """May this tool be called for this task? No answer is a denial."""
+        return await self._governor.may(tool, params, task_id=self.task_id, timeout_s=timeout_s)
+
+    async def sealed(self, timeout_s: float = 30.0) -> bytes:
+        """The seal bundle of this task once it is closed."""
+        return await self._governor.sealed(self.task_id, timeout_s=timeout_s)

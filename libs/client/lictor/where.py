@@ -1,0 +1,163 @@
+"""Where Lictor runs: the address to connect to, and the file in which `lictor up` leaves it."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from lictor.errors import LictorError
+
+DATA_DIR = ".lictor"
+ENDPOINTS_FILE = "endpoints.json"
+PACKS_DIR = "policy-packs"
+_FORMAT = "lictor-endpoints/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """What `lictor up` says about itself while it runs."""
+
+    pid: int
+    nats_url: str
+    redis_url: str
+    data_dir: str
+    packs: str
+    trust_file: str
+    logs: str
+    http: Mapping[str, str]
+    """The HTTP address of each service that has one."""
+
+    def to_json_value(self) -> dict[str, Any]:
+        """The content of the file."""
+        return {"format": _FORMAT, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """An address, and why this one."""
+
+    url: str
+    source: str
+
+
+def nats_url(explicit: str | None = None) -> Found:
+    """The NATS address: given, from the environment, of a running `lictor up`, or the default."""
+    if explicit:
+        return Found(explicit, "given")
+    if url := os.environ.get("LICTOR_NATS_URL"):
+        return Found(url, "LICTOR_NATS_URL")
+    if running := find_running():
+        return Found(running.nats_url, f"`lictor up` in {running.data_dir}")
+    from lictor_bus.settings import DEFAULT_NATS_URL
+
+    return Found(DEFAULT_NATS_URL, "the default")
+
+
+def redis_url() -> Found:
+    """The Redis address, found in the same order."""
+    if url := os.environ.get("LICTOR_REDIS_URL"):
+        return Found(url, "LICTOR_REDIS_URL")
+    if running := find_running():
+        return Found(running.redis_url, f"`lictor up` in {running.data_dir}")
+    from lictor_bus.settings import DEFAULT_REDIS_URL
+
+    return Found(DEFAULT_REDIS_URL, "the default")
+
+
+def find_running() -> Running | None:
+    """The `lictor up` of the nearest directory upwards that has one alive."""
+    for folder in _upwards():
+        running = _read(folder / DATA_DIR / ENDPOINTS_FILE)
+        if running is not None:
+            return running
+    return None
+
+
+def packs_directory() -> Path:
+    """The policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
+    if given := os.environ.get("LICTOR_PACKS"):
+        if not Path(given).is_dir():
+            raise LictorError(
+                f"LICTOR_PACKS names {given}, which is not a directory; correct it or unset it."
+            )
+        return Path(given).absolute()
+    for folder in _upwards():
+        if (folder / PACKS_DIR).is_dir():
+            return folder / PACKS_DIR
+    raise LictorError(
+        f"No {PACKS_DIR} directory was found in {_here()} or above it;"
+        " set LICTOR_PACKS to the directory with your policy packs."
+    )
+
+
+def data_directory(packs: Path | None = None) -> Path:
+    """Where data goes unless told: the nearest `.lictor` upwards, or beside the packs, or here."""
+    for folder in _upwards():
+        if (folder / DATA_DIR).is_dir():
+            return folder / DATA_DIR
+    # Packs that were named by LICTOR_PACKS may lie anywhere, also where nobody may write.
+    beside = packs is not None and packs.parent in _upwards()
+    return (packs.parent if packs is not None and beside else _here()) / DATA_DIR
+
+
+def write_running(data_dir: Path, running: Running) -> None:
+    """Leave the address where other commands look for it; readers see the whole file or none."""
+    replace_file(
+        data_dir / ENDPOINTS_FILE, (json.dumps(running.to_json_value(), indent=2) + "\n").encode()
+    )
+
+
+def remove_running(data_dir: Path) -> None:
+    """Take the address away again."""
+    (data_dir / ENDPOINTS_FILE).unlink(missing_ok=True)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that a reader never sees half of it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise LictorError(f"{path} can't be written ({error.strerror}); choose another.") from error
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process with this id exists."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _read(path: Path) -> Running | None:
+    try:
+        # Somebody else's file in a shared parent directory must not choose our broker.
+        if path.stat().st_uid != os.getuid():
+            return None
+        content = cast("dict[str, Any]", json.loads(path.read_bytes()))
+        if content.pop("format") != _FORMAT:
+            return None
+        running = Running(**content)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return running if running.pid > 0 and is_alive(running.pid) else None
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise LictorError("The current directory was removed; change to one that exists.") from None
+
+
+def _upwards() -> Iterator[Path]:
+    here = _here()
+    yield here
+    yield from here.parents

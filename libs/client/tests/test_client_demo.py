@@ -1,0 +1,62 @@
+"""`lictor demo`: the whole story, as a person runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
+
+
+async def test_the_demo_tells_its_story_and_its_seal_verifies(cli: Cli, tmp_path: Path) -> None:
+    outcome = await cli("demo", "--json")
+    assert outcome.returncode == 0, outcome.stderr
+    told = json.loads(outcome.stdout)
+    assert told["ok"] is True
+    assert [(one["event_type"], one["decision"]["decision"]) for one in told["decisions"]] == [
+        ("task_started", "allow"),
+        ("task_checkpoint_due", "force_checkpoint"),
+        ("task_checkpoint_sent", "allow"),
+        ("task_claimed_complete", "downgrade_status"),
+        ("task_evidence_attached", "allow"),
+        ("task_claimed_complete", "allow"),
+    ]
+    assert told["verification"]["ok"] is True
+    assert told["verification_of_changed_copy"]["ok"] is False
+    assert Path(told["data_dir"]) == tmp_path / ".lictor" / "demo-1"
+    verified = await cli("seal", "verify", told["episode"], "--trust", told["trust_file"])
+    assert verified.returncode == 0
+
+
+async def test_a_second_demo_has_a_directory_of_its_own_and_reads_well(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / ".lictor" / "demo-1").mkdir(parents=True)
+    outcome = await cli("demo")
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    for text in (
+        "* the agent falls silent, and its checkpoint passes",
+        "force_checkpoint",
+        "downgrade_status",
+        "[task closed]",
+        "ok    episode.json is genuine",
+        "FAIL  episode-changed.json is NOT what was sealed",
+        str(tmp_path / ".lictor" / "demo-2"),
+    ):
+        assert text in outcome.stdout
+
+
+async def test_a_story_that_goes_otherwise_breaks_off_with_a_sentence(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """Without the pack that demands evidence, the early claim is allowed."""
+    source = Path(__file__).parents[3] / "policy-packs" / "no-silence" / "policy.yaml"
+    pack = tmp_path / "packs" / "no-silence" / "policy.yaml"
+    pack.parent.mkdir(parents=True)
+    pack.write_bytes(source.read_bytes())
+    outcome = await cli("demo", LICTOR_PACKS=str(tmp_path / "packs"))
+    assert outcome.returncode == 1
+    assert "lictor: the story broke off: downgrade_status was expected" in outcome.stderr

@@ -1,0 +1,69 @@
+"""What the package shows, and what loading it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import lictor
+
+LOADED = """
+import sys
+before = set(sys.modules)
+{statement}
+print("\\n".join(sorted(set(sys.modules) - before)))
+"""
+
+
+def modules_loaded_by(statement: str) -> set[str]:
+    answer = subprocess.run(
+        [sys.executable, "-c", LOADED.format(statement=statement)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(answer.stdout.split())
+
+
+def test_the_public_surface_is_exactly_this() -> None:
+    assert lictor.__all__ == ["Governor", "LictorError", "Published", "__version__", "connect"]
+    assert dir(lictor) == sorted(lictor.__all__)
+    assert all(getattr(lictor, name) is not None for name in lictor.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = lictor.nothing
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    assert modules_loaded_by("import lictor") == {"lictor"}
+
+
+def test_the_help_loads_nothing_but_the_command() -> None:
+    assert modules_loaded_by(
+        "import io, contextlib, lictor.cli\n"
+        "before |= set(sys.modules) - {'lictor', 'lictor.cli'}\n"
+        "with contextlib.redirect_stdout(io.StringIO()): lictor.cli.main(['--help'])"
+    ) == {"lictor", "lictor.cli"}
+    assert modules_loaded_by("import lictor.cli") == {"lictor", "lictor.cli"}
+
+
+@pytest.mark.parametrize("heavy", ["faststream", "rich", "lictor_seal"])
+def test_the_sdk_does_not_load_what_only_services_and_commands_need(heavy: str) -> None:
+    assert heavy not in modules_loaded_by("import lictor; lictor.connect")
+
+
+def test_every_error_has_one_root() -> None:
+    from lictor import embedded, errors
+
+    for error in (
+        errors.Unreachable,
+        errors.InvalidEvent,
+        errors.EventRefused,
+        errors.NotInTime,
+        embedded.EmbeddedError,
+    ):
+        assert issubclass(error, lictor.LictorError)
