@@ -1,0 +1,104 @@
+"""What the benchmarks share: one result as JSON or table, service processes, waiting."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from lictor.embedded import Endpoints
+
+ROOT = Path(__file__).resolve().parent.parent
+BATCH = 500
+
+
+def emit(title: str, result: Mapping[str, object], as_json: bool) -> None:
+    """One JSON object, or a table for people."""
+    if as_json:
+        print(json.dumps(result))
+        return
+    print(title)
+    width = max(map(len, result))
+    for name, value in result.items():
+        print(f"  {name:<{width}}  {value}")
+
+
+@asynccontextmanager
+async def service_process(
+    module: str, endpoints: Endpoints, **environment: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A service as a child process; ended at exit."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        module,
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "LICTOR_NATS_URL": endpoints.nats_url,
+            "LICTOR_REDIS_URL": endpoints.redis_url,
+            "LICTOR_LOG_LEVEL": "WARNING",
+            **environment,
+        },
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def wait_until_ready(client: Client, service: str, timeout_s: float = 30) -> None:
+    """Ask the service's health until it says ready."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            answer = await client.request(f"lictor.health.{service}", b"", timeout=1)
+            if json.loads(answer.data)["ready"]:
+                return
+        except NatsError:
+            pass
+        await asyncio.sleep(0.05)
+    raise RuntimeError(f"{service} was not ready in {timeout_s} s")
+
+
+async def sized_stream(client: Client, stream: str) -> int:
+    """How many messages the stream holds."""
+    return (await client.jetstream().stream_info(stream)).state.messages
+
+
+async def reach(client: Client, stream: str, messages: int, timeout_s: float = 120) -> None:
+    """Wait until the stream holds that many messages."""
+    deadline = time.monotonic() + timeout_s
+    while (found := await sized_stream(client, stream)) < messages:
+        if time.monotonic() > deadline:
+            raise RuntimeError(
+                f"{stream} holds {found} messages after {timeout_s} s, not {messages}"
+            )
+        await asyncio.sleep(0.005)
+
+
+async def publish_events(client: Client, events: list[tuple[str, bytes]]) -> None:
+    """Store the events in atomic batches; returns when the last batch is durable."""
+    for start in range(0, len(events), BATCH):
+        chunk = events[start : start + BATCH]
+        batch = uuid.uuid4().hex
+        for number, (subject, body) in enumerate(chunk, 1):
+            headers = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            if number < len(chunk):
+                await client.publish(subject, body, headers=headers)
+                continue
+            headers["Nats-Batch-Commit"] = "1"
+            answer = json.loads(
+                (await client.request(subject, body, timeout=30, headers=headers)).data
+            )
+            if "error" in answer:
+                raise RuntimeError(f"the broker refused a batch: {answer['error']}")

@@ -1,0 +1,105 @@
+"""Bad input of every kind: dead-lettered with a reason that names the field, and the service goes on."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lictor_bus.dead import find_dead, replay_dead
+
+
+def started(task: str, **changes: Any) -> dict[str, Any]:
+    """A valid task_started event, with changes."""
+    return {
+        "event_id": f"{task}-start",
+        "event_type": "task_started",
+        "runtime": "test",
+        "adapter_version": "1",
+        "agent_id": "agent",
+        "task_id": task,
+        "correlation_id": "flow",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "payload": {
+            "title": "Work",
+            "mode": "interactive",
+            "workflow_shape": "single-agent",
+            "channel": "telegram",
+        },
+        "evidence_refs": [],
+        "operator_context": {},
+        **changes,
+    }
+
+
+def without(event: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name != field}
+
+
+async def test_each_kind_of_bad_event_is_buried_with_its_field_and_the_rest_is_decided(stack):
+    future = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    checkpoint = {"message": "hi", "operator_visible": True, "reminder_only": False}
+    # Each with the field that the reason must name.
+    bad: list[tuple[str, dict[str, Any]]] = [
+        ("event_type", started("t1", event_type="task_exploded")),
+        ("agent_id", without(started("t2"), "agent_id")),
+        ("payload.title", started("t3", payload=checkpoint)),
+        ("timestamp", started("t4", timestamp="2026-01-01T00:00:00")),
+        ("timestamp", started("t5", timestamp=future)),
+        ("task_id", started("t6", event_type="task_checkpoint_sent", payload=checkpoint)),
+        ("payload.mode", started("t7", payload={**started("t7")["payload"], "mode": "loud"})),
+        ("surprise", started("t8", surprise=True)),
+        ("payload", started("t9", payload={**started("t9")["payload"], "title": "x" * 2_000_000})),
+    ]
+    for _, event in bad:
+        await stack.send_event(event)
+    await stack.send("lictor.ev.test.raw", b'{"event_id": ')
+    await stack.send("lictor.ev.test.utf", b"\xff\xfe")
+    await stack.send("lictor.ev.test.other", json.dumps(started("not-other")).encode())
+    twice = json.dumps(started("t10")).encode()
+    await stack.send(
+        "lictor.ev.test.t10", twice.replace(b'{"event_id"', b'{"runtime":"x","event_id"', 1)
+    )
+    await stack.send_event(started("good"))
+    await stack.send_event(started("good", timestamp="2026-01-02T00:00:00Z"))
+    await stack.until("DEAD", len(bad) + 5)
+    await stack.until("DECISIONS", 1)
+
+    letters = {letter.letter.subject.rpartition(".")[2]: letter for letter in await stack.dead()}
+    for number, (field, event) in enumerate(bad, 1):
+        letter = letters[f"t{number}"].letter
+        assert field in {problem.path for problem in letter.problems}, letter.reason
+        assert field in letter.reason
+        assert letter.remedy
+        assert letters[f"t{number}"].body == json.dumps(event).encode()
+    assert "not valid JSON" in letters["raw"].letter.reason
+    assert "not valid JSON" in letters["utf"].letter.reason
+    assert "task_id" in letters["other"].letter.reason
+    assert "twice" in letters["t10"].letter.reason
+    assert "event_id" in {problem.path for problem in letters["good"].letter.problems}
+    assert [record.task_id for record in await stack.decisions()] == ["good"]
+
+
+async def test_an_event_of_an_unknown_task_can_be_replayed_once_the_task_has_started(stack):
+    late = started(
+        "late",
+        event_id="late-1",
+        event_type="task_checkpoint_sent",
+        payload={"message": "hi", "operator_visible": True, "reminder_only": False},
+    )
+    await stack.send_event(late)
+    await stack.until("DEAD", 1)
+    [buried] = await stack.dead()
+    assert "never started" in buried.letter.reason
+    await stack.send_event(started("late"))
+    await stack.until("DECISIONS", 1)
+    await replay_dead(stack.client, await find_dead(stack.client, buried.sequence))
+    await stack.until("DECISIONS", 2)
+    assert [record.event_id for record in await stack.decisions()] == ["late-start", "late-1"]
+
+
+async def test_ids_of_any_spelling_keep_their_task_together(stack):
+    strange = ["a.b c", "naïve/ünïcode*>", "日本語", "x" * 500, "$JS.API", "line\nbreak"]
+    for task in strange:
+        await stack.send_event(started(task))
+    await stack.until("DECISIONS", len(strange))
+    assert {record.task_id for record in await stack.decisions()} == set(strange)
+    assert await stack.dead() == []

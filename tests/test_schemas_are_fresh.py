@@ -1,0 +1,26 @@
+"""What is checked in under schemas/ is what the code says now."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+SERVICES = yaml.safe_load((ROOT / "Taskfile.yml").read_text())["vars"]["SERVICES"].split()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["lictor_schema.export", "--check", "schemas/json"],
+        ["lictor_bus.asyncapi", "--check", "schemas/asyncapi", *SERVICES],
+    ],
+    ids=["json", "asyncapi"],
+)
+def test_schemas_are_fresh(command: list[str]):
+    checked = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
