@@ -83,7 +83,7 @@ async def reach(client: Client, stream: str, messages: int, timeout_s: float = 1
             raise RuntimeError(
                 f"{stream} holds {found} messages after {timeout_s} s, not {messages}"
             )
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
 
 
 async def publish_events(client: Client, events: list[tuple[str, bytes]]) -> None:

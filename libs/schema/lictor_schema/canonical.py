@@ -113,12 +113,14 @@ def _keys_in(read: Model) -> int:
     values = read.__dict__
     for name in _containers_of(type(read)):
         value = values[name]
-        if isinstance(value, Model):
-            count += _keys_in(value)
-        elif isinstance(value, tuple):
+        if value is None:
+            continue
+        if isinstance(value, tuple):
             for item in cast(tuple[object, ...], value):
                 if isinstance(item, Model):
                     count += _keys_in(item)
+        elif isinstance(value, Model):
+            count += _keys_in(value)
         elif isinstance(value, dict):
             count += len(cast(dict[str, object], value))
     return count

@@ -1,6 +1,7 @@
 """Values as JSON text, exactly as the canonical models write them."""
 
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 
 
@@ -11,5 +12,23 @@ def optional(text: str | None) -> str:
 
 def rfc3339(moment: datetime) -> str:
     """A time, without quotes; `Z` for UTC."""
-    text = moment.isoformat()
-    return text[:-6] + "Z" if text.endswith("+00:00") else text
+    return moment.replace(tzinfo=None).isoformat() + _offset(moment.tzinfo)
+
+
+# A time zone takes longer to tell its offset than the rest of the time takes to write.
+@lru_cache(maxsize=256)
+def _offset(zone: tzinfo | None) -> str:
+    text = datetime(2000, 1, 1, tzinfo=zone).isoformat()[19:]
+    return "Z" if text == "+00:00" else text
+
+
+def utc_millis(micros: int) -> str:
+    """UtcMillis of microseconds since 1970."""
+    seconds, rest = divmod(micros, 1_000_000)
+    return f"{utc_second(seconds)}.{rest // 1000:03d}Z"
+
+
+@lru_cache(maxsize=256)
+def utc_second(seconds: int) -> str:
+    """Seconds since 1970 as UTC text without zone."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]

@@ -6,13 +6,11 @@ out takes three times as long. The text is, byte for byte, what ``DecisionRecord
 them, and ``Outcome.record`` reads it back through the model.
 """
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy_evaluator.config import EvaluatorConfig
-from lictor_policy_evaluator.json_text import optional, rfc3339
+from lictor_policy_evaluator.json_text import optional, rfc3339, utc_millis
 from lictor_policy_evaluator.position import EventPosition, from_micros
 from lictor_policy_evaluator.reading import claim_of, message_of
 from lictor_policy_evaluator.state import QUALITIES, TaskState, read_evidence
@@ -66,6 +64,7 @@ def write_record(
     seen: TaskState,
     settled: TaskState,
     event: Event,
+    happened: str,
     position: EventPosition,
     verdict: Verdict,
     config: EvaluatorConfig,
@@ -80,11 +79,11 @@ def write_record(
     stamped = closes or event.event_type == "task_started"
     event_id = quoted(event.event_id)
     return (
-        f'{{"record_id":"{record_id}","recorded_at":"{_utc_millis(position.stored_us)}",'
+        f'{{"record_id":"{record_id}","recorded_at":"{utc_millis(position.stored_us)}",'
         f'"runtime":{quoted(event.runtime)},"task_id":{quoted(event.task_id)},'
         f'"agent_id":{quoted(event.agent_id)},"correlation_id":{quoted(event.correlation_id)},'
         f'"event_id":{event_id},"event_type":"{event.event_type}",'
-        f'"event_timestamp":"{rfc3339(event.timestamp)}","event_sequence":{position.sequence},'
+        f'"event_timestamp":"{happened}","event_sequence":{position.sequence},'
         f'"event_sha256":"{position.sha256}","trigger_event_ids":{_triggers(seen, event, event_id)},'
         f'"decision":{verdict.decision_json},"matched_rules":{verdict.matched_json},'
         f'"config_hash":"{config.config_hash}","decision_type":{quoted(seen.decision_type)},'
@@ -93,17 +92,6 @@ def write_record(
         f'"receipt":{verdict.receipt_json},"task_closed":{"true" if closes else "false"},'
         f'"episode":{_episode(settled, config) if stamped else "null"}}}'
     ).encode()
-
-
-def _utc_millis(micros: int) -> str:
-    """UtcMillis of microseconds since 1970."""
-    seconds, rest = divmod(micros, 1_000_000)
-    return f"{_utc_second(seconds)}.{rest // 1000:03d}Z"
-
-
-@lru_cache(maxsize=64)
-def _utc_second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()[:-6]
 
 
 def _triggers(state: TaskState, event: Event, event_id: str) -> str:
