@@ -27,6 +27,8 @@ _PAGE = 200
 _LONGEST_HEADER = 2048
 _MOST_PROBLEMS = 20
 _LONGEST_ID = 512
+_LONGEST_TEXT = 4096
+_LONGEST_SUBJECT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,13 @@ class DeadLetters:
         letter = DeadLetter(
             service=self._service,
             stream=stream,
-            subject=delivery.subject,
+            subject=delivery.subject[:_LONGEST_SUBJECT],
             sequence=delivery.sequence,
             message_id=delivery.headers.get("Nats-Msg-Id", "")[:_LONGEST_ID] or None,
             received_at=delivery.stored_at,
             problems=refusal.problems[:_MOST_PROBLEMS],
-            reason=refusal.reason,
-            remedy=refusal.remedy,
+            reason=refusal.reason[:_LONGEST_TEXT] or "no reason given",
+            remedy=refusal.remedy[:_LONGEST_TEXT] or "none known",
             body_size=len(delivery.body),
             body_sha256="sha256:" + hashlib.sha256(delivery.body).hexdigest(),
         )

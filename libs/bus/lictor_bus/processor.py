@@ -4,7 +4,7 @@ The values here are named tuples, not frozen dataclasses: several are made for e
 dataclass takes five times as long to make.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from nats.aio.client import Client
@@ -89,13 +89,29 @@ class Outbox(Protocol[R]):
         ...
 
 
-class StreamOutbox:
-    """Results that are messages: one atomic batch to one stream."""
+def _sequence_in_header(stored: Delivery) -> int:
+    return int(stored.headers.get(SOURCE_SEQUENCE, 0))
 
-    def __init__(self, client: Client, stream: str, subjects_of_key: str) -> None:
+
+class StreamOutbox:
+    """Results that are messages: one atomic batch to one stream.
+
+    ``source_of`` reads the source sequence off a stored result whose body tells it; without it, the
+    sequence travels in a header.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        stream: str,
+        subjects_of_key: str,
+        source_of: Callable[[Delivery], int] | None = None,
+    ) -> None:
         self._client = client
         self._stream = stream
         self._subjects_of_key = subjects_of_key
+        self._source_of = source_of or _sequence_in_header
+        self._in_header = source_of is None
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
         """By key, the last source sequence whose results are durable already."""
@@ -103,21 +119,18 @@ class StreamOutbox:
         last: dict[str, int] = {}
         for stored in await last_on_subjects(self._client, self._stream, filters):
             key = stored.subject.rpartition(".")[2]
-            last[key] = max(last.get(key, 0), int(stored.headers.get(SOURCE_SEQUENCE, 0)))
+            last[key] = max(last.get(key, 0), self._source_of(stored))
         return last
 
     async def publish(self, outputs: Sequence[Sourced[Outgoing]]) -> None:
         """Store the results exactly once."""
-        await publish_all(
-            self._client,
-            self._stream,
-            [
-                Outgoing(
-                    output.subject,
-                    output.body,
-                    output.message_id,
-                    {**output.headers, **headers, SOURCE_SEQUENCE: str(sequence)},
-                )
-                for _, sequence, output, headers in outputs
-            ],
-        )
+        await publish_all(self._client, self._stream, [self._message(each) for each in outputs])
+
+    def _message(self, sourced: Sourced[Outgoing]) -> Outgoing:
+        output = sourced.output
+        if not self._in_header and not sourced.headers:
+            return output
+        headers = {**output.headers, **sourced.headers}
+        if self._in_header:
+            headers[SOURCE_SEQUENCE] = str(sourced.sequence)
+        return Outgoing(output.subject, output.body, output.message_id, headers)

@@ -67,6 +67,7 @@ class PullConsumer:
         self._pin: str | None = None
         self._lost: str | None = None
         self._interrupted = False
+        self._woken = False
         self._inbox = ""
         self._subscription: Subscription | None = None
 
@@ -91,7 +92,8 @@ class PullConsumer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while not self._buffer:
-            if self._interrupted:
+            if self._interrupted or self._woken:
+                self._woken = False
                 return []
             if self._lost:
                 raise BusError(self._lost)
@@ -109,6 +111,11 @@ class PullConsumer:
         batch = [self._buffer.popleft() for _ in range(size)]
         await self._keep_pulling(loop.time())
         return batch
+
+    def wake(self) -> None:
+        """Make ``next_batch`` return what it has, once."""
+        self._woken = True
+        self._arrived.set()
 
     def interrupt(self) -> None:
         """Make ``next_batch`` return without waiting, now and from now on."""

@@ -21,16 +21,18 @@ from redis.asyncio import Redis
 
 from lictor_bus.errors import CursorConflict
 
-# KEYS[1]: the cursor; KEYS[2..]: the tasks' hashes. ARGV: expected cursor, and for each message asked about
-# the index of its key and its id, as one JSON array: packing thousands of arguments costs more than decoding it.
+# KEYS[1]: the cursor; KEYS[2..]: the tasks' hashes. ARGV: for each message asked about the index of its key and its
+# id, as one JSON array (packing thousands of arguments costs more than decoding it); then the cursors expected.
 # The cursor is compared on loading too: states of a store that lost its data, or that another worker has moved
 # on, must not even be folded, because results are published before the commit.
 _LOAD = """
 local cursor = redis.call('GET', KEYS[1]) or '0'
-if cursor ~= ARGV[1] then return {cursor} end
+local expected = false
+for i = 2, #ARGV do expected = expected or cursor == ARGV[i] end
+if not expected then return {cursor} end
 local states, seen = {}, {}
 for i = 2, #KEYS do states[i - 1] = redis.call('HGET', KEYS[i], 's') end
-for i, message in ipairs(cjson.decode(ARGV[2])) do
+for i, message in ipairs(cjson.decode(ARGV[1])) do
   seen[i] = redis.call('HGET', KEYS[message[1] + 1], 'e:' .. message[2])
 end
 return {cursor, states, seen}
@@ -99,14 +101,17 @@ class StateStore:
         async for key in self._redis.scan_iter(match=_literally(old) + ":*", count=1000):
             await self._redis.unlink(key)
 
-    async def load(self, expected: int, messages: Sequence[tuple[str, str]]) -> Loaded:
-        """States and duplicates for (key, id) pairs, in one round trip; CursorConflict if the cursor moved."""
+    async def load(self, expected: Sequence[int], messages: Sequence[tuple[str, str]]) -> Loaded:
+        """States and duplicates for (key, id) pairs, in one round trip.
+
+        Raises CursorConflict unless the cursor is one of those expected.
+        """
         index: dict[str, int] = {}
         asked = [
             (index.setdefault(key, len(index) + 1), message_id) for key, message_id in messages
         ]
         found, *answers = await self._load(
-            keys=self._keys(index), args=(expected, json.dumps(asked))
+            keys=self._keys(index), args=(json.dumps(asked), *expected)
         )
         if not answers:
             raise self._conflict(expected, found)
@@ -129,13 +134,13 @@ class StateStore:
             keys=self._keys(index), args=(expected, new, json.dumps(rest), *states)
         )
         if found is not None:
-            raise self._conflict(expected, found)
+            raise self._conflict((expected,), found)
 
     def _keys(self, tasks: Iterable[str]) -> list[str]:
         return [f"{self._prefix}:cursor", *(f"{self._prefix}:t:{task}" for task in tasks)]
 
-    def _conflict(self, expected: int, found: bytes) -> CursorConflict:
+    def _conflict(self, expected: Sequence[int], found: bytes) -> CursorConflict:
         return CursorConflict(
-            f"{self._prefix} stands at {int(found)}, not at {expected}: "
+            f"{self._prefix} stands at {int(found)}, not at {' or '.join(map(str, expected))}: "
             "another worker moved it, or Redis lost data"
         )

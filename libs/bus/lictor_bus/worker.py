@@ -10,6 +10,9 @@ How each message takes effect exactly once, whatever dies whenever:
 * Results carry the sequence that caused them. After a restart, the worker asks the output stream which of them are
   **published already** and publishes only the rest; ids catch the short overlaps.
 * The order is publish, commit, acknowledge: a crash between any two repeats work and never loses it.
+
+While one batch is being published and committed the next one is folded already, on the states the first will
+leave behind. Batches finish strictly one after the other, and if one fails, the one ahead of it is thrown away.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -20,7 +23,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic
 
@@ -62,14 +65,21 @@ _OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutErr
 class _Fold(Generic[S, R]):
     """What one batch amounts to before anything of it is published."""
 
-    before: dict[str, S]
-    states: dict[str, S]
-    lifetimes: dict[str, int]
-    handled: list[tuple[str, str, int]]
-    outputs: list[Sourced[R]]
-    refused: list[tuple[Delivery, Refused]]
-    spans: list[MessageSpan]
-    outcomes: "Counter[str]"
+    after: int
+    """The cursor before the batch."""
+    first: Delivery
+    last: int
+    started: float
+    started_ns: int
+    before: dict[str, S] = field(default_factory=dict[str, S])
+    states: dict[str, S] = field(default_factory=dict[str, S])
+    encoded: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    lifetimes: dict[str, int] = field(default_factory=dict[str, int])
+    handled: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
+    outputs: list[Sourced[R]] = field(default_factory=list[Sourced[R]])
+    refused: list[tuple[Delivery, Refused]] = field(default_factory=list[tuple[Delivery, Refused]])
+    spans: list[MessageSpan] = field(default_factory=list[MessageSpan])
+    outcomes: "Counter[str]" = field(default_factory=Counter[str])
 
 
 class PartitionWorker(Generic[T, S, R]):
@@ -98,7 +108,9 @@ class PartitionWorker(Generic[T, S, R]):
         self._cursor = 0
         self._expected_delivery = 0
         self._published_until = 0
-        self._encoded: dict[str, tuple[bytes, S]] = {}
+        # The batch folded last, and the task that makes it durable while the next one is folded.
+        self._ahead: _Fold[S, R] | None = None
+        self._finishing: asyncio.Task[None] | None = None
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -108,6 +120,13 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def run(self) -> None:
         """Work until stopped; outages of NATS and Redis are waited out."""
+        try:
+            await self._run()
+        finally:
+            await self._abandon()
+        await self._consumer.close()
+
+    async def _run(self) -> None:
         pause = _FIRST_PAUSE_S
         while not self._stopping.is_set():
             try:
@@ -115,9 +134,12 @@ class PartitionWorker(Generic[T, S, R]):
                 self.trouble = None
                 while not self._stopping.is_set():
                     deliveries = await self._consumer.next_batch(_IDLE_S)
+                    if self._finishing is not None and self._finishing.done():
+                        await self._finished()
+                        pause = _FIRST_PAUSE_S
                     if deliveries:
                         await self._handle(deliveries)
-                        pause = _FIRST_PAUSE_S
+                await self._finished()
             except StaleState as error:
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
                 self._telemetry.reopened("StaleState")
@@ -131,7 +153,6 @@ class PartitionWorker(Generic[T, S, R]):
                 )
                 await self._pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
-        await self._consumer.close()
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -141,6 +162,7 @@ class PartitionWorker(Generic[T, S, R]):
             pass
 
     async def _open(self) -> None:
+        await self._abandon()
         await self._consumer.open()
         self._cursor = await self._store.open()
         self._expected_delivery = 0
@@ -155,15 +177,15 @@ class PartitionWorker(Generic[T, S, R]):
             )
 
     async def _handle(self, deliveries: Sequence[Delivery]) -> None:
-        fresh = [delivery for delivery in deliveries if delivery.sequence > self._cursor]
-        if not fresh or self._is_contiguous(deliveries):
-            if fresh:
-                await self._process(fresh)
-        else:
-            await self._catch_up(max(delivery.sequence for delivery in fresh))
-        await self._consumer.acknowledge_up_to(
-            max(deliveries, key=lambda delivery: delivery.sequence)
-        )
+        last = max(deliveries, key=lambda delivery: delivery.sequence)
+        if self._is_contiguous(deliveries):
+            await self._process(deliveries, acknowledge=last)
+            return
+        if last.sequence > self._cursor:
+            await self._catch_up(last.sequence)
+        # What is behind the cursor may still be on its way into the store.
+        await self._finished()
+        await self._consumer.acknowledge_up_to(last)
 
     def _is_contiguous(self, deliveries: Sequence[Delivery]) -> bool:
         """Whether these are the next deliveries of the consumer, none missing and none repeated."""
@@ -191,73 +213,123 @@ class PartitionWorker(Generic[T, S, R]):
             if not stored:
                 # Deleted or expired in between: there is nothing left to fold up to there.
                 break
-            await self._process(stored)
+            await self._process(stored, acknowledge=None)
         if self._cursor - started_at > 10 * self._batch:
             log.info(
                 "%s: caught up from %d to %d", self._consumer.durable, started_at, self._cursor
             )
 
-    async def _process(self, deliveries: Sequence[Delivery]) -> None:
-        started, start_ns = time.monotonic(), time.time_ns()
-        fold = await self._fold(deliveries, start_ns)
-        timers = await self._leave_out_published(fold, deliveries)
+    async def _process(self, deliveries: Sequence[Delivery], acknowledge: Delivery | None) -> None:
+        """Fold a batch, then let it become durable on its own while the caller goes on to the next."""
+        fold = await self._fold(deliveries)
+        await self._finished()
+        self._cursor = fold.last
+        self._ahead = fold
+        self._finishing = asyncio.create_task(self._finish(fold, acknowledge))
+        self._finishing.add_done_callback(lambda _: self._consumer.wake())
+
+    async def _finished(self) -> None:
+        """Wait for the batch on its way; raises what stopped it."""
+        if self._finishing is not None:
+            await self._finishing
+            self._finishing = None
+
+    async def _abandon(self) -> None:
+        """Give up the batch on its way, wherever it is: it will be found out and done again."""
+        if self._finishing is not None:
+            self._finishing.cancel()
+            await asyncio.gather(self._finishing, return_exceptions=True)
+        self._finishing = self._ahead = None
+
+    async def _finish(self, fold: _Fold[S, R], acknowledge: Delivery | None) -> None:
+        """Publish, commit, acknowledge: in this order."""
+        timers = await self._leave_out_published(fold)
         for delivery, refusal in fold.refused:
             await self._dead.bury(self._consumer.stream, delivery, refusal)
         if timers:
             await publish_all(self._client, TIMERS, timer_messages(timers))
         if fold.outputs:
             await self._outbox.publish(fold.outputs)
-        last = deliveries[-1].sequence
-        encode = self._processor.encode_state
-        self._encoded = {key: (encode(state), state) for key, state in fold.states.items()}
-        await self._store.commit(
-            self._cursor,
-            last,
-            Commit(
-                {key: (raw, fold.lifetimes[key]) for key, (raw, _) in self._encoded.items()},
-                fold.handled,
-            ),
-        )
-        self._cursor = last
+        states = {key: (raw, fold.lifetimes[key]) for key, raw in fold.encoded.items()}
+        await self._store.commit(fold.after, fold.last, Commit(states, fold.handled))
+        if acknowledge is not None:
+            await self._consumer.acknowledge_up_to(acknowledge)
         for span in fold.spans:
             span.end()
         self._telemetry.batch_done(
-            fold.outcomes, started, deliveries[0].stored_at_ns, time.time_ns()
+            fold.outcomes, fold.started, fold.first.stored_at_ns, time.time_ns()
         )
 
-    async def _fold(self, deliveries: Sequence[Delivery], start_ns: int) -> _Fold[S, R]:
-        fold: _Fold[S, R] = _Fold({}, {}, {}, [], [], [], [], Counter())
+    async def _fold(self, deliveries: Sequence[Delivery]) -> _Fold[S, R]:
+        fold: _Fold[S, R] = _Fold(
+            self._cursor,
+            deliveries[0],
+            deliveries[-1].sequence,
+            time.monotonic(),
+            time.time_ns(),
+        )
         readable: list[tuple[Parsed[T], Delivery]] = []
         for delivery in deliveries:
             try:
-                readable.append((self._processor.parse(delivery), delivery))
+                readable.append((self._parse(delivery), delivery))
             except Refused as refusal:
                 fold.refused.append((delivery, refusal))
-        loaded = await self._store.load(
-            self._cursor, [(item.key, item.message_id) for item, _ in readable]
-        )
-        fold.before = {key: self._decoded(key, raw) for key, raw in loaded.states.items()}
+        seen = await self._load(fold, [(item.key, item.message_id) for item, _ in readable])
         known = dict(fold.before)
-        seen = dict(loaded.seen)
         for item, delivery in readable:
             identity = (item.key, item.message_id)
             try:
                 if identity in seen:
                     raise _duplicate(item.message_id, seen[identity])
-                self._step(fold, known, item, delivery, start_ns)
+                self._step(fold, known, item, delivery)
             except Refused as refusal:
                 fold.refused.append((delivery, refusal))
                 continue
             seen[identity] = delivery.sequence
             fold.handled.append((*identity, delivery.sequence))
         fold.outcomes["dead"] += len(fold.refused)
+        encode = self._processor.encode_state
+        fold.encoded = {key: encode(state) for key, state in fold.states.items()}
         return fold
 
-    def _decoded(self, key: str, raw: bytes) -> S:
-        """The state in these bytes; kept from the last batch when they are the same."""
-        known = self._encoded.get(key)
-        return (
-            known[1] if known is not None and known[0] == raw else self._processor.decode_state(raw)
+    async def _load(
+        self, fold: _Fold[S, R], messages: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], int]:
+        """States and known ids: from the store, and from the batch that is on its way there."""
+        ahead = self._ahead
+        on_its_way = self._finishing is not None and not self._finishing.done()
+        cursors = (ahead.after, ahead.last) if ahead and on_its_way else (self._cursor,)
+        loaded = await self._store.load(cursors, messages)
+        decode = self._processor.decode_state
+        if ahead is None:
+            fold.before = {key: decode(raw) for key, raw in loaded.states.items()}
+            return dict(loaded.seen)
+        fold.before = {
+            key: ahead.states[key] if key in ahead.states else decode(raw)
+            for key, raw in loaded.states.items()
+        }
+        seen = dict(loaded.seen)
+        for key, message_id, sequence in ahead.handled:
+            seen[key, message_id] = sequence
+        for key, _ in messages:
+            if key in ahead.states:
+                fold.before[key] = ahead.states[key]
+        return seen
+
+    def _parse(self, delivery: Delivery) -> Parsed[T]:
+        try:
+            return self._processor.parse(delivery)
+        except Refused:
+            raise
+        except Exception as error:
+            raise self._defect(error, delivery) from error
+
+    def _defect(self, error: Exception, delivery: Delivery) -> Refused:
+        """A defect of ours must neither stop the partition nor lose the message."""
+        log.error("%s: failed at %d", self._consumer.durable, delivery.sequence, exc_info=error)
+        return Refused(
+            f"internal error: {type(error).__name__}: {error}",
+            remedy="report it; once mended, `lictor dead replay` handles the message again",
         )
 
     def _step(
@@ -266,22 +338,16 @@ class PartitionWorker(Generic[T, S, R]):
         known: dict[str, S],
         item: Parsed[T],
         delivery: Delivery,
-        start_ns: int,
     ) -> None:
         try:
             stepped = self._processor.step(known.get(item.key), item, delivery)
         except Refused:
             raise
         except Exception as error:
-            # A defect of ours must neither stop the partition nor lose the message.
-            log.exception("%s: step failed at %d", self._consumer.durable, delivery.sequence)
-            raise Refused(
-                f"internal error: {type(error).__name__}: {error}",
-                remedy="report it; once mended, `lictor dead replay` handles the message again",
-            ) from error
+            raise self._defect(error, delivery) from error
         state, outputs, outcome, keep_state_s = stepped
         key, sequence = item.key, delivery.sequence
-        headers = self._trace_headers(fold, outcome, key, delivery, start_ns)
+        headers = self._trace_headers(fold, outcome, key, delivery)
         known[key] = fold.states[key] = state
         fold.lifetimes[key] = keep_state_s
         for output in outputs:
@@ -289,7 +355,7 @@ class PartitionWorker(Generic[T, S, R]):
         fold.outcomes[outcome] += 1
 
     def _trace_headers(
-        self, fold: _Fold[S, R], outcome: str, key: str, delivery: Delivery, start_ns: int
+        self, fold: _Fold[S, R], outcome: str, key: str, delivery: Delivery
     ) -> Mapping[str, str]:
         """The trace context for what a message causes: of a span of its own, or the one it came with."""
         if not self._telemetry.tracing:
@@ -299,17 +365,15 @@ class PartitionWorker(Generic[T, S, R]):
             f"{self._consumer.stream.lower()} {outcome}",
             delivery.headers,
             {"lictor.key": key, "lictor.sequence": delivery.sequence},
-            start_ns=start_ns,
+            start_ns=fold.started_ns,
         )
         fold.spans.append(span)
         return span.headers()
 
-    async def _leave_out_published(
-        self, fold: _Fold[S, R], deliveries: Sequence[Delivery]
-    ) -> list[Timer]:
+    async def _leave_out_published(self, fold: _Fold[S, R]) -> list[Timer]:
         """The timers to set; after a restart, without what the output stream holds already."""
         changed = fold.states.keys()
-        if deliveries[0].sequence <= self._published_until and fold.outputs:
+        if fold.first.sequence <= self._published_until and fold.outputs:
             published = await self._outbox.published({sourced.key for sourced in fold.outputs})
             fold.outputs = [
                 sourced

@@ -152,6 +152,11 @@ def _refused(field: str, problem: str, remedy: str) -> Refused:
     )
 
 
+def event_sequence(stored: Delivery) -> int:
+    """The sequence of the event that a stored decision is about."""
+    return DecisionRecord.from_json(stored.body).event_sequence
+
+
 def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
     """The gates this service owns; until they can judge, they refuse."""
     refuse_for_now(broker, telemetry, NAME, "report", ReportGateRequest)
@@ -195,7 +200,9 @@ def make_service() -> Service:
     processor = EvaluatorProcessor(config)
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
-        outbox = StreamOutbox(runtime.client, streams.DECISIONS, "lictor.dec.*.{key}")
+        outbox = StreamOutbox(
+            runtime.client, streams.DECISIONS, "lictor.dec.*.{key}", event_sequence
+        )
         workers = [
             runtime.worker(
                 streams.EVENTS,

@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
         decision: Decision,
         matched: tuple[MatchedRule, ...],
         missing: tuple[str, ...],
-        receipt: DeliveryReceipt,
+        receipt_json: str,
     ) -> "Verdict":
         """Write the parts."""
         return cls(
@@ -49,11 +49,11 @@ class Verdict(NamedTuple):
             bool(matched),
             _text(decision),
             "[" + ",".join(map(_text, matched)) + "]",
-            _text(receipt),
+            receipt_json,
         )
 
 
-NO_RULE = Verdict.of(Decision.allow(), (), (), DeliveryReceipt.prepared())
+NO_RULE = Verdict.of(Decision.allow(), (), (), _text(DeliveryReceipt.prepared()))
 
 
 _QUALITY_NAMES = tuple(quality.value for quality in QUALITIES)

@@ -63,8 +63,8 @@ class CompiledRule:
     notice_channel: Template | None
     notice_text: Template | None
     rewrite: Template | None
-    receipts: tuple[DeliveryReceipt, DeliveryReceipt]
-    """Without and with a notice that is owed."""
+    receipts: tuple[str, str]
+    """As JSON: without and with a notice that is owed."""
 
     def missing(self, state: TaskState) -> tuple[str, ...]:
         """What the rule asks for and the task doesn't have."""
@@ -111,8 +111,8 @@ class CompiledRule:
             deadline=self.notice.deadline,
         )
 
-    def receipt(self, notice: OperatorNotice | None) -> DeliveryReceipt:
-        """Nothing is done yet: the actions as intent."""
+    def receipt(self, notice: OperatorNotice | None) -> str:
+        """The receipt as JSON: nothing is done yet, the actions stand as intent."""
         return self.receipts[notice is not None and notice.required]
 
 
@@ -158,14 +158,15 @@ def compile_rule(loaded: LoadedPack, index: int) -> CompiledRule:
     )
 
 
-def _receipt(rule: Rule, *, owed: bool) -> DeliveryReceipt:
-    return DeliveryReceipt.prepared(
+def _receipt(rule: Rule, *, owed: bool) -> str:
+    receipt = DeliveryReceipt.prepared(
         tuple(
             ReceiptAction(action=act.action, mandatory=act.mandatory, target=act.target)
             for act in rule.decision_output.required_actions
         ),
         operator_notice_required=owed,
     )
+    return receipt.to_json().decode()
 
 
 def stamp_of(loaded: LoadedPack) -> PackStamp:
