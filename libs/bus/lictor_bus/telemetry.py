@@ -6,6 +6,7 @@ per-signal forms, ``OTEL_SDK_DISABLED``), Prometheus is on when the service has 
 """
 
 import os
+import re
 import time
 from collections import Counter as Tally
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 _propagator = TraceContextTextMapPropagator()
 TRACEPARENT = "traceparent"
+TRACEPARENT_FORM = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, kw_only=True)

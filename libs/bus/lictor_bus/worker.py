@@ -49,7 +49,7 @@ from lictor_bus.pull import PullConsumer
 from lictor_bus.read import read_from
 from lictor_bus.store import Commit, StateStore
 from lictor_bus.streams import TIMERS
-from lictor_bus.telemetry import TRACEPARENT, MessageSpan, Telemetry
+from lictor_bus.telemetry import TRACEPARENT, TRACEPARENT_FORM, MessageSpan, Telemetry
 from lictor_bus.timers import Timer, timer_messages
 from lictor_schema import FieldProblem
 
@@ -360,7 +360,9 @@ class PartitionWorker(Generic[T, S, R]):
         """The trace context for what a message causes: of a span of its own, or the one it came with."""
         if not self._telemetry.tracing:
             parent = delivery.headers.get(TRACEPARENT)
-            return NO_HEADERS if parent is None else {TRACEPARENT: parent}
+            # It came from outside, and goes into a header of ours.
+            valid = parent is not None and TRACEPARENT_FORM.fullmatch(parent)
+            return {TRACEPARENT: parent} if parent and valid else NO_HEADERS
         span = self._telemetry.span(
             f"{self._consumer.stream.lower()} {outcome}",
             delivery.headers,

@@ -46,6 +46,8 @@ from lictor_schema import (
 NAME = "policy-evaluator"
 # Larger than any honest report; what is larger is kept whole in the dead-letter stream.
 MAX_EVENT_BYTES = 1024 * 1024
+# Any NATS server takes this much, whatever its limit is set to above the default.
+MAX_RECORD_BYTES = 900 * 1024
 # A closed task is remembered this long, to recognise late duplicates of its events.
 KEEP_CLOSED_TASKS_S = 30 * 24 * 3600
 
@@ -103,6 +105,13 @@ class EvaluatorProcessor:
             outcome = step(state, message.value, position, self._config)
         except Unacceptable as error:
             raise _refused(error.field, error.problem, error.remedy) from None
+        if len(outcome.record_json) > MAX_RECORD_BYTES:
+            raise _refused(
+                "payload",
+                f"the decision record would have {len(outcome.record_json)} bytes, "
+                f"more than {MAX_RECORD_BYTES}",
+                "shorten the message or the claim; name large content in evidence_refs",
+            )
         disposition = outcome.decision.decision.value
         return Stepped(
             outcome.state,
