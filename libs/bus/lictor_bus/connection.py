@@ -2,17 +2,17 @@
 
 import asyncio
 import logging
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError
 
-from lictor_bus.errors import BrokerUnreachable, StoreUnreachable
+from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_bus.streams import check_server_version
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 log = logging.getLogger("lictor.bus")
 
@@ -21,7 +21,9 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client
     """A NATS connection that reconnects for ever; the first connection must succeed in time."""
 
     async def on_error(error: Exception) -> None:
-        log.warning("nats: %s", error or type(error).__name__)
+        # Before the first connection the caller gets one error, not one line for each attempt.
+        if connected:
+            log.warning("nats: %s", error or type(error).__name__)
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
@@ -30,9 +32,11 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client
     async def on_reconnected() -> None:
         log.info("nats: reconnected")
 
+    connected = False
     client = Client()
     try:
         async with asyncio.timeout(timeout_s):
+            await _knock(url)
             await client.connect(
                 url,
                 name=name,
@@ -51,8 +55,9 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client
     except (NatsError, OSError, TimeoutError) as error:
         raise BrokerUnreachable(
             f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
-            "start it with `lictor up`, or set LICTOR_NATS_URL."
+            "start that server, or unset LICTOR_NATS_URL and run `lictor up` for the built-in one."
         ) from None
+    connected = True
     try:
         check_server_version(client)
     except Exception:
@@ -63,6 +68,12 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client
 
 async def connect_redis(url: str) -> "Redis":
     """A Redis client that retries short outages by itself; the first ping must succeed."""
+    # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import ExponentialBackoff
+    from redis.exceptions import RedisError
+
     client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
         url,
         socket_connect_timeout=2,
@@ -76,16 +87,38 @@ async def connect_redis(url: str) -> "Redis":
         await client.aclose()
         raise StoreUnreachable(
             f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
-            "start it with `lictor up`, or set LICTOR_REDIS_URL."
+            "start that server, or unset LICTOR_REDIS_URL and run `lictor up` for the built-in one."
         ) from None
     return client
 
 
+async def _knock(url: str) -> None:
+    """Fail at once when nobody listens: nats-py would go on trying until the time is up."""
+    address = _parts(url)
+    if address.scheme not in {"nats", "tls"} or "," in url:
+        return
+    _, writer = await asyncio.open_connection(address.hostname, address.port or 4222)
+    writer.close()
+
+
+def _parts(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    try:
+        valid = bool(parts.scheme and parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise BusError(f"{url!r} is not an address such as nats://127.0.0.1:4222.")
+    return parts
+
+
 def _printable(url: str) -> str:
     """The address without user and password."""
-    parts = urlsplit(url)
+    parts = _parts(url)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def _cause(error: BaseException) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
     return str(error).removeprefix("nats: ") or type(error).__name__
