@@ -4,7 +4,13 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from lictor_bus.dead import find_dead, replay_dead
+from lictor_bus.ids import derived_event_id, event_message_id
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_schema import Disposition, parse_event
 
 
 def started(task: str, **changes: Any) -> dict[str, Any]:
@@ -103,3 +109,35 @@ async def test_ids_of_any_spelling_keep_their_task_together(stack):
     await stack.until("DECISIONS", len(strange))
     assert {record.task_id for record in await stack.decisions()} == set(strange)
     assert await stack.dead() == []
+
+
+async def test_an_agent_cannot_use_up_the_id_of_its_own_overdue_checkpoint(stack):
+    task = started("sly")
+    task["payload"] = {**task["payload"], "checkpoint_interval_s": 1}
+    await stack.send_event(task)
+    taken = started(
+        "sly",
+        event_id=derived_event_id("sly", "checkpoint", "1"),
+        event_type="task_checkpoint_sent",
+        payload={"message": "hi", "operator_visible": False, "reminder_only": False},
+    )
+    await stack.send_event(taken)
+    junk = event_message_id("sly", derived_event_id("sly", "checkpoint", "1"))
+    await stack.send("lictor.ev.test.other", b"{}", **{"Nats-Msg-Id": junk})
+    await stack.until("DECISIONS", 3)
+    decided = [record.decision.decision for record in await stack.decisions()]
+    assert Disposition.FORCE_CHECKPOINT in decided
+
+
+async def test_one_forged_decision_stops_nobody(stack):
+    await publish_one(stack.client, "DECISIONS", Outgoing("lictor.dec.allow.forged", b"garbage"))
+    await stack.send_event(started("honest"))
+    await stack.until("DECISIONS", 2)
+    await stack.until("DEAD", 1)
+    [buried] = await stack.dead()
+    assert buried.letter.service == "sealer"
+
+
+def test_a_time_before_1970_in_utc_is_refused_whatever_its_offset():
+    with pytest.raises(ValidationError):
+        parse_event(json.dumps(started("t", timestamp="1970-01-01T00:00:00+01:00")))

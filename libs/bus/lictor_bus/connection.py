@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 log = logging.getLogger("lictor.bus")
+
+
+class TolerantClient(Client):
+    """nats-py ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on."""
+
+    def _build_message(
+        self,
+        sid: int,
+        subject: bytes,
+        reply: bytes,
+        data: bytes,
+        headers: dict[str, str] | None,
+    ) -> Msg:
+        """Read what can't be decoded as replacement characters; the processors refuse such a subject."""
+        return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+
+
+def _readable(text: bytes) -> bytes:
+    return text if text.isascii() else text.decode("utf-8", "replace").encode()
 
 
 async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client:
@@ -33,7 +53,7 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client
         log.info("nats: reconnected")
 
     connected = False
-    client = Client()
+    client = TolerantClient()
     try:
         async with asyncio.timeout(timeout_s):
             await _knock(url)

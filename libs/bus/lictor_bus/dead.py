@@ -6,7 +6,9 @@ so burying the same message twice leaves one letter.
 """
 
 import hashlib
-from collections.abc import AsyncIterator
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from nats.aio.client import Client
@@ -15,16 +17,18 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
-from lictor_bus.streams import DEAD
+from lictor_bus.streams import DEAD, STREAMS
 from lictor_bus.subjects import dead_letter
 from lictor_schema import DeadLetter
 
 _INFO = "Lictor-Dead"
-_ORIGINAL_HEADERS = "Lictor-Original-"
+_ORIGINAL_HEADERS = "Lictor-Original-Headers"
 _REPLAY_OF = "Lictor-Replay-Of"
 _PAGE = 200
-# Kept of a header that came with the original; the broker refuses messages whose headers grow too long.
-_LONGEST_HEADER = 2048
+# Kept of the headers that came with the original: the broker takes 64 KiB of headers, and a letter must
+# never be refused.
+_MOST_HEADER_BYTES = 8 * 1024
+_PLAIN_HEADER = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MOST_PROBLEMS = 20
 _LONGEST_ID = 512
 _LONGEST_TEXT = 4096
@@ -63,13 +67,9 @@ class DeadLetters:
             body_size=len(delivery.body),
             body_sha256="sha256:" + hashlib.sha256(delivery.body).hexdigest(),
         )
-        kept = {
-            _ORIGINAL_HEADERS + name: value[:_LONGEST_HEADER]
-            for name, value in delivery.headers.items()
-            if not name.startswith(("Nats-", "Lictor-"))
-        }
         # JSON with every non-ASCII character escaped: a header is one line of ASCII.
         info = letter.model_dump_json(by_alias=True, ensure_ascii=True)
+        kept = json.dumps(_bounded(delivery.headers))
         await publish_one(
             self._client,
             DEAD,
@@ -77,7 +77,7 @@ class DeadLetters:
                 dead_letter(self._service, stream, delivery.sequence),
                 delivery.body,
                 None,
-                {**kept, _INFO: info},
+                {_INFO: info, _ORIGINAL_HEADERS: kept},
             ),
         )
 
@@ -93,7 +93,8 @@ async def list_dead(
         )
         for stored in page:
             yield _unwrap(stored)
-        if len(page) < _PAGE:
+        # A page can be short of what was asked for: the broker also cuts by bytes.
+        if not page:
             return
         found += len(page)
         after = page[-1].sequence
@@ -111,17 +112,32 @@ async def find_dead(client: Client, sequence: int) -> Buried:
 
 async def replay_dead(client: Client, buried: Buried) -> None:
     """Publish the original again where it was first published, as a new message; the letter stays as a record."""
+    if STREAMS[buried.letter.stream].audit:
+        raise BusError(
+            f"dead letter {buried.sequence} comes from {buried.letter.stream}: publishing it again would double "
+            "a decision; mend the cause and handle the task by hand"
+        )
     subject = _publish_subject(buried.letter)
     headers = {**buried.headers, _REPLAY_OF: str(buried.sequence)}
     await publish_one(client, buried.letter.stream, Outgoing(subject, buried.body, None, headers))
 
 
+def _bounded(headers: Mapping[str, str]) -> dict[str, str]:
+    """The sender's own headers, as many as fit, of names that can be sent again."""
+    kept: dict[str, str] = {}
+    room = _MOST_HEADER_BYTES
+    for name, value in headers.items():
+        if name.startswith(("Nats-", "Lictor-")) or not _PLAIN_HEADER.fullmatch(name):
+            continue
+        room -= len(json.dumps(name)) + len(json.dumps(value))
+        if room < 0:
+            break
+        kept[name] = value
+    return kept
+
+
 def _unwrap(stored: Delivery) -> Buried:
-    headers = {
-        name.removeprefix(_ORIGINAL_HEADERS): value
-        for name, value in stored.headers.items()
-        if name.startswith(_ORIGINAL_HEADERS)
-    }
+    headers: dict[str, str] = json.loads(stored.headers.get(_ORIGINAL_HEADERS, "{}"))
     letter = DeadLetter.model_validate_json(stored.headers[_INFO])
     return Buried(stored.sequence, letter, stored.body, headers)
 

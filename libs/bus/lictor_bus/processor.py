@@ -64,8 +64,11 @@ class Processor(Protocol[T, S, R]):
         """Fold one message into the state of its key."""
         ...
 
-    def timers(self, before: S | None, after: S) -> Sequence[Timer]:
-        """What to set and cancel for a key whose state went from one to the other in a batch."""
+    def timers(self, before: S | None, after: S, certain: bool) -> Sequence[Timer]:
+        """What to set and cancel for a key whose state went from one to the other in a batch.
+
+        Unless it is certain that what ``before`` asks for was ordered, everything is ordered anew.
+        """
         ...
 
     def decode_state(self, raw: bytes) -> S:

@@ -42,6 +42,8 @@ class PullSettings:
     pin_timeout_s: float = 3.0
     # After this the server delivers again what we did not acknowledge.
     ack_wait_s: float = 10.0
+    # For messages that have nothing to do with each other: one that failed comes again by itself.
+    each_on_its_own: bool = False
 
 
 class PullConsumer:
@@ -112,6 +114,11 @@ class PullConsumer:
         await self._keep_pulling(loop.time())
         return batch
 
+    async def is_idle(self) -> bool:
+        """Whether the consumer has nothing left: nothing to deliver, nothing unacknowledged."""
+        info = await self._client.jetstream().consumer_info(self.stream, self.durable)
+        return not info.num_pending and not info.num_ack_pending
+
     def wake(self) -> None:
         """Make ``next_batch`` return what it has, once."""
         self._woken = True
@@ -122,8 +129,8 @@ class PullConsumer:
         self._interrupted = True
         self._arrived.set()
 
-    async def acknowledge_up_to(self, delivery: Delivery) -> None:
-        """Tell the broker that this message and all before it are done."""
+    async def acknowledge(self, delivery: Delivery) -> None:
+        """Tell the broker that this message, and all before it unless each is on its own, are done."""
         await self._client.publish(delivery.ack_subject, b"+ACK")
 
     async def close(self) -> None:
@@ -144,7 +151,7 @@ class PullConsumer:
         config: dict[str, Any] = {
             "durable_name": self.durable,
             "filter_subject": self.filter_subject,
-            "ack_policy": "all",
+            "ack_policy": "explicit" if settings.each_on_its_own else "all",
             "ack_wait": int(settings.ack_wait_s * _NS),
             "max_ack_pending": settings.batch * 8,
             "max_waiting": 128,

@@ -43,13 +43,15 @@ async def _direct_get(client: Client, stream: str, request: dict[str, Any]) -> l
     async def on_message(message: Msg) -> None:
         if done.done():
             return
-        status = (message.headers or {}).get("Status")
-        if status is None:
+        headers = message.headers or {}
+        status = headers.get("Status")
+        # An answer with a sequence is a stored message, whatever headers its sender gave it.
+        if status is None or "Nats-Sequence" in headers:
             found.append(from_direct_get(message))
         elif status in {"204", "404"}:
             done.set_result(None)
         else:
-            description = (message.headers or {}).get("Description", "")
+            description = headers.get("Description", "")
             done.set_exception(
                 BusError(f"reading {stream} failed: {status} {description}".rstrip())
             )

@@ -1,7 +1,8 @@
 """The tick relay: publishes what a timer carries when the broker says that it is due.
 
-It keeps no state: the message was written when the timer was set, its id makes a second tick harmless, and a
-tick is acknowledged only when its message is stored.
+It keeps no state: the message was written when the timer was set, and a tick is acknowledged only when its
+message is stored. The message goes out without a message id: ids can be foreseen, and whoever used one first would
+silence the timer. If a tick is relayed twice, the reader of the stream recognises the second by what is in it.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.publish import publish_one
-from lictor_bus.pull import PullConsumer
+from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.streams import TIMERS
 from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import due_message
@@ -40,7 +41,13 @@ class TickRelay:
         telemetry: Telemetry,
     ) -> None:
         self._client = client
-        self._consumer = PullConsumer(client, TIMERS, f"tick-{kind}", f"lictor.tick.{kind}.*")
+        self._consumer = PullConsumer(
+            client,
+            TIMERS,
+            f"tick-{kind}",
+            f"lictor.tick.{kind}.*",
+            PullSettings(each_on_its_own=True),
+        )
         self._to_stream = to_stream
         self._to_prefix = to_prefix
         self._dead = dead
@@ -63,8 +70,7 @@ class TickRelay:
                     ticks = await self._consumer.next_batch(_IDLE_S)
                     for ticked in ticks:
                         await self._relay(ticked)
-                    if ticks:
-                        await self._consumer.acknowledge_up_to(ticks[-1])
+                        await self._consumer.acknowledge(ticked)
             except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
                 self.trouble = f"{type(error).__name__}: {error}"
                 self._telemetry.reopened(type(error).__name__)

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from lictor_bus.errors import CursorConflict
+from lictor_bus.errors import CursorConflict, StaleState
 
 # KEYS[1]: the cursor; KEYS[2..]: the tasks' hashes. ARGV: for each message asked about the index of its key and its
 # id, as one JSON array (packing thousands of arguments costs more than decoding it); then the cursors expected.
@@ -87,10 +87,19 @@ class StateStore:
         self._load: Any = redis.register_script(_LOAD)
         self._commit: Any = redis.register_script(_COMMIT)
 
-    async def open(self) -> int:
-        """Read the cursor: the last stream sequence whose effects are committed; 0 at the start."""
+    async def open(self, stream: str) -> int:
+        """Read the cursor: the last stream sequence whose effects are committed; 0 at the start.
+
+        Raises StaleState when the states were folded from another stream than this one.
+        """
         generation = cast(bytes | None, await self._redis.get(f"{self._root}:generation"))
         self._prefix = f"{self._root}:{int(generation or 0)}"
+        await self._redis.set(f"{self._prefix}:stream", stream, nx=True)
+        folded = cast(bytes, await self._redis.get(f"{self._prefix}:stream"))
+        if folded.decode() != stream:
+            raise StaleState(
+                f"the store was folded from a stream made {folded.decode()}, this one was made {stream}"
+            )
         cursor = cast(bytes | None, await self._redis.get(f"{self._prefix}:cursor"))
         return int(cursor or 0)
 

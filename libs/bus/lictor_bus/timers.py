@@ -1,8 +1,8 @@
 """Timers that live in the broker: durable, exact, replaced or cancelled by one message.
 
 A timer carries the whole message that is to appear when it is due. The broker moves it to a tick subject at that
-moment, and ``TickRelay`` publishes it where it belongs, under an id that makes a repeated tick harmless. Nobody reads a
-clock: the message was written, with its time, when the timer was set.
+moment, and ``TickRelay`` publishes it where it belongs. Nobody reads a clock: the message was written, with its
+time, when the timer was set.
 """
 
 import json
@@ -15,7 +15,6 @@ from lictor_bus.publish import Outgoing
 from lictor_bus.subjects import schedule, tick
 
 _TARGET_SUBJECT = "Lictor-Tick-Subject"
-_TARGET_ID = "Lictor-Tick-Id"
 # A tick that nobody relays within a week would be of no use to anybody any more.
 _TICK_LIFETIME = "168h"
 
@@ -53,13 +52,11 @@ def timer_messages(timers: Iterable[Timer]) -> list[Outgoing]:
 def due_message(ticked: Delivery) -> Outgoing:
     """The message that a tick asks to be published."""
     kept = {name: ticked.headers[name] for name in ("traceparent",) if name in ticked.headers}
-    return Outgoing(ticked.headers[_TARGET_SUBJECT], ticked.body, ticked.headers[_TARGET_ID], kept)
+    return Outgoing(ticked.headers[_TARGET_SUBJECT], ticked.body, None, kept)
 
 
 def _set(timer: SetTimer) -> Outgoing:
     message = timer.message
-    if message.message_id is None:
-        raise ValueError(f"timer {timer.kind} carries a message without an id")
     due = timer.due.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Outgoing(
         schedule(timer.kind, timer.key),
@@ -71,7 +68,6 @@ def _set(timer: SetTimer) -> Outgoing:
             "Nats-Schedule-Target": tick(timer.kind, timer.key),
             "Nats-Schedule-TTL": _TICK_LIFETIME,
             _TARGET_SUBJECT: message.subject,
-            _TARGET_ID: message.message_id,
         },
     )
 

@@ -128,23 +128,29 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _run(self) -> None:
         pause = _FIRST_PAUSE_S
+        # After a failure we are not well again because we could start again, but because a batch got through.
+        failed = False
         while not self._stopping.is_set():
             try:
                 await self._open()
-                self.trouble = None
+                if not failed:
+                    self.trouble = None
                 while not self._stopping.is_set():
                     deliveries = await self._consumer.next_batch(_IDLE_S)
                     if self._finishing is not None and self._finishing.done():
                         await self._finished()
-                        pause = _FIRST_PAUSE_S
+                        pause, failed, self.trouble = _FIRST_PAUSE_S, False, None
+                    elif failed and not deliveries and await self._consumer.is_idle():
+                        failed, self.trouble = False, None
                     if deliveries:
                         await self._handle(deliveries)
                 await self._finished()
             except StaleState as error:
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
                 self._telemetry.reopened("StaleState")
-                await self._store.start_over()
+                await self._start_over()
             except _OUTAGES as error:
+                failed = True
                 cause = type(error).__name__
                 self.trouble = f"{cause}: {error}"
                 self._telemetry.reopened(cause)
@@ -153,6 +159,13 @@ class PartitionWorker(Generic[T, S, R]):
                 )
                 await self._pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    async def _start_over(self) -> None:
+        try:
+            await self._store.start_over()
+        except _OUTAGES as error:
+            log.warning("%s: %s; trying again", self._consumer.durable, error)
+            await self._pause(_FIRST_PAUSE_S)
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -164,11 +177,17 @@ class PartitionWorker(Generic[T, S, R]):
     async def _open(self) -> None:
         await self._abandon()
         await self._consumer.open()
-        self._cursor = await self._store.open()
         self._expected_delivery = 0
-        # Whatever was in the stream when we came may have been decided by a worker that died before it
-        # could commit; whatever comes later can't have been.
+        await self._look_around()
+
+    async def _look_around(self) -> None:
+        """Where the fold stands, and how far another worker may have come before us."""
         info = await self._client.jetstream().stream_info(self._consumer.stream)
+        # A stream that was removed and made again has other messages under the same numbers.
+        self._cursor = await self._store.open(str(info.created))
+        self._ahead = None
+        # Whatever is in the stream now may have been decided by a worker that died, or lost its pin, before it
+        # could commit; whatever comes later can't have been.
         self._published_until = info.state.last_seq
         if self._cursor > info.state.last_seq:
             raise StaleState(
@@ -181,11 +200,17 @@ class PartitionWorker(Generic[T, S, R]):
         if self._is_contiguous(deliveries):
             await self._process(deliveries, acknowledge=last)
             return
+        await self._finished()
+        await self._look_around()
         if last.sequence > self._cursor:
             await self._catch_up(last.sequence)
+        left = sorted((d for d in deliveries if d.sequence > self._cursor), key=_by_sequence)
+        if left:
+            # Not to be read any more, but we have it in hand.
+            await self._process(left, acknowledge=None)
         # What is behind the cursor may still be on its way into the store.
         await self._finished()
-        await self._consumer.acknowledge_up_to(last)
+        await self._consumer.acknowledge(last)
 
     def _is_contiguous(self, deliveries: Sequence[Delivery]) -> bool:
         """Whether these are the next deliveries of the consumer, none missing and none repeated."""
@@ -253,7 +278,7 @@ class PartitionWorker(Generic[T, S, R]):
         states = {key: (raw, fold.lifetimes[key]) for key, raw in fold.encoded.items()}
         await self._store.commit(fold.after, fold.last, Commit(states, fold.handled))
         if acknowledge is not None:
-            await self._consumer.acknowledge_up_to(acknowledge)
+            await self._consumer.acknowledge(acknowledge)
         for span in fold.spans:
             span.end()
         self._telemetry.batch_done(
@@ -374,7 +399,7 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _leave_out_published(self, fold: _Fold[S, R]) -> list[Timer]:
         """The timers to set; after a restart, without what the output stream holds already."""
-        changed = fold.states.keys()
+        changed, certain = fold.states.keys(), True
         if fold.first.sequence <= self._published_until and fold.outputs:
             published = await self._outbox.published({sourced.key for sourced in fold.outputs})
             fold.outputs = [
@@ -383,11 +408,18 @@ class PartitionWorker(Generic[T, S, R]):
                 if sourced.sequence > published.get(sourced.key, 0)
             ]
             # Timers are set before results are published, so a key whose results are all there has its timers.
-            changed = {sourced.key for sourced in fold.outputs}
+            # What was set for the others, by batches cut in another way, is not known.
+            changed, certain = {sourced.key for sourced in fold.outputs}, False
         orders = self._processor.timers
         return [
-            timer for key in changed for timer in orders(fold.before.get(key), fold.states[key])
+            timer
+            for key in changed
+            for timer in orders(fold.before.get(key), fold.states[key], certain)
         ]
+
+
+def _by_sequence(delivery: Delivery) -> int:
+    return delivery.sequence
 
 
 def _duplicate(message_id: str, first: int) -> Refused:

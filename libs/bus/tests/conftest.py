@@ -51,7 +51,7 @@ class Totals:
         )
         return Stepped(total, (out,), "counted")
 
-    def timers(self, before: int | None, after: int) -> tuple[()]:
+    def timers(self, before: int | None, after: int, certain: bool) -> tuple[()]:
         return ()
 
     def decode_state(self, raw: bytes) -> int:

@@ -71,16 +71,6 @@ async def test_of_several_orders_in_one_batch_the_last_counts(bench):
     assert await events(bench) == ["last"]
 
 
-async def test_a_repeated_tick_is_stored_once(bench):
-    for _ in range(2):
-        await order(bench, timer("a", 0.1, "same"))
-        await bench.until(streams.TIMERS, 1)
-    await order(bench, timer("b", 0.2, "end"))
-    async with bench.running(relay(bench)):
-        await bench.until(streams.EVENTS, 2)
-    assert await events(bench) == ["same", "end"]
-
-
 async def test_timers_outlive_the_broker(own_servers, own_bench):
     await order(own_bench, timer("a", 1.0, "survivor"))
     await own_servers.kill_nats()

@@ -107,7 +107,9 @@ class _Rfc3339:
         from_text = core_schema.chain_schema(
             [
                 core_schema.str_schema(pattern=_RFC3339, max_length=40),
-                core_schema.datetime_schema(tz_constraint="aware", strict=False),
+                core_schema.datetime_schema(
+                    tz_constraint="aware", strict=False, ge=_EARLIEST, lt=_LATEST
+                ),
             ]
         )
         return core_schema.json_or_python_schema(json_schema=from_text, python_schema=aware)

@@ -1,6 +1,8 @@
 """The policy evaluator on the bus: EVENTS in, DECISIONS out, timers in between. The only file with a broker in it."""
 
 import hashlib
+import json
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +32,7 @@ from lictor_policy_evaluator.timers import (
     SetReportingTimer,
     TimerKind,
     TimerOrder,
+    all_timer_orders,
     timer_orders,
 )
 from lictor_schema import (
@@ -42,6 +45,8 @@ from lictor_schema import (
     describe_validation_error,
     parse_event,
 )
+
+log = logging.getLogger("lictor.policy-evaluator")
 
 NAME = "policy-evaluator"
 # Larger than any honest report; what is larger is kept whole in the dead-letter stream.
@@ -90,7 +95,9 @@ class EvaluatorProcessor:
                 f"{event.runtime!r} is not the runtime of subject {delivery.subject}",
                 "publish each event on the subject of its own runtime",
             )
-        return Parsed(task, event.event_id, event)
+        # Each runtime has ids of its own, ours too: else an agent could use up the id that the event of its own
+        # overdue checkpoint is going to have.
+        return Parsed(task, f"{runtime}:{event.event_id}", event)
 
     def step(
         self, state: TaskState | None, message: Parsed[Event], delivery: Delivery
@@ -126,9 +133,10 @@ class EvaluatorProcessor:
             KEEP_CLOSED_TASKS_S if outcome.state.closed else 0,
         )
 
-    def timers(self, before: TaskState | None, after: TaskState) -> Sequence[Timer]:
+    def timers(self, before: TaskState | None, after: TaskState, certain: bool) -> Sequence[Timer]:
         """The task's checkpoint and silence timers, as far as they changed."""
-        return [_bus_timer(after.task_id, order) for order in timer_orders(before, after)]
+        orders = timer_orders(before, after) if certain else all_timer_orders(after)
+        return [_bus_timer(after.task_id, order) for order in orders]
 
     def decode_state(self, raw: bytes) -> TaskState:
         """Bytes from the store to state."""
@@ -162,8 +170,12 @@ def _refused(field: str, problem: str, remedy: str) -> Refused:
 
 
 def event_sequence(stored: Delivery) -> int:
-    """The sequence of the event that a stored decision is about."""
-    return DecisionRecord.from_json(stored.body).event_sequence
+    """The sequence of the event that a stored decision is about; 0 when it is no decision of ours."""
+    try:
+        return int(json.loads(stored.body)["event_sequence"])
+    except (ValueError, KeyError, TypeError):
+        log.warning("DECISIONS %d is not a decision record", stored.sequence)
+        return 0
 
 
 def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:

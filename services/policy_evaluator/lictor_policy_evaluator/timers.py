@@ -71,6 +71,14 @@ def timer_orders(before: TaskState | None, after: TaskState) -> list[TimerOrder]
     return orders
 
 
+def all_timer_orders(state: TaskState) -> list[TimerOrder]:
+    """Everything a task is waited for, and that it is not waited for anything else."""
+    return [
+        _order(TimerKind.CHECKPOINT, state.checkpoint_due_us, state),
+        _order(TimerKind.SILENCE, state.silence_due_us, state),
+    ]
+
+
 def _awaited(state: TaskState) -> tuple[int | None, int | None]:
     return state.checkpoint_due_us, state.silence_due_us
 

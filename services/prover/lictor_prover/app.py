@@ -61,7 +61,7 @@ class ProverProcessor:
         )
         return Stepped((state or 0) + 1, (out,), result.verdict.value, keep_state_s=KEEP_STATE_S)
 
-    def timers(self, before: int | None, after: int) -> Sequence[Timer]:  # noqa: ARG002
+    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:  # noqa: ARG002
         """None: nothing here waits for anything."""
         return ()
 

@@ -56,7 +56,13 @@ class SealerProcessor:
     def parse(self, delivery: Delivery) -> Parsed[DecisionRecord]:
         """Bytes to a decision record."""
         record = _read_record(delivery)
-        return Parsed(delivery.subject.rpartition(".")[2], record.record_id, record)
+        task = delivery.subject.rpartition(".")[2]
+        if subjects.token(record.task_id) != task:
+            raise Refused(
+                f"task_id: {record.task_id!r} is not the task of subject {delivery.subject}",
+                remedy="only the policy evaluator may write decisions; find out who wrote this one",
+            )
+        return Parsed(task, record.record_id, record)
 
     def step(
         self, state: int | None, message: Parsed[DecisionRecord], delivery: Delivery
@@ -67,7 +73,7 @@ class SealerProcessor:
             return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_STATE_S)
         return Stepped(count, (), "recorded")
 
-    def timers(self, before: int | None, after: int) -> Sequence[Timer]:  # noqa: ARG002
+    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:  # noqa: ARG002
         """None: nothing here waits for anything."""
         return ()
 
@@ -115,7 +121,7 @@ class SealingOutbox:
                 raise EpisodeError(
                     f"the episode has {size} bytes, more than the broker takes ({self._client.max_payload})"
                 )
-        except EpisodeError as error:
+        except (EpisodeError, Refused) as error:
             await self._dead.bury(
                 streams.DECISIONS,
                 closing,
@@ -135,7 +141,8 @@ class SealingOutbox:
             found += (
                 StoredRecord.of(_read_record(stored)) for stored in page if stored.sequence <= last
             )
-            if len(page) < _PAGE or page[-1].sequence >= last:
+            # A short page is not the end: the broker also cuts by bytes.
+            if not page or page[-1].sequence >= last:
                 return found
             sequence = page[-1].sequence + 1
 
@@ -152,7 +159,13 @@ class SealingOutbox:
                 [subjects.episodes_with_id(draft.episode.episode_id) for _, draft in ready],
             )
         }
-        return [item for item in ready if subjects.token(item[1].episode.episode_id) not in sealed]
+        fresh: list[tuple[Sourced[ClosedTask], Draft]] = []
+        for item in ready:
+            episode = subjects.token(item[1].episode.episode_id)
+            if episode not in sealed:
+                sealed.add(episode)
+                fresh.append(item)
+        return fresh
 
     async def _append(self, ready: Sequence[tuple[Sourced[ClosedTask], Draft]]) -> None:
         head = self._head or await load_head(self._client, self._key)

@@ -57,6 +57,7 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
         raise EpisodeError(
             f"the task has {len(stored)} decision records, more than the {MAX_RECORDS} an episode can cover"
         )
+    stored = _since_the_last_closing(stored)
     records = [item.record for item in stored]
     first, last = records[0], records[-1]
     if not last.task_closed or last.episode is None:
@@ -110,6 +111,12 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
             for item in stored
         ),
     )
+
+
+def _since_the_last_closing(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
+    """A task that was opened again has an episode for each time it was closed."""
+    closings = [n for n, item in enumerate(stored[:-1]) if item.record.task_closed]
+    return stored[closings[-1] + 1 :] if closings else stored
 
 
 def _instant(utc_millis: str) -> datetime:

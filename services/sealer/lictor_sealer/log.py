@@ -68,15 +68,23 @@ def append(head: Head, drafts: Sequence[Draft], key: SigningKey) -> Appended:
         for draft in drafts
     ]
     frontier, proofs = extend(head.frontier, [leaf_data(episode) for episode in sealed])
-    note = sign_checkpoint(Checkpoint.of(key.name, frontier), key)
+    # Where the checkpoint will stand in the stream is signed with it: one that is published again, or put
+    # elsewhere, is no head. The broker stores the batch there or not at all.
+    sequence = head.sequence + len(drafts) + 1
+    checkpoint = Checkpoint(key.name, frontier.size, frontier.root(), (_position(sequence),))
+    note = sign_checkpoint(checkpoint, key)
     bundles = tuple(
         SealBundle(episode, head.frontier.size + number, proof, note).to_bytes()
         for number, (episode, proof) in enumerate(zip(sealed, proofs, strict=True))
     )
-    checkpoint = json.dumps(
+    message = json.dumps(
         {"checkpoint": note, "frontier": frontier.to_json_value()}, separators=(",", ":")
     ).encode()
-    return Appended(frontier, bundles, checkpoint)
+    return Appended(frontier, bundles, message)
+
+
+def _position(sequence: int) -> str:
+    return f"EPISODES {sequence}"
 
 
 def read_head(checkpoint: bytes, sequence: int, key: SigningKey) -> Head:
@@ -93,5 +101,10 @@ def read_head(checkpoint: bytes, sequence: int, key: SigningKey) -> Head:
     if stated.size != frontier.size or stated.root != frontier.root():
         raise LogError(
             f"the log's frontier (EPISODES {sequence}) does not match its signed checkpoint; restore the stream"
+        )
+    if stated.extensions != (_position(sequence),):
+        raise LogError(
+            f"the log's last checkpoint was not made to stand at EPISODES {sequence}: somebody put it there; "
+            "only the sealer may write there: restore the stream"
         )
     return Head(frontier, sequence)
