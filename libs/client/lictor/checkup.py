@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +118,9 @@ def packs() -> Finding:
     return Finding(
         "packs",
         bool(names),
-        f"{', '.join(names) or 'none'} in {folder}",
+        f"found {', '.join(names)} in {folder} (the evaluator checks them when it starts)"
+        if names
+        else f"none found in {folder}",
         "put packs there as <pack-id>/policy.yaml, or set LICTOR_PACKS",
     )
 
@@ -129,15 +132,17 @@ def writable_directory(given: Path | None) -> Finding:
     except LictorError:
         folder = data_directory()
     existing = folder
-    while not existing.exists() and existing != existing.parent:
+    while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent
-    usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    return Finding(
-        "data",
-        usable,
-        f"{folder} is {'writable' if usable else 'not writable'}",
-        "fix its permissions, or choose another with --data-dir",
-    )
+    try:
+        # Tried, not asked: permissions say nothing of a full disk or a special file system.
+        with tempfile.TemporaryDirectory(prefix=".lictor-doctor-", dir=existing):
+            pass
+    except OSError as error:
+        detail = f"{folder} is not writable ({error.strerror})"
+        remedy = "fix its permissions, or choose another with --data-dir"
+        return Finding("data", False, detail, remedy)
+    return Finding("data", True, f"{folder} is writable")
 
 
 def loopback_ports(wanted: tuple[int, ...]) -> Finding:

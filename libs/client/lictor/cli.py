@@ -39,6 +39,7 @@ exit codes:
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     try:
         return _dispatch(arguments)
     except KeyboardInterrupt:
@@ -122,6 +123,20 @@ def _refuse_command(name: str) -> int:
 def _write(stream: object, text: str) -> None:
     stream.write(text)  # type: ignore[attr-defined]
     stream.flush()  # type: ignore[attr-defined]
+
+
+def _open_closed_streams() -> None:
+    """Read from and write to nothing where the caller closed a stream (`lictor doctor >&-`)."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    import os
+
+    # In this order each gets the number that is missing, which children then inherit.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 def _leave_quietly() -> int:

@@ -275,6 +275,10 @@ def writable(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
+        if folder.is_file():
+            raise EmbeddedError(
+                f"The data directory {folder} is a file, not a directory; choose another."
+            ) from error
         raise EmbeddedError(
             f"The data directory {folder} is not writable ({error.strerror});"
             f" fix its permissions or choose another directory."

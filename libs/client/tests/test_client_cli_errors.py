@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from lictor.checkup import writable_directory
 from lictor.embedded import Endpoints
 from lictor.service_process import SERVICES
+from lictor_seal import TrustStore
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
+COMMAND = Path(sys.executable).with_name("lictor")
 NOBODY = "nats://127.0.0.1:9"
 
 
@@ -151,6 +156,49 @@ async def test_a_data_directory_that_can_not_be_written_is_named(cli: Cli, tmp_p
     assert f"The data directory {tmp_path / 'file' / 'data'} is not writable" in sentence(outcome)
 
 
+async def test_a_file_as_data_directory_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = await cli("up", "--data-dir", "file")
+    assert outcome.returncode == 1
+    assert f"{tmp_path / 'file'} is a file, not a directory" in sentence(outcome)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("doctor >&-", ""),
+        ("doctor <&- >&- 2>&-", ""),
+        ("publish <&-", "lictor: there is nothing to publish: the input is empty.\n"),
+        ("--help >&-", ""),
+    ],
+)
+def test_closed_streams_are_no_error(
+    tmp_path: Path, environment: dict[str, str], command: str, said: str
+) -> None:
+    outcome = subprocess.run(
+        ["/bin/sh", "-c", f"{shlex.quote(str(COMMAND))} {command}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**environment, "LICTOR_NATS_URL": NOBODY},
+        timeout=90,
+        check=False,
+    )
+    assert outcome.returncode == (0 if "help" in command else 1)
+    assert outcome.stderr == said
+
+
+async def test_what_is_no_bundle_fails_with_one_line_and_the_verdict(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "trust.json").write_bytes(TrustStore.of([]).to_bytes())
+    outcome = await cli("seal", "verify", "-", "--trust", "trust.json", stdin="no bundle")
+    assert outcome.returncode == 1
+    first, verdict = outcome.stdout.splitlines()
+    assert first.startswith("FAIL  bundle ")
+    assert verdict == "FAIL  - is NOT what was sealed: bundle"
+
+
 @pytest.mark.parametrize("server", ["NATS", "REDIS"])
 async def test_a_missing_binary_is_named(cli: Cli, tmp_path: Path, server: str) -> None:
     variable = f"LICTOR_{server}_SERVER"
@@ -229,10 +277,26 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(cli: Cli, taken_port
     assert found["nats-server"]["ok"]
     assert found["redis-server"]["ok"]
     assert found["packs"]["ok"]
+    assert found["packs"]["detail"].startswith("found ")
     assert str(taken_port) in found["ports"]["detail"]
     for name in ("ports", "nats", *SERVICES):
         assert not found[name]["ok"]
         assert found[name]["remedy"]
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "file", "file/x", "dangling"])
+def test_the_doctor_tries_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("/absent/there")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert writable_directory(tmp_path / "new" / "data").ok
+    finding = writable_directory(Path(folder))
+    assert not finding.ok
+    assert "is not writable (" in finding.detail
+    assert sorted(tmp_path.iterdir()) == before
 
 
 async def test_the_doctor_names_a_binary_that_is_too_old(cli: Cli, tmp_path: Path) -> None:

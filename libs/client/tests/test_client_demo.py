@@ -8,6 +8,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from lictor.commands.output import command_line
+
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 
 
@@ -47,6 +51,25 @@ async def test_a_second_demo_has_a_directory_of_its_own_and_reads_well(
         str(tmp_path / ".lictor" / "demo-2"),
     ):
         assert text in outcome.stdout
+    assert outcome.stdout.endswith(
+        "Check it yourself: lictor seal verify .lictor/demo-2/episode.json"
+        " --trust .lictor/demo-2/keys/trust.json\n"
+    )
+
+
+def test_a_command_to_copy_is_quoted_and_relative_where_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "a b" / "lictor"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    assert command_line("x", tmp_path / "c d", Path("/e f")) == "'a b/lictor' x 'c d' '/e f'"
+    monkeypatch.chdir(program.parent)
+    assert command_line("x") == "./lictor x"
+    monkeypatch.setattr("sys.argv", ["/bin/sh"])
+    assert command_line("x", Path("-y")) == "lictor x ./-y"
 
 
 async def test_a_story_that_goes_otherwise_breaks_off_with_a_sentence(

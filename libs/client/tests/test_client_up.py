@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,10 +18,11 @@ import pytest
 import pytest_asyncio
 
 import lictor
+from lictor.commands.up import how_to_reach
 from lictor.errors import EventRefused, NotInTime
 from lictor.where import Running
 from lictor_schema import Disposition
-from lictor_seal import TrustStore, verify_bundle
+from lictor_seal import SigningKey, TrustStore, verify_bundle
 
 ROOT = Path(__file__).parents[3]
 COMMAND = Path(sys.executable).with_name("lictor")
@@ -245,6 +247,19 @@ async def test_a_sealed_episode_is_exported_and_verified_and_a_changed_one_is_no
     verified = await cli("seal", "verify", changed, "--trust", trust, "--json")
     assert verified.returncode == 1
     assert json.loads(verified.stdout)["ok"] is False
+    stranger = tmp_path / "stranger.json"
+    stranger.write_bytes(TrustStore.of([SigningKey.generate("other").verifying_key]).to_bytes())
+    unknown = await cli("seal", "verify", bundle, "--trust", stranger)
+    assert unknown.returncode == 1
+    assert [line[:4] for line in unknown.stdout.splitlines()] == [
+        *("ok  ", "ok  ", "ok  ", "FAIL", "skip", "FAIL", "skip", "FAIL")
+    ]
+    assert "can't be trusted: the trust file does not hold the key" in unknown.stdout
+    both = await cli("seal", "verify", changed, "--trust", stranger)
+    assert "c.json is NOT what was sealed: hash, key, checkpoint" in both.stdout
+    by_task = await cli("seal", "export", task_id, "--wait", "0.3", cwd=up.folder)
+    assert by_task.returncode == 1
+    assert f"is a task, not an episode; use `--task {task_id}`" in by_task.stderr
 
 
 async def test_exporting_what_is_not_sealed_fails_with_a_sentence(up: Up, cli: Cli) -> None:
@@ -265,6 +280,9 @@ async def test_dead_letters_are_listed_shown_and_replayed(up: Up, cli: Cli) -> N
         (number,) = [one["number"] for one in letters if claim.event_id in one["message_id"]]
         shown = await cli("dead", "show", str(number), "--json", cwd=up.folder)
         assert json.loads(json.loads(shown.stdout)["body"])["event_id"] == claim.event_id
+        for verb in (("list",), ("show", str(number))):
+            told = (await cli("dead", *verb, cwd=up.folder)).stdout
+            assert re.search(r"\d{4}-\d\d-\d\dT[0-9:]{8}\.\d{3}Z\s", told)
         await governor.start_task("late", task_id="started too late")
         replayed = await cli("dead", "replay", str(number), cwd=up.folder)
         assert replayed.stdout == f"replayed  {number}: to EVENTS\n"
@@ -391,3 +409,17 @@ async def test_what_is_told_is_what_clients_read(up: Up) -> None:
     content = json.loads((up.folder / ".lictor" / "endpoints.json").read_text())
     assert content.pop("format") == "lictor-endpoints/v1"
     assert Running(**content).nats_url == up.url
+
+
+async def test_the_last_hint_holds_where_it_is_read(
+    up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = json.loads((up.folder / ".lictor" / "endpoints.json").read_text())
+    del content["format"]
+    running = Running(**content)
+    monkeypatch.chdir(up.folder)
+    assert how_to_reach(running).startswith("From this directory or below: ")
+    monkeypatch.chdir(tmp_path)
+    redis_url = up.said["redis_url"]
+    expected = f"Elsewhere: export LICTOR_NATS_URL={up.url} LICTOR_REDIS_URL={redis_url}"
+    assert how_to_reach(running) == expected

@@ -24,6 +24,7 @@ from lictor_bus.connection import connect_nats
 from lictor_bus.dead import Buried, find_dead, list_dead, replay_dead
 from lictor_bus.errors import BusError
 from lictor_bus.streams import DEAD
+from lictor_schema import utc_millis
 
 HELP = """\
 Dead letters: messages that a service could not process, kept whole, with the reason and the remedy.
@@ -91,7 +92,7 @@ async def _list(options: Namespace) -> int:
                     str(buried.sequence),
                     buried.letter.service,
                     f"{buried.letter.stream} {buried.letter.sequence}",
-                    buried.letter.received_at.isoformat(timespec="seconds"),
+                    utc_millis(buried.letter.received_at),
                     printable(buried.letter.reason, 120),
                 )
                 for buried in letters
@@ -113,7 +114,7 @@ async def _show(options: Namespace) -> int:
         ("number", buried.sequence),
         ("service", letter.service),
         ("came from", f"{letter.stream} {letter.sequence}, subject {letter.subject}"),
-        ("received", letter.received_at.isoformat()),
+        ("received", utc_millis(letter.received_at)),
         ("reason", letter.reason),
         ("remedy", letter.remedy),
         ("message", f"{letter.body_size} bytes, {letter.body_sha256}"),

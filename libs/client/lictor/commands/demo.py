@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lictor.cli import INTERRUPTED, OK
-from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.output import command_line, common_arguments, quiet_logs, say, say_json
 from lictor.commands.progress import Progress
 from lictor.commands.seal import show_report
 from lictor.commands.signals import ending_by_signal
@@ -114,7 +114,8 @@ def _show(proof: _Proof) -> None:
         ("data, logs", proof.bundle.parent),
     ):
         say(f"  {name:<10}  {value}")
-    say(f"Check it yourself: lictor seal verify {proof.bundle} --trust {proof.trust}")
+    check = command_line("seal", "verify", proof.bundle, "--trust", proof.trust)
+    say(f"Check it yourself: {check}")
 
 
 def _as_json(ending: Ending, proof: _Proof) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 import json
 import logging
+import os
+import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -46,6 +49,27 @@ def printable(text: str, limit: int | None = None) -> str:
     shown = "".join(char if char.isprintable() else " " for char in text)
     shown = " ".join(shown.split())
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def command_line(*arguments: str | Path) -> str:
+    """A `lictor` command to copy into the shell: by the path of this one, where that is below."""
+    here = Path.cwd()
+    program = Path(sys.argv[0])
+    runs = program.is_file() and os.access(program, os.X_OK) and _from(here, program)
+    if runs and os.sep not in runs:
+        runs = f"./{runs}"
+    words = (
+        _from(here, word) or str(word) if isinstance(word, Path) else word for word in arguments
+    )
+    return shlex.join([runs or "lictor", *words])
+
+
+def _from(here: Path, path: Path) -> str | None:
+    """The path as seen from a directory that it is below; never the look of an option."""
+    relative = os.path.relpath(path, here)
+    if relative.startswith(os.pardir):
+        return None
+    return f"./{relative}" if relative.startswith("-") else relative
 
 
 def say_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

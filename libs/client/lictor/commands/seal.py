@@ -1,22 +1,32 @@
 """`lictor seal`: export a sealed episode as a file, and verify such a file offline."""
 
+import asyncio
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import aclosing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, OK
 from lictor.commands.output import (
     at_terminal,
+    command_line,
     common_arguments,
     printable,
     quiet_logs,
     say,
     say_json,
 )
+from lictor.errors import NotInTime
 from lictor.where import replace_file
-from lictor_seal import TrustStore, VerificationReport, verify_bundle
+from lictor_seal import Check, TrustStore, VerificationReport, verify_bundle
+
+if TYPE_CHECKING:
+    from lictor.governor import Governor
 
 HELP = "Export a sealed episode as one file, or verify such a file without any access to a service."
+_LOOK_S = 1.0
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -62,29 +72,46 @@ def _verify(options: Namespace) -> int:
 
 def show_report(name: str, report: VerificationReport, *, all_checks: bool = True) -> None:
     """Every check, or only the failed ones; then the verdict."""
-    for check in report.checks if all_checks else report.failures:
-        _mark(check.ok, f"{check.name:<10}  {printable(check.detail)}")
+    failed = [check for check in report.failures if not _skipped(check)]
+    # What is no bundle at all has nothing else to tell of.
+    all_checks = all_checks and report.checks[0].ok
+    for check in report.checks if all_checks else failed:
+        mark = "ok" if check.ok else "skip" if _skipped(check) else "FAIL"
+        _mark(mark, f"{check.name:<10}  {printable(check.detail)}")
     found = report.verified
     if found is None:
-        failed = ", ".join(check.name for check in report.failures)
-        _mark(False, f"{name} is NOT what was sealed: {failed}")
+        _mark("FAIL", f"{name} {_verdict(failed)}")
         return
     _mark(
-        True,
+        "ok",
         f"{name} is genuine: sealed by {printable(found.sealed_by)} at {found.sealed_at},"
         f" leaf {found.leaf_index} of {found.log_size} in {printable(found.log_origin)}",
     )
 
 
-def _mark(ok: bool, text: str) -> None:
+# A report tells these apart only in words.
+def _skipped(check: Check) -> bool:
+    return not check.ok and check.detail.startswith("not checked: ")
+
+
+def _verdict(failed: list[Check]) -> str:
+    details = {check.name: check.detail for check in failed}
+    unknown = details.pop("key", "").partition("the trust store does not hold the key ")[2]
+    unsigned = details.pop("checkpoint", "no trusted key").startswith("no trusted key")
+    if unknown and unsigned and not details:
+        return f"can't be trusted: the trust file does not hold the key {printable(unknown)}"
+    return f"is NOT what was sealed: {', '.join(check.name for check in failed)}"
+
+
+def _mark(mark: str, text: str) -> None:
     if not at_terminal():
-        say(f"{'ok  ' if ok else 'FAIL'}  {text}")
+        say(f"{mark:<4}  {text}")
         return
     from rich.console import Console
     from rich.text import Text
 
-    mark = ("✓ ", "green") if ok else ("✗ ", "bold red")
-    Console(soft_wrap=True).print(Text.assemble(mark, text))
+    styled = {"ok": ("✓ ", "green"), "skip": ("- ", "dim"), "FAIL": ("✗ ", "bold red")}[mark]
+    Console(soft_wrap=True).print(Text.assemble(styled, text))
 
 
 async def _export(options: Namespace) -> int:
@@ -95,7 +122,7 @@ async def _export(options: Namespace) -> int:
         if options.task is not None:
             bundle = await governor.sealed(options.task, timeout_s=options.wait)
         else:
-            bundle = await governor.sealed_episode(options.episode, timeout_s=options.wait)
+            bundle = await _of_episode(governor, options.episode, options.wait)
     if options.output is None:
         sys.stdout.buffer.write(bundle)
         sys.stdout.buffer.flush()
@@ -106,5 +133,26 @@ async def _export(options: Namespace) -> int:
         say_json({"file": str(path), "bytes": len(bundle)})
     else:
         say(f"wrote {path} ({len(bundle)} bytes)")
-        say(f"verify it anywhere with: lictor seal verify {path} --trust KEYFILE")
+        verify = command_line("seal", "verify", path, "--trust", "KEYFILE")
+        say(f"verify it anywhere with: {verify}")
     return OK
+
+
+async def _of_episode(governor: "Governor", episode: str, timeout_s: float) -> bytes:
+    try:
+        return await governor.sealed_episode(episode, timeout_s=timeout_s)
+    except NotInTime:
+        if not await _is_task(governor, episode):
+            raise
+    name = printable(episode)
+    raise NotInTime(f"{name} is a task, not an episode; use `--task {shlex.quote(name)}`")
+
+
+async def _is_task(governor: "Governor", task_id: str) -> bool:
+    try:
+        async with asyncio.timeout(_LOOK_S):
+            async with aclosing(governor.decisions(task_id, since_start=True)) as records:
+                await anext(records)
+    except TimeoutError:
+        return False
+    return True

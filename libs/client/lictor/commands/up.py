@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from lictor.commands.progress import Progress
 from lictor.commands.signals import ending_by_signal
 from lictor.service_process import SERVICES
 from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings, free_ports
-from lictor.where import data_directory, packs_directory
+from lictor.where import Running, data_directory, find_running, packs_directory
 
 HELP = """\
 Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
@@ -108,4 +109,15 @@ def _say_where(stack: Stack, *, as_json: bool) -> None:
         *running.http.items(),
     ):
         say(f"  {name:<16}  {value}")
-    say("From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`.")
+    say(how_to_reach(running))
+
+
+def how_to_reach(running: Running) -> str:
+    """What other commands need to find it; nothing where they look in its data directory anyway."""
+    if find_running() == running:
+        return (
+            "From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`."
+        )
+    addresses = {"LICTOR_NATS_URL": running.nats_url, "LICTOR_REDIS_URL": running.redis_url}
+    words = " ".join(f"{name}={shlex.quote(url)}" for name, url in addresses.items())
+    return f"Elsewhere: export {words}"
