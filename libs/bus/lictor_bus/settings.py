@@ -19,7 +19,7 @@ class ServiceSettings:
     redis_url: str = DEFAULT_REDIS_URL
     partitions: int = DEFAULT_PARTITIONS
     replicas: int = 1
-    batch: int = 500
+    batch: int = 1000
     http_port: int | None = None
     http_host: str = "127.0.0.1"
     start_timeout_s: int = 60
@@ -34,7 +34,7 @@ class ServiceSettings:
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
             partitions=_whole(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
             replicas=_whole(environment, "LICTOR_REPLICAS", 1, 1, 5),
-            batch=_whole(environment, "LICTOR_BATCH", 500, 1, 1000),
+            batch=_whole(environment, "LICTOR_BATCH", 1000, 1, 1000),
             http_port=_whole(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
             http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
             start_timeout_s=_whole(environment, "LICTOR_START_TIMEOUT_S", 60, 1, 3600),
