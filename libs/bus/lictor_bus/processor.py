@@ -8,11 +8,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from nats.aio.client import Client
+from pydantic import ValidationError
 
 from lictor_bus.delivery import NO_HEADERS, Delivery
+from lictor_bus.errors import Refused
 from lictor_bus.publish import Outgoing, publish_all
 from lictor_bus.read import last_on_subjects
 from lictor_bus.timers import Timer
+from lictor_schema import WHOLE_DOCUMENT, CanonicalError, FieldProblem, describe_validation_error
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -51,6 +54,19 @@ class Sourced(NamedTuple, Generic[R]):
     sequence: int
     output: R
     headers: Mapping[str, str] = NO_HEADERS
+
+
+def read_or_refuse(read: Callable[[bytes], T], body: bytes, remedy: str) -> T:
+    """Read a body into its canonical model; what is wrong with it becomes a Refused that names the fields."""
+    try:
+        return read(body)
+    except ValidationError as error:
+        problems = describe_validation_error(error)
+        told = "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5])
+        raise Refused(told, remedy=remedy, problems=problems) from None
+    except CanonicalError as error:
+        problem = FieldProblem(path=WHOLE_DOCUMENT, problem=str(error)[:1000], excerpt="")
+        raise Refused(str(error), remedy=remedy, problems=(problem,)) from None
 
 
 class Processor(Protocol[T, S, R]):

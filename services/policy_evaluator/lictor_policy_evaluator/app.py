@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from faststream.nats import NatsBroker
-from pydantic import ValidationError
 
 from lictor_bus import streams, subjects
 from lictor_bus.dead import DeadLetters
@@ -16,7 +15,7 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.gates import refuse_for_now
 from lictor_bus.ids import event_message_id
-from lictor_bus.processor import Parsed, Stepped, StreamOutbox
+from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
@@ -36,13 +35,11 @@ from lictor_policy_evaluator.timers import (
     timer_orders,
 )
 from lictor_schema import (
-    CanonicalError,
     DecisionRecord,
     DispatchGateRequest,
     Event,
     FieldProblem,
     ReportGateRequest,
-    describe_validation_error,
     parse_event,
 )
 
@@ -71,17 +68,9 @@ class EvaluatorProcessor:
                 f"the event has {len(delivery.body)} bytes, more than {MAX_EVENT_BYTES}",
                 "attach large content by reference (evidence_refs), not in the payload",
             )
-        try:
-            event = parse_event(delivery.body)
-        except ValidationError as error:
-            problems = describe_validation_error(error)
-            raise Refused(
-                "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5]),
-                remedy="correct the named fields and publish the event again",
-                problems=problems,
-            ) from None
-        except CanonicalError as error:
-            raise _refused("$", str(error), "publish plain JSON") from None
+        event = read_or_refuse(
+            parse_event, delivery.body, "correct the named fields and publish the event again"
+        )
         runtime, task = delivery.subject.split(".")[-2:]
         if subjects.token(event.task_id) != task:
             raise _refused(

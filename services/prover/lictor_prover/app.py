@@ -2,23 +2,19 @@
 
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import Refused
 from lictor_bus.ids import proof_id
-from lictor_bus.processor import Parsed, Stepped, StreamOutbox
+from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import Timer
 from lictor_prover import __version__
 from lictor_prover.refuse import ENGINE, judge
 from lictor_schema import (
-    CanonicalError,
     ProgramSubmission,
     ProofResult,
-    describe_validation_error,
 )
 
 NAME = "prover"
@@ -30,17 +26,11 @@ class ProverProcessor:
 
     def parse(self, delivery: Delivery) -> Parsed[ProgramSubmission]:
         """Bytes to a submission for the task that the subject names."""
-        try:
-            submission = ProgramSubmission.from_json(delivery.body)
-        except ValidationError as error:
-            problems = describe_validation_error(error)
-            raise Refused(
-                "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5]),
-                remedy="correct the named fields and submit the program again",
-                problems=problems,
-            ) from None
-        except CanonicalError as error:
-            raise Refused(str(error), remedy="submit plain JSON") from None
+        submission = read_or_refuse(
+            ProgramSubmission.from_json,
+            delivery.body,
+            "correct the named fields and submit the program again",
+        )
         task = delivery.subject.rpartition(".")[2]
         if subjects.token(submission.task_id) != task:
             raise Refused(

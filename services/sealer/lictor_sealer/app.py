@@ -7,14 +7,13 @@ from pathlib import Path
 
 from faststream.nats import NatsBroker
 from nats.aio.client import Client
-from pydantic import ValidationError
 
 from lictor_bus import streams, subjects
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BatchRefused, BusError, Refused
 from lictor_bus.gates import refuse_for_now
-from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped
+from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
@@ -22,10 +21,8 @@ from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import Timer
 from lictor_schema import (
     ActionGateRequest,
-    CanonicalError,
     DecisionRecord,
     SealedEpisode,
-    describe_validation_error,
     utc_millis,
 )
 from lictor_seal import Frontier, KeyFileError, SealError, SigningKey, TrustStore
@@ -222,17 +219,11 @@ async def load_head(client: Client, key: SigningKey) -> Head:
 
 
 def _read_record(delivery: Delivery) -> DecisionRecord:
-    try:
-        return DecisionRecord.from_json(delivery.body)
-    except ValidationError as error:
-        problems = describe_validation_error(error)
-        raise Refused(
-            "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5]),
-            remedy="only the policy evaluator may write decisions; find out who wrote this one",
-            problems=problems,
-        ) from None
-    except CanonicalError as error:
-        raise Refused(str(error), remedy="only the policy evaluator may write decisions") from None
+    return read_or_refuse(
+        DecisionRecord.from_json,
+        delivery.body,
+        "only the policy evaluator may write decisions; find out who wrote this one",
+    )
 
 
 def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
