@@ -30,11 +30,14 @@ class TolerantClient(Client):
         headers: dict[str, str] | None,
     ) -> Msg:
         """Read what can't be decoded as replacement characters; the processors refuse such a subject."""
-        return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+        try:
+            return super()._build_message(sid, subject, reply, data, headers)
+        except UnicodeDecodeError:
+            return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
 
 
 def _readable(text: bytes) -> bytes:
-    return text if text.isascii() else text.decode("utf-8", "replace").encode()
+    return text.decode("utf-8", "replace").encode()
 
 
 async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Client:

@@ -334,7 +334,8 @@ def _spare_the_collector() -> None:
     """Look for cycles seldom: a batch makes many values and no cycles, and each look walks all of them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    # More than the values of all batches that are in hand at once.
+    gc.set_threshold(500_000, 10, 10)
 
 
 def main(make_service: Callable[[], Service]) -> None:
