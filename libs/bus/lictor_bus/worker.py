@@ -56,6 +56,7 @@ from lictor_schema import FieldProblem
 log = logging.getLogger("lictor.worker")
 
 _IDLE_S = 1.0
+_LOOK_AGAIN_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
@@ -111,6 +112,7 @@ class PartitionWorker(Generic[T, S, R]):
         # The batch folded last, and the task that makes it durable while the next one is folded.
         self._ahead: _Fold[S, R] | None = None
         self._finishing: asyncio.Task[None] | None = None
+        self._look_again_at = time.monotonic() + _LOOK_AGAIN_S
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -144,6 +146,8 @@ class PartitionWorker(Generic[T, S, R]):
                         failed, self.trouble = False, None
                     if deliveries:
                         await self._handle(deliveries)
+                    elif time.monotonic() > self._look_again_at:
+                        await self._pick_up_leftovers()
                 await self._finished()
             except StaleState as error:
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
@@ -194,6 +198,14 @@ class PartitionWorker(Generic[T, S, R]):
                 f"the store stands at {self._cursor}, the stream ends at {info.state.last_seq}: "
                 "they are not of the same age"
             )
+
+    async def _pick_up_leftovers(self) -> None:
+        """When the consumer has nothing more, make sure of it: the stream is asked, not the consumer's memory."""
+        self._look_again_at = time.monotonic() + _LOOK_AGAIN_S
+        await self._finished()
+        if await self._consumer.is_idle():
+            await self._look_around()
+            await self._catch_up(self._published_until)
 
     async def _handle(self, deliveries: Sequence[Delivery]) -> None:
         last = max(deliveries, key=lambda delivery: delivery.sequence)
