@@ -24,6 +24,7 @@ class Delivery(NamedTuple):
     # 0 for a message read back from the stream, which nobody delivered and nobody may acknowledge.
     delivery_number: int = 0
     ack_subject: str = ""
+    redelivered: bool = False
 
     @property
     def stored_at(self) -> datetime:
@@ -37,9 +38,9 @@ def from_delivery(message: Msg) -> Delivery:
     # $JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<number>.<time>.<pending>; behind a domain there are
     # <domain>.<account hash> before the stream and a random token at the end.
     if len(parts) == 9:
-        sequence, number, stored = parts[5], parts[6], parts[7]
+        times, sequence, number, stored = parts[4:8]
     elif len(parts) >= 11:
-        sequence, number, stored = parts[7], parts[8], parts[9]
+        times, sequence, number, stored = parts[6:10]
     else:
         raise BusError(f"not a JetStream delivery: reply subject {message.reply!r}")
     return Delivery(
@@ -50,6 +51,7 @@ def from_delivery(message: Msg) -> Delivery:
         int(stored),
         int(number),
         message.reply,
+        times != "1",
     )
 
 

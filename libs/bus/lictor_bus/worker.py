@@ -4,9 +4,9 @@ How each message takes effect exactly once, whatever dies whenever:
 
 * The **cursor** (last sequence whose effects are committed) lives in the store, beside the states, and moves by
   compare-and-set. Messages at or before it are done; two workers on one partition can't both move it.
-* Messages are folded **in stream order without holes**. The consumer numbers its deliveries; when a number is
-  missing (a crash, a reconnect, a redelivery) the worker reads the stream itself from the cursor on, instead of
-  trusting what happens to arrive.
+* Messages are folded **in stream order without holes**. The consumer numbers its deliveries, and what it delivers for
+  the first time it delivers in order; when a number is missing or a message comes again (a crash, a reconnect, a
+  redelivery) the worker reads the stream itself from the cursor on, instead of trusting what happens to arrive.
 * Results carry the sequence that caused them. After a restart, the worker asks the output stream which of them are
   **published already** and publishes only the rest; ids catch the short overlaps.
 * The order is publish, commit, acknowledge: a crash between any two repeats work and never loses it.
@@ -56,7 +56,6 @@ from lictor_schema import FieldProblem
 log = logging.getLogger("lictor.worker")
 
 _IDLE_S = 1.0
-_LOOK_AGAIN_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
@@ -112,7 +111,6 @@ class PartitionWorker(Generic[T, S, R]):
         # The batch folded last, and the task that makes it durable while the next one is folded.
         self._ahead: _Fold[S, R] | None = None
         self._finishing: asyncio.Task[None] | None = None
-        self._look_again_at = time.monotonic() + _LOOK_AGAIN_S
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -146,8 +144,6 @@ class PartitionWorker(Generic[T, S, R]):
                         failed, self.trouble = False, None
                     if deliveries:
                         await self._handle(deliveries)
-                    elif time.monotonic() > self._look_again_at:
-                        await self._pick_up_leftovers()
                 await self._finished()
             except StaleState as error:
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
@@ -199,14 +195,6 @@ class PartitionWorker(Generic[T, S, R]):
                 "they are not of the same age"
             )
 
-    async def _pick_up_leftovers(self) -> None:
-        """When the consumer has nothing more, make sure of it: the stream is asked, not the consumer's memory."""
-        self._look_again_at = time.monotonic() + _LOOK_AGAIN_S
-        await self._finished()
-        if await self._consumer.is_idle():
-            await self._look_around()
-            await self._catch_up(self._published_until)
-
     async def _handle(self, deliveries: Sequence[Delivery]) -> None:
         last = max(deliveries, key=lambda delivery: delivery.sequence)
         if self._is_contiguous(deliveries):
@@ -225,13 +213,19 @@ class PartitionWorker(Generic[T, S, R]):
         await self._consumer.acknowledge(last)
 
     def _is_contiguous(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether these are the next deliveries of the consumer, none missing and none repeated."""
+        """Whether these follow upon the last delivery with nothing between, in the stream as in their numbers.
+
+        Messages delivered again come in the order in which their time ran out: numbers without a hole say nothing
+        about those between them, and nothing about what follows upon one of them.
+        """
         first, last = deliveries[0], deliveries[-1]
-        expected, self._expected_delivery = self._expected_delivery, last.delivery_number + 1
+        expected = self._expected_delivery
+        self._expected_delivery = 0 if last.redelivered else last.delivery_number + 1
         return (
             first.delivery_number == expected
             and last.delivery_number - first.delivery_number == len(deliveries) - 1
             and first.sequence > self._cursor
+            and not any(delivery.redelivered for delivery in deliveries)
             and all(a.sequence < b.sequence for a, b in pairwise(deliveries))
         )
 

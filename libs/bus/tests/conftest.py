@@ -119,6 +119,21 @@ class Bench:
         except (NatsError, JetStreamError):
             return 0
 
+    def consumer(
+        self,
+        partition: int,
+        settings: PullSettings = FAST,
+        client: Client | None = None,
+    ) -> PullConsumer:
+        """What a worker of the partition pulls with."""
+        return PullConsumer(
+            client or self.client,
+            streams.EVENTS,
+            f"totals-{partition}",
+            subjects.events_of_partition(partition),
+            settings,
+        )
+
     def worker(
         self,
         partition: int,
@@ -126,23 +141,18 @@ class Bench:
         client: Client | None = None,
         wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
         store: StateStore | None = None,
+        settings: PullSettings = FAST,
     ) -> PartitionWorker[int, int, Outgoing]:
         client = client or self.client
         return PartitionWorker(
             client,
-            PullConsumer(
-                client,
-                streams.EVENTS,
-                f"totals-{partition}",
-                subjects.events_of_partition(partition),
-                FAST,
-            ),
+            self.consumer(partition, settings, client),
             store or StateStore(self.redis, "totals", str(partition)),
             Totals(),
             wrap(StreamOutbox(client, streams.DECISIONS, "lictor.dec.*.{key}")),
             DeadLetters(client, "totals"),
             Telemetry("totals"),
-            FAST.batch,
+            settings.batch,
         )
 
     @asynccontextmanager

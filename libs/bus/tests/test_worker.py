@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead, list_dead, replay_dead
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.pull import PullSettings
 
 
 async def test_every_message_leads_to_one_result_in_order(bench):
@@ -125,6 +127,24 @@ async def test_a_second_worker_takes_over_when_the_first_vanishes(bench):
         await bench.until(streams.DECISIONS, 3)
         tasks[1].cancel()
     assert await bench.totals("a") == [1, 3, 6]
+
+
+async def test_messages_that_come_again_in_another_order_leave_no_hole(bench):
+    """A worker died holding ten messages, and the broker gives up on the fifth and the ninth of them first."""
+    patient = PullSettings(expires_s=0.3, heartbeat_s=0.1, ack_wait_s=60)
+    await bench.send("a", *range(1, 11))
+    partition = await partition_of(bench, "a")
+    dead = bench.consumer(partition, patient)
+    await dead.open()
+    held = await dead.next_batch(5)
+    assert [delivery.delivery_number for delivery in held] == list(range(1, 11))
+    await dead.close()
+    await bench.client.publish(held[4].ack_subject, b"-NAK")
+    await bench.client.publish(held[8].ack_subject, b"-NAK")
+    one_by_one = replace(patient, batch=1)
+    async with bench.running(bench.worker(partition, settings=one_by_one)):
+        await bench.until(streams.DECISIONS, 9)
+    assert await bench.totals("a") == [sum(range(1, n + 1)) for n in range(1, 10)]
 
 
 async def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(bench):
