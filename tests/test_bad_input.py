@@ -8,9 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from lictor_bus.dead import find_dead, replay_dead
-from lictor_bus.ids import derived_event_id, event_message_id
 from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.subjects import event_message_id
 from lictor_schema import Disposition, parse_event
+from lictor_schema.ids import derived_event_id
 
 
 def started(task: str, **changes: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ SETTING = re.compile(r"\bLICTOR_[A-Z]+(?:_[A-Z]+)*\b")
 # What the how-to pages tell a reader to make.
 TO_BE_MADE = {
     "services/notifier",
-    "services/policy_evaluator/tests/stories/unknown-channel.yaml",
+    "libs/policy/tests/stories/unknown-channel.yaml",
 }
 
 

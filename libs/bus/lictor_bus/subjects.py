@@ -103,3 +103,8 @@ def gate(name: str) -> str:
 def health(service: str) -> str:
     """Request/reply: is the service ready, and what does it run."""
     return f"lictor.health.{service}"
+
+
+def event_message_id(task_id: str, event_id: str) -> str:
+    """The broker's duplicate key of an event: event ids are only promised to be unique within a task."""
+    return f"{token(task_id)}:{token(event_id)}"

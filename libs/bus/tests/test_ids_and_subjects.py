@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lictor_bus import ids, subjects
+from lictor_bus import subjects
+from lictor_schema import ids
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=500)
 SAFE = re.compile(r"[A-Za-z0-9_~-]{1,64}\Z")

@@ -17,7 +17,7 @@ from lictor.errors import EventRefused, NotInTime
 from lictor.follow import follow
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.tasks import Task
-from lictor_bus import ids, streams, subjects
+from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead
 from lictor_bus.read import last_on_subjects
 from lictor_schema import (
@@ -30,6 +30,7 @@ from lictor_schema import (
     ReportAnchor,
     ToolGateRequest,
 )
+from lictor_schema.ids import episode_id
 
 log = logging.getLogger("lictor.client")
 
@@ -207,7 +208,7 @@ class Governor:
         try:
             async with asyncio.timeout(timeout_s):
                 first = await self._first_decision(task_id, None)
-                return await self._bundle(ids.episode_id(task_id, first.event_id))
+                return await self._bundle(episode_id(task_id, first.event_id))
         except TimeoutError:
             raise NotInTime(
                 f"task {task_id} was not sealed within {timeout_s:g} s; a task is sealed when it is"

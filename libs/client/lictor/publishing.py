@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from lictor.errors import EventRefused, InvalidEvent, Unreachable
 from lictor.tracing import traceparent
 from lictor_bus import subjects
-from lictor_bus.ids import event_message_id
+from lictor_bus.subjects import event_message_id
 from lictor_schema import (
     CanonicalError,
     Event,

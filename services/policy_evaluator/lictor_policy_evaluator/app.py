@@ -14,19 +14,17 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.gates import refuse_for_now
-from lictor_bus.ids import event_message_id
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
-from lictor_policy_evaluator import __version__
-from lictor_policy_evaluator.config import EvaluatorConfig, load_config
-from lictor_policy_evaluator.errors import PackError, StateError, Unacceptable
-from lictor_policy_evaluator.evaluate import EventPosition, step
-from lictor_policy_evaluator.state import TaskState
-from lictor_policy_evaluator.timers import (
+from lictor_policy.config import EvaluatorConfig, load_config
+from lictor_policy.errors import PackError, StateError, Unacceptable
+from lictor_policy.evaluate import EventPosition, step
+from lictor_policy.state import TaskState
+from lictor_policy.timers import (
     RUNTIME,
     SetReportingTimer,
     TimerKind,
@@ -34,6 +32,7 @@ from lictor_policy_evaluator.timers import (
     all_timer_orders,
     timer_orders,
 )
+from lictor_policy_evaluator import __version__
 from lictor_schema import (
     DecisionRecord,
     DispatchGateRequest,
@@ -144,7 +143,7 @@ def _bus_timer(task_id: str, order: TimerOrder) -> Timer:
         message = Outgoing(
             subjects.event(RUNTIME, task_id),
             order.event_json(),
-            event_message_id(task_id, order.event_id),
+            subjects.event_message_id(task_id, order.event_id),
         )
         return SetTimer(order.kind.value, task_id, order.due, message)
     return CancelTimer(order.kind.value, task_id)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import Refused
-from lictor_bus.ids import proof_id
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
@@ -16,6 +15,7 @@ from lictor_schema import (
     ProgramSubmission,
     ProofResult,
 )
+from lictor_schema.ids import proof_id
 
 NAME = "prover"
 KEEP_STATE_S = 30 * 24 * 3600

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lictor_bus.ids import episode_id
 from lictor_schema import (
     Actor,
     DecisionEpisode,
@@ -28,6 +27,7 @@ from lictor_schema import (
     content_hash,
 )
 from lictor_schema.episodes import MAX_RECORDS
+from lictor_schema.ids import episode_id
 
 _MAX_EVIDENCE = 1000
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple, cast
 
-from lictor_policy_evaluator.errors import StateError
+from lictor_policy.errors import StateError
 from lictor_schema.evidence import EvidenceClass, Quality
 
 FORMAT = 1
@@ -102,7 +102,7 @@ class TaskState(NamedTuple):
         fields = list(self)
         for name, value in values.items():
             fields[_INDEX[name]] = value
-        return tuple.__new__(TaskState, fields)
+        return _MAKE(TaskState, fields)
 
     def encode(self) -> bytes:
         """State to bytes for the store."""
@@ -126,9 +126,11 @@ class TaskState(NamedTuple):
             raise StateError(
                 f"task state is not readable ({error}); replay the events to rebuild it"
             ) from error
-        return tuple.__new__(cls, values)
+        return _MAKE(cls, values)
 
 
+# Past the constructor, which would unpack and pack all fields again.
+_MAKE: Any = cast(Any, tuple).__new__
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _FIELDS = len(TaskState._fields)
 _INDEX = {name: number for number, name in enumerate(TaskState._fields)}

@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lictor_policy_evaluator.conditions import compile_condition
-from lictor_policy_evaluator.errors import PackError
-from lictor_policy_evaluator.facts import SIGNALS, Predicate, unknown_name
-from lictor_policy_evaluator.packs import (
+from lictor_policy.conditions import compile_condition
+from lictor_policy.errors import PackError
+from lictor_policy.facts import SIGNALS, Predicate, unknown_name
+from lictor_policy.packs import (
     EvidenceRequirements,
     LoadedPack,
     MessageTemplates,
     NoticeOutput,
     Rule,
 )
-from lictor_policy_evaluator.reading import message_of
-from lictor_policy_evaluator.state import QUALITIES, TaskState, class_bit
-from lictor_policy_evaluator.strict_yaml import Path
-from lictor_policy_evaluator.templates import Situation, Template, TemplateError
+from lictor_policy.reading import message_of
+from lictor_policy.state import QUALITIES, TaskState, class_bit
+from lictor_policy.strict_yaml import Path
+from lictor_policy.templates import Situation, Template, TemplateError
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
     Decision,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from lictor_policy_evaluator.config import EvaluatorConfig, build_config, load_config
-from lictor_policy_evaluator.evaluate import EventPosition, Outcome, step
-from lictor_policy_evaluator.packs import read_pack
-from lictor_policy_evaluator.position import to_micros
-from lictor_policy_evaluator.state import TaskState
-from lictor_policy_evaluator.timers import SetReportingTimer, timer_orders
+from lictor_policy.config import EvaluatorConfig, build_config, load_config
+from lictor_policy.evaluate import EventPosition, Outcome, step
+from lictor_policy.packs import read_pack
+from lictor_policy.position import to_micros
+from lictor_policy.state import TaskState
+from lictor_policy.timers import SetReportingTimer, timer_orders
 from lictor_schema import DecisionRecord, Event, parse_event
 
 PACKS = Path(__file__).parents[3] / "policy-packs"

@@ -10,12 +10,12 @@ from enum import StrEnum
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
-from lictor_bus.ids import derived_event_id
-from lictor_policy_evaluator.json_text import optional, rfc3339
-from lictor_policy_evaluator.position import from_micros
-from lictor_policy_evaluator.state import TaskState
-from lictor_policy_evaluator.version import ENGINE_VERSION
+from lictor_policy.json_text import optional, rfc3339
+from lictor_policy.position import from_micros
+from lictor_policy.state import TaskState
+from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.context import OperatorContext
+from lictor_schema.ids import derived_event_id
 
 RUNTIME = "lictor"
 """The runtime of events that the evaluator derives itself."""

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lictor_policy_evaluator.facts import unknown_name
-from lictor_policy_evaluator.position import EventPosition, from_micros
-from lictor_policy_evaluator.reading import claim_of, claim_type_of, message_of
-from lictor_policy_evaluator.state import QUALITIES, TaskState
+from lictor_policy.facts import unknown_name
+from lictor_policy.position import EventPosition, from_micros
+from lictor_policy.reading import claim_of, claim_type_of, message_of
+from lictor_policy.state import QUALITIES, TaskState
 from lictor_schema.events import Event
 from lictor_schema.model import MAX_TEXT_LENGTH, utc_millis
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lictor_policy_evaluator.errors import PackError
-from lictor_policy_evaluator.facts import Predicate
-from lictor_policy_evaluator.packs import ANY, AppliesTo, LoadedPack, load_pack
-from lictor_policy_evaluator.position import EventPosition
-from lictor_policy_evaluator.reading import claim_type_of
-from lictor_policy_evaluator.rules import CompiledRule, compile_rule, stamp_of
-from lictor_policy_evaluator.state import TaskState
-from lictor_policy_evaluator.version import ENGINE_VERSION
+from lictor_policy.errors import PackError
+from lictor_policy.facts import Predicate
+from lictor_policy.packs import ANY, AppliesTo, LoadedPack, load_pack
+from lictor_policy.position import EventPosition
+from lictor_policy.reading import claim_type_of
+from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
+from lictor_policy.state import TaskState
+from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.canonical import content_hash
 from lictor_schema.decisions import PackStamp
 from lictor_schema.event_types import EventType

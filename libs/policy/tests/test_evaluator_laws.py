@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lictor_policy_evaluator.evaluate import Unacceptable
-from lictor_policy_evaluator.state import TaskState
+from lictor_policy.evaluate import Unacceptable
+from lictor_policy.state import TaskState
 from lictor_schema import DecisionRecord, Disposition
 
 LAWS = settings(

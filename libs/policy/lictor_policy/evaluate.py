@@ -2,18 +2,18 @@
 
 from typing import NamedTuple
 
-from lictor_bus.ids import decision_id
-from lictor_policy_evaluator.config import EvaluatorConfig
-from lictor_policy_evaluator.errors import Unacceptable
-from lictor_policy_evaluator.json_text import rfc3339, utc_millis, utc_second
-from lictor_policy_evaluator.position import EventPosition
-from lictor_policy_evaluator.records import NO_RULE, Verdict, write_record
-from lictor_policy_evaluator.rules import CompiledRule
-from lictor_policy_evaluator.state import TaskState
-from lictor_policy_evaluator.templates import Situation
-from lictor_policy_evaluator.track import announce, begin, observe, settle
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.errors import Unacceptable
+from lictor_policy.json_text import rfc3339, utc_millis, utc_second
+from lictor_policy.position import EventPosition
+from lictor_policy.records import NO_RULE, Verdict, write_record
+from lictor_policy.rules import CompiledRule
+from lictor_policy.state import TaskState
+from lictor_policy.templates import Situation
+from lictor_policy.track import announce, begin, observe, settle
 from lictor_schema.decisions import Decision, DecisionRecord, OperatorNotice
 from lictor_schema.events import Event
+from lictor_schema.ids import decision_id
 
 __all__ = ["EventPosition", "Outcome", "Unacceptable", "step"]
 

@@ -8,7 +8,7 @@ no dates, no `yes`/`no`, no fractions, so nothing changes its type by its looks.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -16,6 +16,7 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 48
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PARSE: Any = cast(Any, yaml).parse
 _CONSTANTS: dict[str, bool | None] = {
     "": None,
     "~": None,
@@ -61,7 +62,7 @@ def read_yaml(source: bytes) -> YamlDocument:
     except UnicodeDecodeError as error:
         raise YamlError(f"is not UTF-8 (byte {error.start})", None) from error
     try:
-        return _Reader(yaml.parse(text, Loader=_LOADER)).document()
+        return _Reader(_PARSE(text, Loader=_LOADER)).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)

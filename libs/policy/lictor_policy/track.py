@@ -3,9 +3,9 @@
 `observe` runs first, so that rules see a state that counts the event; `settle` runs last.
 """
 
-from lictor_policy_evaluator.position import EventPosition, to_micros
-from lictor_policy_evaluator.reading import is_visible_update
-from lictor_policy_evaluator.state import (
+from lictor_policy.position import EventPosition, to_micros
+from lictor_policy.reading import is_visible_update
+from lictor_policy.state import (
     MAX_EVIDENCE,
     MAX_MISSES,
     MAX_TITLE,

@@ -9,11 +9,11 @@ them, and ``Outcome.record`` reads it back through the model.
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
-from lictor_policy_evaluator.config import EvaluatorConfig
-from lictor_policy_evaluator.json_text import optional, rfc3339, utc_millis
-from lictor_policy_evaluator.position import EventPosition, from_micros
-from lictor_policy_evaluator.reading import claim_of, message_of
-from lictor_policy_evaluator.state import QUALITIES, TaskState, read_evidence
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.json_text import optional, rfc3339, utc_millis
+from lictor_policy.position import EventPosition, from_micros
+from lictor_policy.reading import claim_of, message_of
+from lictor_policy.state import QUALITIES, TaskState, read_evidence
 from lictor_schema.decisions import Decision, MatchedRule
 from lictor_schema.events import Event
 from lictor_schema.model import Model

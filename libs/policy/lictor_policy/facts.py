@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, get_args
 
-from lictor_policy_evaluator.position import EventPosition
-from lictor_policy_evaluator.reading import claim_of, claim_type_of, structure_of
-from lictor_policy_evaluator.state import TaskState
+from lictor_policy.position import EventPosition
+from lictor_policy.reading import claim_of, claim_type_of, structure_of
+from lictor_policy.state import TaskState
 from lictor_schema.claims import ClaimType, TaskStatus
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event

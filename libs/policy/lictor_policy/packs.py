@@ -3,13 +3,13 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_policy_evaluator.errors import PackError
-from lictor_policy_evaluator.strict_yaml import YamlDocument, YamlError, read_yaml
+from lictor_policy.errors import PackError
+from lictor_policy.strict_yaml import YamlDocument, YamlError, read_yaml
 from lictor_schema.canonical import content_hash
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import Disposition, RequiredAction, Severity, SuggestedStatus
@@ -282,8 +282,8 @@ def _error(
     where = source if line is None else f"{source}:{line}"
     rule = ""
     if path[:2] == ("spec", "rules") and len(path) > 2:
-        given = document.data["spec"]["rules"][path[2]]
-        name = given.get("id") if isinstance(given, dict) else None
+        given: Any = document.data["spec"]["rules"][path[2]]
+        name = cast("dict[str, Any]", given).get("id") if isinstance(given, dict) else None
         rule = f"rule {name or '#' + str(path[2])}: "
     field = ".".join(str(part) for part in path) or "the document"
     return PackError(f"{where}: {rule}{field}: {problem}")

@@ -3,8 +3,6 @@
 import hashlib
 import uuid
 
-from lictor_bus.subjects import token
-
 # Random once, fixed for ever: changing one makes every replay publish everything again.
 _DECISION = uuid.UUID("6f0d1c57-5e0d-4b8e-9d53-1c9b8a2f7e11")
 _DERIVED_EVENT = uuid.UUID("2a4f0c1e-3d6b-4d2a-8f3b-7f5e9c0d4b22")
@@ -34,11 +32,6 @@ def _derive(namespace: uuid.UUID, parts: tuple[str, ...]) -> str:
 def decision_id(task_id: str, event_id: str, config_hash: str, rule_id: str) -> str:
     """The id of the decision that a rule took on an event under a configuration."""
     return _derive(_DECISION, (task_id, event_id, config_hash, rule_id))
-
-
-def event_message_id(task_id: str, event_id: str) -> str:
-    """The broker's duplicate key of an event: event ids are only promised to be unique within a task."""
-    return f"{token(task_id)}:{token(event_id)}"
 
 
 def derived_event_id(task_id: str, kind: str, *cause: str) -> str:

@@ -4,10 +4,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from lictor_policy_evaluator.errors import PackError
-from lictor_policy_evaluator.facts import FACTS, Fact, FactType, Predicate, unknown_name
-from lictor_policy_evaluator.packs import Condition
-from lictor_policy_evaluator.strict_yaml import Path
+from lictor_policy.errors import PackError
+from lictor_policy.facts import FACTS, Fact, FactType, Predicate, unknown_name
+from lictor_policy.packs import Condition
+from lictor_policy.strict_yaml import Path
 from lictor_schema.evidence import Quality
 
 Fail = Callable[[Path, str], PackError]

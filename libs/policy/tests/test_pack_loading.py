@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lictor_policy_evaluator.config import PACK_FILE, build_config, load_config
-from lictor_policy_evaluator.errors import PackError
-from lictor_policy_evaluator.packs import read_pack
-from lictor_policy_evaluator.strict_yaml import MAX_BYTES, YamlError, read_yaml
+from lictor_policy.config import PACK_FILE, build_config, load_config
+from lictor_policy.errors import PackError
+from lictor_policy.packs import read_pack
+from lictor_policy.strict_yaml import MAX_BYTES, YamlError, read_yaml
 
 PACKS = Path(__file__).parents[3] / "policy-packs"
 

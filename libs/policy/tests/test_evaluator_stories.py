@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lictor_policy_evaluator.evaluate import Outcome
+from lictor_policy.evaluate import Outcome
 
 STORIES = sorted((Path(__file__).parent / "stories").glob("*.yaml"))
 START = datetime.fromisoformat("2026-03-02T09:00:00+00:00")

@@ -4,12 +4,12 @@ from typing import Any, get_args
 
 import pytest
 
-from lictor_policy_evaluator.errors import StateError, Unacceptable
-from lictor_policy_evaluator.evaluate import EventPosition, step
-from lictor_policy_evaluator.facts import FACTS
-from lictor_policy_evaluator.position import to_micros
-from lictor_policy_evaluator.reading import claim_of, message_of, structure_of
-from lictor_policy_evaluator.state import (
+from lictor_policy.errors import StateError, Unacceptable
+from lictor_policy.evaluate import EventPosition, step
+from lictor_policy.facts import FACTS
+from lictor_policy.position import to_micros
+from lictor_policy.reading import claim_of, message_of, structure_of
+from lictor_policy.state import (
     MAX_EVIDENCE,
     TaskState,
     note_evidence,
