@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from lictor.cli import COMMANDS
+from lictor.commands.pack import VERBS
 from lictor_bus.settings import ServiceSettings
 
 ROOT = Path(__file__).parent.parent
@@ -74,6 +75,8 @@ def test_every_task_that_is_named_exists(page: Path) -> None:
 def test_every_command_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"(?:`|\$ )lictor ([a-z]+)", page.read_text("utf-8")):
         assert name in COMMANDS, f"{label(page)} names lictor {name}, which is no command"
+    for verb in re.findall(r"(?:`|\$ )lictor pack ([a-z][a-z-]*)", page.read_text("utf-8")):
+        assert verb in VERBS, f"{label(page)} names lictor pack {verb}, which is no command"
 
 
 def test_the_settings_in_the_docs_are_those_in_the_code() -> None:

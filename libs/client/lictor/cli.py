@@ -2,7 +2,8 @@
 
 This module imports nothing, and each command is a module of its own that is loaded when it is
 called: a tool that hooks start before every tool call has to start fast. A command module has
-`HELP`, `arguments(parser)` and `run(options)`, which returns an exit code or a coroutine for one.
+`HELP`, `arguments(parser)` and `run(options)`, which returns an exit code or a coroutine for one. A
+group of commands has `HELP` and `VERBS` instead, and a module `<group>_<verb>` for each verb.
 """
 
 import sys
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-OK, FAILED, USAGE, UNREACHABLE, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 130, 141
+OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
 
 COMMANDS = {
     "up": "run NATS, Redis and all services until Ctrl-C",
     "demo": "play a short agent story through everything, and verify its seal",
     "publish": "publish events from a file or a pipe",
     "watch": "show decisions as they are made",
+    "pack": "check, test, explain, compare and watch over policy packs",
     "seal": "export a sealed episode, or verify one offline",
     "dead": "list, show or replay what could not be processed",
     "doctor": "check this machine and the running services",
@@ -31,6 +33,7 @@ exit codes:
   1    failed or refused
   2    wrong usage
   3    a server or service can't be reached
+  4    a comparison found a difference
   130  interrupted
   141  the reader of the output went away
 """
@@ -63,14 +66,16 @@ def _dispatch(arguments: list[str]) -> int:
         _write(sys.stdout, f"lictor {__version__}\n")
         return OK
     if name not in COMMANDS:
-        return _refuse_command(name)
+        return _refuse_command("lictor", name, COMMANDS)
     return _run(name, arguments[1:])
 
 
 def _run(name: str, arguments: list[str]) -> int:
     from importlib import import_module
 
-    module = import_module(f"lictor.commands.{name}")
+    module = import_module(f"lictor.commands.{name.replace(' ', '_').replace('-', '_')}")
+    if hasattr(module, "VERBS"):
+        return _run_verb(name, module, arguments)
     options = _parser(name, module).parse_args(arguments)
     outcome = module.run(options)
     if not isinstance(outcome, int):
@@ -79,6 +84,21 @@ def _run(name: str, arguments: list[str]) -> int:
         outcome = asyncio.run(outcome)
     sys.stdout.flush()
     return int(outcome)
+
+
+def _run_verb(group: str, module: "ModuleType", arguments: list[str]) -> int:
+    verb = arguments[0] if arguments else ""
+    if verb in ("", "-h", "--help", "help"):
+        text = (
+            f"usage: lictor {group} COMMAND [options]\n\n{module.HELP}\n"
+            f"commands (`lictor {group} COMMAND --help` shows the options):\n"
+            f"{_listed(module.VERBS)}\n{_EXITS}"
+        )
+        _write(sys.stdout if verb else sys.stderr, text)
+        return OK if verb else USAGE
+    if verb not in module.VERBS:
+        return _refuse_command(f"lictor {group}", verb, module.VERBS)
+    return _run(f"{group} {verb}", arguments[1:])
 
 
 def _parser(name: str, module: "ModuleType") -> "ArgumentParser":
@@ -96,12 +116,10 @@ def _parser(name: str, module: "ModuleType") -> "ArgumentParser":
 
 
 def _usage() -> str:
-    width = max(map(len, COMMANDS))
-    lines = "".join(f"  {name:<{width}}  {summary}\n" for name, summary in COMMANDS.items())
     return (
         "usage: lictor COMMAND [options]\n\n"
         "Lictor governs AI agents: it judges what they report, and seals what was decided.\n\n"
-        f"commands (`lictor COMMAND --help` shows the options):\n{lines}\n"
+        f"commands (`lictor COMMAND --help` shows the options):\n{_listed(COMMANDS)}\n"
         "options:\n"
         "  -h, --help     show this\n"
         "  -V, --version  show the version\n\n"
@@ -111,11 +129,16 @@ def _usage() -> str:
     )
 
 
-def _refuse_command(name: str) -> int:
+def _listed(commands: dict[str, str]) -> str:
+    width = max(map(len, commands))
+    return "".join(f"  {name:<{width}}  {summary}\n" for name, summary in commands.items())
+
+
+def _refuse_command(program: str, name: str, known: dict[str, str]) -> int:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean `lictor {near[0]}`?" if near else "`lictor --help` lists them."
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{program} {near[0]}`?" if near else f"`{program} --help` lists them."
     _write(sys.stderr, f"lictor: there is no command {ascii(name)[:80]}; {hint}\n")
     return USAGE
 

@@ -64,7 +64,7 @@ async def test_without_a_command_the_usage_goes_to_stderr(cli: Cli) -> None:
 async def test_the_help_names_every_command_and_exit_code(cli: Cli) -> None:
     outcome = await cli("--help")
     assert (outcome.returncode, outcome.stderr) == (0, "")
-    for name in ("up", "demo", "publish", "watch", "seal", "dead", "doctor", "130", "  3 "):
+    for name in ("up", "demo", "publish", "watch", "seal", "dead", "pack", "doctor", "130", "  3 "):
         assert f"  {name.strip()}" in outcome.stdout
 
 

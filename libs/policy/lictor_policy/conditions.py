@@ -13,12 +13,13 @@ from lictor_schema.evidence import Quality
 Fail = Callable[[Path, str], PackError]
 """Makes the error for a field; the caller knows file and rule."""
 
-_FITTING = {
+FITTING: dict[FactType, tuple[str, ...]] = {
     FactType.BOOL: ("equals", "not_equals"),
     FactType.INT: ("equals", "not_equals", "greater_than", "less_than", "in"),
     FactType.QUALITY: ("equals", "not_equals", "greater_than", "less_than", "in"),
     FactType.STR: ("equals", "not_equals", "in", "contains"),
 }
+"""The comparators that fit each type of fact."""
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "equals": operator.eq,
     "not_equals": operator.ne,
@@ -72,8 +73,8 @@ def _leaf(condition: Condition, path: Path, fail: Fail) -> Predicate:
     if fact is None:
         raise fail((*path, "fact"), unknown_name("fact", name, FACTS))
     comparator, given = condition.comparisons()[0]
-    if comparator not in _FITTING[fact.type]:
-        fitting = ", ".join(_FITTING[fact.type])
+    if comparator not in FITTING[fact.type]:
+        fitting = ", ".join(FITTING[fact.type])
         raise fail(
             (*path, comparator),
             f"{fact.name} is a {fact.type.value}, which has no {comparator}; use one of {fitting}",
