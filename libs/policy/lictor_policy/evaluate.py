@@ -15,7 +15,7 @@ from lictor_schema.decisions import Decision, DecisionRecord, OperatorNotice
 from lictor_schema.events import Event
 from lictor_schema.ids import decision_id
 
-__all__ = ["EventPosition", "Outcome", "Unacceptable", "step"]
+__all__ = ["EventPosition", "Outcome", "Unacceptable", "observed", "step"]
 
 _MAX_AHEAD_US = 5 * 60 * 1_000_000
 """How far an event's own time may lie after the broker's."""
@@ -42,8 +42,7 @@ def step(
 ) -> Outcome:
     """Judge one event; raises Unacceptable, changing nothing, when it can't be judged."""
     happened = rfc3339(event.timestamp)
-    _refuse_future(event, happened, position)
-    seen = _observe(state, event, position)
+    seen = observed(state, event, happened, position)
     matches = config.matches(seen, event, position)
     verdict = _resolve(matches, seen, event, position) if matches else NO_RULE
     decision = verdict.decision
@@ -51,6 +50,14 @@ def step(
     record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
     return Outcome(settled, decision, record_id, record)
+
+
+def observed(
+    state: TaskState | None, event: Event, happened: str, position: EventPosition
+) -> TaskState:
+    """The state that rules see: with everything the event adds, and nothing decided yet."""
+    _refuse_future(event, happened, position)
+    return _observe(state, event, position)
 
 
 def _observe(state: TaskState | None, event: Event, position: EventPosition) -> TaskState:
