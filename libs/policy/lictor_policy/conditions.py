@@ -1,7 +1,7 @@
 """Conditions compiled once to closures, with every comparison type-checked at load."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lictor_policy.errors import PackError
@@ -31,20 +31,25 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _QUALITIES = ", ".join(Quality)
 
 
-def compile_condition(condition: Condition, path: Path, fail: Fail) -> Predicate:
-    """The closure that decides a condition."""
+def compile_condition(
+    condition: Condition, path: Path, fail: Fail, *, facts: Mapping[str, Fact] = FACTS
+) -> Predicate:
+    """The closure that decides a condition over the facts given."""
+
+    def each(parts: tuple[Condition, ...], group: str) -> tuple[Predicate, ...]:
+        return tuple(
+            compile_condition(part, (*path, group, index), fail, facts=facts)
+            for index, part in enumerate(parts)
+        )
+
     if condition.all_of is not None:
-        return _all(_compile_each(condition.all_of, (*path, "all"), fail))
+        return _all(each(condition.all_of, "all"))
     if condition.any_of is not None:
-        return _any(_compile_each(condition.any_of, (*path, "any"), fail))
+        return _any(each(condition.any_of, "any"))
     if condition.negated is not None:
-        inner = compile_condition(condition.negated, (*path, "not"), fail)
+        inner = compile_condition(condition.negated, (*path, "not"), fail, facts=facts)
         return lambda state, event, position: not inner(state, event, position)
-    return _leaf(condition, path, fail)
-
-
-def _compile_each(parts: tuple[Condition, ...], path: Path, fail: Fail) -> tuple[Predicate, ...]:
-    return tuple(compile_condition(part, (*path, index), fail) for index, part in enumerate(parts))
+    return _leaf(condition, path, fail, facts)
 
 
 def _all(parts: tuple[Predicate, ...]) -> Predicate:
@@ -67,11 +72,11 @@ def _any(parts: tuple[Predicate, ...]) -> Predicate:
     return parts[0] if len(parts) == 1 else holds
 
 
-def _leaf(condition: Condition, path: Path, fail: Fail) -> Predicate:
+def _leaf(condition: Condition, path: Path, fail: Fail, facts: Mapping[str, Fact]) -> Predicate:
     name = condition.fact or ""
-    fact = FACTS.get(name)
+    fact = facts.get(name)
     if fact is None:
-        raise fail((*path, "fact"), unknown_name("fact", name, FACTS))
+        raise fail((*path, "fact"), unknown_name("fact", name, facts))
     comparator, given = condition.comparisons()[0]
     if comparator not in FITTING[fact.type]:
         fitting = ", ".join(FITTING[fact.type])

@@ -7,7 +7,7 @@ a checkpoint that is being judged.
 """
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, get_args
@@ -276,7 +276,7 @@ SIGNALS: dict[str, Signal] = {
 }
 
 
-def unknown_name(kind: str, name: str, known: dict[str, Any]) -> str:
+def unknown_name(kind: str, name: str, known: Mapping[str, Any]) -> str:
     """What to say about a name that isn't known: the nearest that is."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
