@@ -1,6 +1,6 @@
 """A stored message as a worker sees it, whether it was delivered or read back from the stream."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -10,6 +10,50 @@ from lictor_bus.errors import BusError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_HEADERS: Mapping[str, str] = {}
+
+
+class WireHeaders(Mapping[str, str]):
+    """Headers as they came, read when somebody asks: of most messages nobody does."""
+
+    __slots__ = ("_parsed", "_raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._parsed: dict[str, str] | None = None
+
+    def mention(self, name: bytes) -> bool:
+        """Whether a header of that name may be among them; False is certain."""
+        return name in self._raw
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, str]:
+        if self._parsed is None:
+            self._parsed = _parse_headers(self._raw)
+        return self._parsed
+
+
+def _parse_headers(raw: bytes) -> dict[str, str]:
+    """A header block, read as nats-py reads it; a status of the broker stands in its first line."""
+    first, *lines = raw.split(b"\r\n")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        name = name.strip()
+        if colon and name.isascii() and len(name.split()) == 1:
+            headers[name.decode()] = value.strip().decode("utf-8", "replace")
+    status, _, description = first.removeprefix(b"NATS/1.0").strip().partition(b" ")
+    if status.isdigit():
+        headers["Status"] = status.decode()
+        headers["Description"] = description.strip().decode("utf-8", "replace")
+    return headers
 
 
 class Delivery(NamedTuple):
@@ -34,7 +78,12 @@ class Delivery(NamedTuple):
 
 def from_delivery(message: Msg) -> Delivery:
     """Read the position out of the acknowledgement subject that JetStream puts on every delivery."""
-    parts = message.reply.split(".")
+    return delivered(message.subject, message.reply, message.data, message.headers or NO_HEADERS)
+
+
+def delivered(subject: str, reply: str, body: bytes, headers: Mapping[str, str]) -> Delivery:
+    """A delivery from its parts."""
+    parts = reply.split(".")
     # $JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<number>.<time>.<pending>; behind a domain there are
     # <domain>.<account hash> before the stream and a random token at the end.
     if len(parts) == 9:
@@ -42,16 +91,9 @@ def from_delivery(message: Msg) -> Delivery:
     elif len(parts) >= 11:
         times, sequence, number, stored = parts[6:10]
     else:
-        raise BusError(f"not a JetStream delivery: reply subject {message.reply!r}")
+        raise BusError(f"not a JetStream delivery: reply subject {reply!r}")
     return Delivery(
-        message.subject,
-        message.data,
-        message.headers or NO_HEADERS,
-        int(sequence),
-        int(stored),
-        int(number),
-        message.reply,
-        times != "1",
+        subject, body, headers, int(sequence), int(stored), int(number), reply, times != "1"
     )
 
 

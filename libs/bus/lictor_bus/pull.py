@@ -15,16 +15,16 @@ economy only. That nothing is doubled when two workers overlap is the work of ``
 import asyncio
 import json
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
-from lictor_bus.delivery import Delivery, from_delivery
+from lictor_bus.connection import TolerantClient
+from lictor_bus.delivery import NO_HEADERS, Delivery, WireHeaders, delivered
 from lictor_bus.errors import BusError
 
 _GROUP = "worker"
@@ -51,7 +51,7 @@ class PullConsumer:
 
     def __init__(
         self,
-        client: Client,
+        client: TolerantClient,
         stream: str,
         durable: str,
         filter_subject: str,
@@ -78,12 +78,7 @@ class PullConsumer:
         await self._create()
         if self._subscription is None:
             self._inbox = self._client.new_inbox()
-            self._subscription = await self._client.subscribe(
-                self._inbox,
-                cb=self._on_message,
-                pending_msgs_limit=-1,
-                pending_bytes_limit=-1,
-            )
+            self._subscription = await self._client.subscribe_direct(self._inbox, self._on_message)
         self._buffer.clear()
         self._outstanding = 0
         self._pin = None
@@ -195,19 +190,22 @@ class PullConsumer:
             reply=self._inbox,
         )
 
-    async def _on_message(self, message: Msg) -> None:
+    def _on_message(self, subject: bytes, reply: bytes, body: bytes, headers: bytes | None) -> None:
         self._last_heard = asyncio.get_running_loop().time()
-        headers = message.headers
-        if not message.reply and headers is not None and "Status" in headers:
-            self._on_status(headers)
+        given = NO_HEADERS if headers is None else WireHeaders(headers)
+        if not reply:
+            if "Status" in given:
+                self._on_status(given)
             return
-        if headers is not None:
-            self._pin = headers.get("Nats-Pin-Id", self._pin)
+        if self._pin is None:
+            self._pin = given.get("Nats-Pin-Id")
         self._outstanding = max(0, self._outstanding - 1)
-        self._buffer.append(from_delivery(message))
+        self._buffer.append(
+            delivered(subject.decode("utf-8", "replace"), reply.decode(), body, given)
+        )
         self._arrived.set()
 
-    def _on_status(self, headers: dict[str, str]) -> None:
+    def _on_status(self, headers: Mapping[str, str]) -> None:
         status = headers["Status"]
         if status == "100":
             return

@@ -8,10 +8,10 @@ silence the timer. If a tick is relayed twice, the reader of the stream recognis
 import asyncio
 import logging
 
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
+from lictor_bus.connection import TolerantClient
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused
@@ -32,7 +32,7 @@ class TickRelay:
 
     def __init__(
         self,
-        client: Client,
+        client: TolerantClient,
         kind: str,
         *,
         to_stream: str,

@@ -20,12 +20,11 @@ import uvloop
 from faststream import FastStream
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from faststream.nats import NatsBroker
-from nats.aio.client import Client
 from prometheus_client import make_asgi_app  # pyright: ignore[reportUnknownVariableType] -- half typed
 from redis.asyncio import Redis
 
 from lictor_bus import subjects
-from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
@@ -64,7 +63,7 @@ class Runtime:
 
     service: str
     settings: ServiceSettings
-    client: Client
+    client: TolerantClient
     redis: "Redis"
     telemetry: Telemetry
 
@@ -309,12 +308,12 @@ _RECONNECT: dict[str, Any] = {
 }
 
 
-async def _connect(service: str, settings: ServiceSettings) -> tuple[Client, "Redis"]:
+async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantClient, "Redis"]:
     """Both connections; waits for servers that are still starting, but not for ever."""
     deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
     pause = _FIRST_PAUSE_S
     while True:
-        client: Client | None = None
+        client: TolerantClient | None = None
         try:
             client = await connect_nats(settings.nats_url, name=f"lictor-{service}-streams")
             return client, await connect_redis(settings.redis_url)

@@ -33,7 +33,7 @@ from nats.js.errors import Error as JetStreamError
 from redis.exceptions import RedisError
 
 from lictor_bus.dead import DeadLetters
-from lictor_bus.delivery import NO_HEADERS, Delivery
+from lictor_bus.delivery import NO_HEADERS, Delivery, WireHeaders
 from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.processor import (
     Outbox,
@@ -55,6 +55,7 @@ from lictor_schema import FieldProblem
 
 log = logging.getLogger("lictor.worker")
 
+_TRACEPARENT = TRACEPARENT.encode()
 _IDLE_S = 1.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -390,7 +391,10 @@ class PartitionWorker(Generic[T, S, R]):
     ) -> Mapping[str, str]:
         """The trace context for what a message causes: of a span of its own, or the one it came with."""
         if not self._telemetry.tracing:
-            parent = delivery.headers.get(TRACEPARENT)
+            headers = delivery.headers
+            if isinstance(headers, WireHeaders) and not headers.mention(_TRACEPARENT):
+                return NO_HEADERS
+            parent = headers.get(TRACEPARENT)
             # It came from outside, and goes into a header of ours.
             valid = parent is not None and TRACEPARENT_FORM.fullmatch(parent)
             return {TRACEPARENT: parent} if parent and valid else NO_HEADERS

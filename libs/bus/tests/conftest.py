@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 from redis.asyncio import Redis
 
 from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
@@ -68,7 +67,7 @@ class Totals:
 class Bench:
     """Connections, and what the tests do with them."""
 
-    client: Client
+    client: TolerantClient
     redis: "Redis"
     _id: int = field(default=0)
 
@@ -123,7 +122,7 @@ class Bench:
         self,
         partition: int,
         settings: PullSettings = FAST,
-        client: Client | None = None,
+        client: TolerantClient | None = None,
     ) -> PullConsumer:
         """What a worker of the partition pulls with."""
         return PullConsumer(
@@ -138,7 +137,7 @@ class Bench:
         self,
         partition: int,
         *,
-        client: Client | None = None,
+        client: TolerantClient | None = None,
         wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
         store: StateStore | None = None,
         settings: PullSettings = FAST,
@@ -184,7 +183,7 @@ async def opened(nats_url: str, redis_url: str) -> AsyncIterator[Bench]:
         await redis.aclose()
 
 
-async def declare_all(client: Client) -> None:
+async def declare_all(client: TolerantClient) -> None:
     await streams.declare(
         client,
         streams.EVENTS,

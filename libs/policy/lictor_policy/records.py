@@ -10,8 +10,8 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy.config import EvaluatorConfig
-from lictor_policy.json_text import optional, rfc3339, utc_millis
-from lictor_policy.position import EventPosition, from_micros
+from lictor_policy.json_text import optional, utc_micros, utc_millis
+from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_of, message_of
 from lictor_policy.state import QUALITIES, TaskState, read_evidence
 from lictor_schema.decisions import Decision, MatchedRule
@@ -131,7 +131,7 @@ def _episode(state: TaskState, config: EvaluatorConfig) -> str:
     """What the task's episode needs beyond the records."""
     status = f'"{state.status}"' if state.closed else "null"
     return (
-        f'{{"title":{quoted(state.title)},"started_at":"{rfc3339(from_micros(state.started_us))}",'
+        f'{{"title":{quoted(state.title)},"started_at":"{utc_micros(state.started_us)}",'
         f'"packs":{config.packs_json},"final_status":{status},'
         f'"session_id":{optional(state.session_id)},'
         f'"parent_task_id":{optional(state.parent_task_id)}}}'

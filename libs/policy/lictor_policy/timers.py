@@ -10,7 +10,7 @@ from enum import StrEnum
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
-from lictor_policy.json_text import optional, rfc3339
+from lictor_policy.json_text import optional, rfc3339, utc_micros
 from lictor_policy.position import from_micros
 from lictor_policy.state import TaskState
 from lictor_policy.version import ENGINE_VERSION
@@ -90,7 +90,7 @@ def _order(kind: TimerKind, due_us: int | None, state: TaskState) -> TimerOrder:
 
 
 def _checkpoint_due(task: TaskState, due: str) -> str:
-    seen = "null" if task.last_visible_us is None else f'"{_moment(task.last_visible_us)}"'
+    seen = "null" if task.last_visible_us is None else f'"{utc_micros(task.last_visible_us)}"'
     return (
         f'{{"checkpoint_number":{task.checkpoint_number},"due_at":"{due}",'
         f'"last_visible_update_at":{seen}}}'
@@ -99,7 +99,7 @@ def _checkpoint_due(task: TaskState, due: str) -> str:
 
 def _silence(task: TaskState) -> str:
     since = task.opened_us if task.last_visible_us is None else task.last_visible_us
-    return f'{{"silent_since":"{_moment(since)}","timeout_s":{task.silence_timeout_s}}}'
+    return f'{{"silent_since":"{utc_micros(since)}","timeout_s":{task.silence_timeout_s}}}'
 
 
 def _event(order: SetReportingTimer, due: str, event_type: str, payload: str) -> bytes:
@@ -116,7 +116,3 @@ def _event(order: SetReportingTimer, due: str, event_type: str, payload: str) ->
         f'"timestamp":"{due}","payload":{payload},"evidence_refs":[],'
         f'"operator_context":{{{operator}}}}}'
     ).encode()
-
-
-def _moment(micros: int) -> str:
-    return rfc3339(from_micros(micros))
