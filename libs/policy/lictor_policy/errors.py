@@ -13,6 +13,10 @@ class StateError(EvaluatorError):
     """Stored bytes are not a task state of this engine."""
 
 
+class StoryError(EvaluatorError):
+    """A step of a story can't happen, such as a timer that was never set."""
+
+
 class Unacceptable(EvaluatorError):
     """An event is well formed but can't be judged; nothing was changed by it."""
 
