@@ -6,9 +6,9 @@ from typing import Any
 
 from lictor_policy.errors import PackError
 from lictor_policy.facts import FACTS, Fact, FactType, Predicate, unknown_name
-from lictor_policy.packs import Condition
 from lictor_policy.strict_yaml import Path
 from lictor_schema.evidence import Quality
+from lictor_schema.packs import Condition
 
 Fail = Callable[[Path, str], PackError]
 """Makes the error for a field; the caller knows file and rule."""

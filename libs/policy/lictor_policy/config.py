@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate
-from lictor_policy.packs import ANY, AppliesTo, LoadedPack, load_pack
+from lictor_policy.packs import LoadedPack, load_pack
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
 from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
@@ -16,6 +16,7 @@ from lictor_schema.canonical import content_hash
 from lictor_schema.decisions import PackStamp
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
+from lictor_schema.packs import ANY, AppliesTo
 
 PACK_FILE = "policy.yaml"
 

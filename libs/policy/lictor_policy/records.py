@@ -14,7 +14,7 @@ from lictor_policy.json_text import optional, utc_micros, utc_millis
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_of, message_of
 from lictor_policy.state import QUALITIES, TaskState, read_evidence
-from lictor_schema.decisions import Decision, MatchedRule
+from lictor_schema.decisions import Decision, MatchedRule, SuppressedRule
 from lictor_schema.events import Event
 from lictor_schema.model import Model
 from lictor_schema.receipts import DeliveryReceipt
@@ -22,6 +22,10 @@ from lictor_schema.receipts import DeliveryReceipt
 
 def _text(model: Model) -> str:
     return model.to_json().decode()
+
+
+def _array(models: tuple[Model, ...]) -> str:
+    return "[" + ",".join(map(_text, models)) + "]"
 
 
 class Verdict(NamedTuple):
@@ -32,6 +36,8 @@ class Verdict(NamedTuple):
     matched: bool
     decision_json: str
     matched_json: str
+    quiet_json: str
+    """The rules that didn't count: in shadow mode, or suppressed."""
     receipt_json: str
 
     @classmethod
@@ -41,6 +47,8 @@ class Verdict(NamedTuple):
         matched: tuple[MatchedRule, ...],
         missing: tuple[str, ...],
         receipt_json: str,
+        shadow: tuple[MatchedRule, ...] = (),
+        suppressed: tuple[SuppressedRule, ...] = (),
     ) -> "Verdict":
         """Write the parts."""
         return cls(
@@ -48,7 +56,8 @@ class Verdict(NamedTuple):
             missing,
             bool(matched),
             _text(decision),
-            "[" + ",".join(map(_text, matched)) + "]",
+            _array(matched),
+            f'"shadow_rules":{_array(shadow)},"suppressed_rules":{_array(suppressed)}',
             receipt_json,
         )
 
@@ -86,6 +95,7 @@ def write_record(
         f'"event_timestamp":"{happened}","event_sequence":{position.sequence},'
         f'"event_sha256":"{position.sha256}","trigger_event_ids":{_triggers(seen, event, event_id)},'
         f'"decision":{verdict.decision_json},"matched_rules":{verdict.matched_json},'
+        f"{verdict.quiet_json},"
         f'"config_hash":"{config.config_hash}","decision_type":{quoted(seen.decision_type)},'
         f'"original_claim":{optional(original)},'
         f'"evidence":{_evidence(seen, verdict.missing, looked_at)},"message_sent":null,'

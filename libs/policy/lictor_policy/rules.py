@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from lictor_policy.conditions import compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import SIGNALS, Predicate, unknown_name
-from lictor_policy.packs import (
-    EvidenceRequirements,
-    LoadedPack,
-    MessageTemplates,
-    NoticeOutput,
-    Rule,
-)
+from lictor_policy.packs import LoadedPack
 from lictor_policy.reading import message_of
 from lictor_policy.state import QUALITIES, TaskState, class_bit
 from lictor_policy.strict_yaml import Path
@@ -27,6 +21,7 @@ from lictor_schema.decisions import (
     Severity,
 )
 from lictor_schema.events import EventType
+from lictor_schema.packs import EvidenceRequirements, MessageTemplates, NoticeOutput, Rule
 from lictor_schema.receipts import DeliveryReceipt, ReceiptAction
 
 _LABEL_LENGTH = 256

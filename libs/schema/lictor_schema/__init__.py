@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         RequiredAction,
         Severity,
         SuggestedStatus,
+        SuppressedRule,
     )
     from lictor_schema.drift import (
         DriftEvent,
@@ -154,6 +155,8 @@ if TYPE_CHECKING:
         UuidText,
         utc_millis,
     )
+    from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
+    from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
     from lictor_schema.payloads import (
         ForcedOperatorUpdatePayload,
         OperatorReviewRequestedPayload,
@@ -271,6 +274,8 @@ __all__ = [
     "PatchAction",
     "PatchType",
     "Plan",
+    "PolicyOverlay",
+    "PolicyPack",
     "PolicyPackRef",
     "PolicyPackStamp",
     "PolicyStamp",
@@ -291,6 +296,7 @@ __all__ = [
     "RequiredAction",
     "RetryPolicy",
     "RollbackPlan",
+    "RuleSet",
     "SafeActionContract",
     "SafeActionRule",
     "SchemaError",
@@ -315,6 +321,8 @@ __all__ = [
     "SubagentSpawnedPayload",
     "SuggestedStatus",
     "Supports",
+    "SuppressedRule",
+    "SuppressionWindow",
     "TargetRef",
     "TaskCheckpointDue",
     "TaskCheckpointDuePayload",
@@ -330,6 +338,7 @@ __all__ = [
     "TaskStatusChanged",
     "TaskStatusChangedPayload",
     "Telemetry",
+    "TemplateSet",
     "Text",
     "Threshold",
     "Timestamp",

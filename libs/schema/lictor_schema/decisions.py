@@ -172,6 +172,12 @@ class MatchedRule(Model):
     reason: Text = Field(description="Why it fired")
 
 
+class SuppressedRule(MatchedRule):
+    """A rule that would have counted, had a suppression window not let it rest."""
+
+    window_id: Identifier = Field(description="The window")
+
+
 class AttachedEvidence(Model):
     """An evidence item the decision looked at, in short."""
 
@@ -244,6 +250,12 @@ class DecisionRecord(Model):
     decision: Decision = Field(description="The decision")
     matched_rules: Annotated[tuple[MatchedRule, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="Every rule that fired, strongest first"
+    )
+    shadow_rules: Annotated[tuple[MatchedRule, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Rules in shadow mode that would have fired, strongest first"
+    )
+    suppressed_rules: Annotated[tuple[SuppressedRule, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Rules that a suppression window let rest, strongest first"
     )
     config_hash: ContentHash = Field(description="Hash of the packs and settings in force")
     decision_type: Label = Field(description="The decision type that governs the task")

@@ -40,6 +40,8 @@ from lictor_schema.gates import (
 )
 from lictor_schema.health import ServiceHealth
 from lictor_schema.model import Model
+from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
+from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.proofs import ProgramSubmission, ProofResult
 
 SUFFIX = ".schema.json"
@@ -83,6 +85,11 @@ def exported_models() -> dict[str, type[Model]]:
         "gate-answer": GateAnswer,
         "service-health": ServiceHealth,
         "dead-letter": DeadLetter,
+        "policy-pack": PolicyPack,
+        "policy-rule-set": RuleSet,
+        "policy-template-set": TemplateSet,
+        "policy-overlay": PolicyOverlay,
+        "policy-suppression-window": SuppressionWindow,
     }
 
 

@@ -19,7 +19,7 @@ _HOMES = {
     "decisions": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
         "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp RequiredAction Severity "
-        "SuggestedStatus"
+        "SuggestedStatus SuppressedRule"
     ),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episodes": (
@@ -45,6 +45,8 @@ _HOMES = {
     "model": (
         "CamelModel ContentHash Identifier Label Model Text Timestamp UtcMillis UuidText utc_millis"
     ),
+    "overlays": "PolicyOverlay SuppressionWindow",
+    "packs": "PolicyPack RuleSet TemplateSet",
     "payloads": (
         "ForcedOperatorUpdatePayload OperatorReviewRequestedPayload "
         "ReportAnchorMissingPayload SilenceTimeoutPayload SubagentCompletedPayload "

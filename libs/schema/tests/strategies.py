@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
@@ -41,6 +41,8 @@ from lictor_schema import (
     VerificationResult,
 )
 from lictor_schema.model import MAX_SAFE_INTEGER
+from lictor_schema.overlays import MAX_WINDOW, WindowSpec
+from lictor_schema.packs import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
 
 M = TypeVar("M", bound=Model)
 Fields = dict[str, Any]
@@ -88,6 +90,8 @@ FINITE_JSON = st.recursive(
 
 def instances(model: type[M]) -> st.SearchStrategy[M]:
     """Valid instances of a model."""
+    if issubclass(model, Condition):
+        return cast("st.SearchStrategy[M]", CONDITIONS)
     return _cached_fields(model).map(lambda drawn: model(**drawn))
 
 
@@ -123,7 +127,10 @@ def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy
         items = st.lists(_of(arguments[0]), min_size=least, max_size=max(least, _MAX_DRAWN_ITEMS))
         return items.map(tuple)
     if origin is dict:
-        return st.dictionaries(_of(arguments[0]), _of(arguments[1]), max_size=_MAX_DRAWN_ITEMS)
+        least = limits.get("min_length") or 0
+        return st.dictionaries(
+            _of(arguments[0]), _of(arguments[1]), min_size=least, max_size=_MAX_DRAWN_ITEMS
+        )
     if annotation is str:
         return _texts(limits)
     if annotation is bool:
@@ -164,7 +171,10 @@ def _texts(limits: Fields) -> st.SearchStrategy[str]:
             return UTC_TIMES.map(
                 lambda t: t.strftime("%Y-%m-%dT%H:%M:%S.") + f"{t.microsecond // 1000:03d}Z"
             )
-        return st.from_regex(pattern.removesuffix("$") + r"\Z")
+        longest = limits.get("max_length") or MAX_SAFE_INTEGER
+        return st.from_regex(pattern.removesuffix("$") + r"\Z").filter(
+            lambda text: len(text) <= longest
+        )
     return st.text(
         CHARACTERS,
         min_size=limits.get("min_length") or 0,
@@ -261,6 +271,44 @@ def _evidence_event(drawn: Fields) -> Fields:
     return {**drawn, "payload": type(drawn["payload"])(items=items)}
 
 
+VALUES = st.booleans() | st.integers(-100, 100) | st.text(CHARACTERS, max_size=_MAX_DRAWN_TEXT)
+CONDITIONS = st.recursive(
+    st.builds(
+        lambda fact, comparator, value: Condition(fact=fact, **{comparator: value}),
+        st.text(CHARACTERS, min_size=1, max_size=_MAX_DRAWN_TEXT),
+        st.sampled_from(["equals", "not_equals", "greater_than", "less_than", "contains"]),
+        VALUES,
+    )
+    | st.builds(
+        lambda values: Condition(fact="task.mode", one_of=tuple(values)),
+        st.lists(VALUES, min_size=1, max_size=_MAX_DRAWN_ITEMS),
+    ),
+    lambda inner: (
+        inner.map(lambda part: Condition(negated=part))
+        | st.lists(inner, min_size=1, max_size=3).map(lambda parts: Condition(all_of=tuple(parts)))
+        | st.lists(inner, min_size=1, max_size=3).map(lambda parts: Condition(any_of=tuple(parts)))
+    ),
+    max_leaves=4,
+)
+
+
+def _triggers(drawn: Fields) -> Fields:
+    return {**drawn, "derived_signals": drawn["derived_signals"] or ("checkpoint_overdue",)}
+
+
+def _spec(drawn: Fields) -> Fields:
+    return {**drawn, "extends": drawn["extends"] or (() if drawn["rules"] else ("base",))}
+
+
+def _pack(drawn: Fields) -> Fields:
+    return {**drawn, "api_version": LICTOR_V1}
+
+
+def _window(drawn: Fields) -> Fields:
+    starts = drawn["starts_at"]
+    return {**drawn, "ends_at": starts + MAX_WINDOW, "rules": drawn["rules"] or ("a.rule",)}
+
+
 _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     CerpaApplyResult: _apply_result,
     CerpaCycle: _cycle,
@@ -270,11 +318,15 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     DegradeRung: _rung,
     DeliveryReceipt: _receipt,
     GateAnswer: _answer,
+    PolicyPack: _pack,
     Precondition: _precondition,
     ProofResult: _proof,
     Seal: _seal,
     SealedEpisode: _episode,
+    Spec: _spec,
     TaskEvidenceAttached: _evidence_event,
     Telemetry: _telemetry,
+    Triggers: _triggers,
     Verification: _verification,
+    WindowSpec: _window,
 }
