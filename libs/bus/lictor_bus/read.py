@@ -6,6 +6,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from nats.aio.client import Client
@@ -24,6 +25,16 @@ async def read_from(
     """Up to ``limit`` messages on ``subject``, at ``sequence`` or later, in stream order."""
     return await _direct_get(
         client, stream, {"seq": max(1, sequence), "next_by_subj": subject, "batch": limit}
+    )
+
+
+async def read_since(
+    client: Client, stream: str, subject: str, moment: datetime, limit: int
+) -> list[Delivery]:
+    """Up to ``limit`` messages on ``subject`` that were stored at ``moment`` or later."""
+    start = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return await _direct_get(
+        client, stream, {"start_time": start, "next_by_subj": subject, "batch": limit}
     )
 
 

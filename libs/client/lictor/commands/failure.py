@@ -49,8 +49,10 @@ def _first(error: BaseException) -> BaseException:
 # The libraries below have error roots of their own. They are looked up, not imported: an error of a
 # library that was never loaded can't have been raised.
 def _is_ours(error: BaseException) -> bool:
-    return _is_a(error, "lictor_bus.errors", "BusError") or _is_a(
-        error, "lictor_seal.errors", "SealError"
+    return (
+        _is_a(error, "lictor_bus.errors", "BusError")
+        or _is_a(error, "lictor_seal.errors", "SealError")
+        or _is_a(error, "lictor_policy.errors", "EvaluatorError")
     )
 
 
