@@ -1,0 +1,143 @@
+"""`lictor pack diff`: what differs between packs, and which past decisions would change."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from lictor.cli import DIFFERENT, OK
+from lictor.commands.counting import counting
+from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, say_table
+from lictor.commands.pack_sources import find_packs
+from lictor.commands.publish import split
+from lictor.past import ALL_EVENTS, events_in_file, events_in_stream, events_of_task
+from lictor.stored import extent, streams_at
+from lictor_bus.streams import EVENTS
+from lictor_policy.backtest import Backtest, Side
+from lictor_policy.pack_diff import Difference, diff_packs
+from lictor_policy.wording import scalar
+
+HELP = """\
+Compare two directories of packs, or two packs, by rule and field.
+
+With --against, fold past events under both and list which decisions would change. Only what was
+stored is folded: what agents would have done on hearing other decisions, nobody can tell.
+
+Exits with 4 when a past decision would change; without --against, when anything differs.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("old", metavar="OLD", help="a directory of packs, or one pack")
+    parser.add_argument("new", metavar="NEW", help="what to compare it with")
+    parser.add_argument(
+        "--against",
+        metavar="STREAM|FILE",
+        help="past events: EVENTS for the stream of the running Lictor, else a file of events,"
+        " JSON or one a line (- for stdin)",
+    )
+    parser.add_argument("--task", metavar="TASK", help="with --against: only events of this task")
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Compare, and judge the past anew where told."""
+    quiet_logs()
+    old, new = find_packs(options.old), find_packs(options.new)
+    differences = diff_packs(old.packs(), new.packs())
+    test = Backtest(old.load(), new.load())
+    if options.against == EVENTS:
+        await _fold_stream(test, options)
+    elif options.against is not None:
+        _fold_file(test, options)
+    if options.json:
+        say_json(
+            {
+                "differences": [each.to_json_value() for each in differences],
+                "backtest": None if options.against is None else test.to_json_value(),
+            }
+        )
+    else:
+        _tell_differences(differences)
+        if options.against is not None:
+            say()
+            _tell_backtest(test)
+    different = bool(differences) if options.against is None else test.changed > 0
+    return DIFFERENT if different else OK
+
+
+async def _fold_stream(test: Backtest, options: Namespace) -> None:
+    subject = ALL_EVENTS if options.task is None else events_of_task(options.task)
+    async with streams_at(options.url, "pack-diff") as client:
+        size = await extent(client, EVENTS)
+        with counting("folding events", size.messages, quiet=options.json) as advance:
+            async for past in events_in_stream(client, subject, size.last_sequence):
+                advance()
+                if past is None:
+                    test.refuse()
+                else:
+                    test.take(past.event, past.position)
+
+
+def _fold_file(test: Backtest, options: Namespace) -> None:
+    name = options.against
+    documents = list(split(read_input(name)))
+    with counting("folding events", len(documents), quiet=options.json) as advance:
+        for past in events_in_file(documents, name):
+            advance()
+            if options.task in (None, past.event.task_id):
+                test.take(past.event, past.position)
+
+
+def read_input(name: str) -> bytes:
+    """A file, or stdin."""
+    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+
+
+def _tell_differences(differences: list[Difference]) -> None:
+    if not differences:
+        say("the packs are the same")
+    for each in differences:
+        where = printable(" ".join(filter(None, (each.pack_id, each.rule_id, each.field))))
+        what = "pack" if each.rule_id is None else "rule"
+        if each.field is None:
+            say(f"{each.what:<8} {what} {where}")
+        else:
+            say(f"{each.what:<8} {where}: {_value(each.old)} -> {_value(each.new)}")
+
+
+def _value(value: Any) -> str:
+    return "nothing" if value is None else printable(scalar(value), 160)
+
+
+def _tell_backtest(test: Backtest) -> None:
+    refused = f" ({test.refused} more were refused or doubled)" if test.refused else ""
+    say(
+        f"{test.events} past events of {test.tasks} tasks{refused}:"
+        f" {test.changed or 'no'} decisions would change"
+    )
+    for change, count in test.changes.most_common():
+        details = f" ({', '.join(change.fields)})" if change.kind == "other content" else ""
+        say()
+        say(
+            f"{count} times {change.kind} on {change.event_type}: {_side(change.old)} ->"
+            f" {_side(change.new)}{details}"
+        )
+        for example in test.examples[change]:
+            say(
+                f"    event {printable(example.event_id, 60)} of task"
+                f" {printable(example.task_id, 60)}, number {example.sequence}"
+            )
+    moved = [(rule, fires) for rule, fires in sorted(test.rules.items()) if fires.old != fires.new]
+    if moved:
+        say()
+        say_table(
+            ("rule", "fires now", "would fire"),
+            ((rule, str(fires.old), str(fires.new)) for rule, fires in moved),
+        )
+
+
+def _side(side: Side) -> str:
+    also = f" [also {', '.join(side.also)}]" if side.also else ""
+    return printable(f"{side.decision} by {side.rule}{also}")
