@@ -11,12 +11,14 @@ from typing import Any
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
 
 from lictor_bus.delivery import Delivery, from_direct_get
 from lictor_bus.errors import BusError
 
 # The server answers at most 1 024 messages to one request; eight dispositions a task leave room.
 _SUBJECTS_PER_REQUEST = 100
+_NO_MESSAGE_FOUND = 10037
 
 
 async def read_from(
@@ -45,6 +47,42 @@ async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str])
         chunk = list(subjects[start : start + _SUBJECTS_PER_REQUEST])
         found += await _direct_get(client, stream, {"multi_last": chunk})
     return found
+
+
+async def last_sequence(
+    client: Client, stream: str, subject: str, *, replicas: int, timeout_s: float
+) -> int:
+    """The sequence of the last message on one literal subject; 0 when there is none.
+
+    Raises BusError when the broker does not say. Of a stream with replicas the leader is asked, because
+    the others may lag behind what it has acknowledged.
+    """
+    direct = replicas == 1
+    api = "$JS.API.DIRECT.GET." if direct else "$JS.API.STREAM.MSG.GET."
+    try:
+        answer = await client.request(
+            api + stream, json.dumps({"last_by_subj": subject}).encode(), timeout=timeout_s
+        )
+    except (NatsError, TimeoutError) as error:
+        raise BusError(f"{stream} could not be asked for its last message: {error}") from None
+    if not direct:
+        return _sequence_told(stream, json.loads(answer.data))
+    headers = answer.headers or {}
+    # An answer with a sequence is a stored message, whatever headers its sender gave it.
+    if "Nats-Sequence" in headers:
+        return int(headers["Nats-Sequence"])
+    if headers.get("Status") == "404":
+        return 0
+    raise BusError(f"reading {stream} failed: {headers.get('Status')} {headers.get('Description')}")
+
+
+def _sequence_told(stream: str, content: dict[str, Any]) -> int:
+    error = content.get("error")
+    if error is None:
+        return int(content["message"]["seq"])
+    if error.get("err_code") == _NO_MESSAGE_FOUND:
+        return 0
+    raise BusError(f"reading {stream} failed: {error.get('description')}")
 
 
 async def _direct_get(client: Client, stream: str, request: dict[str, Any]) -> list[Delivery]:

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from redis.asyncio import Redis
 
@@ -56,6 +56,22 @@ return false
 """
 
 
+# KEYS: the generation and, of the generation that ARGV says was read last, the cursor and a task's hash. All keys share
+# a hash tag, and the generation rarely moves; when it has, the answer says so and the reader asks again.
+_PEEK = """
+local generation = redis.call('GET', KEYS[1]) or '0'
+if generation ~= ARGV[1] then return {generation} end
+return {generation, redis.call('GET', KEYS[2]) or '0', redis.call('HGET', KEYS[3], 's')}
+"""
+
+
+class Peeked(NamedTuple):
+    """How far a fold has come, and the state of one key there."""
+
+    cursor: int
+    state: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """What the store knew: the states by key, and the sequence under which an id was handled before."""
@@ -75,6 +91,27 @@ class Commit:
 def _literally(text: str) -> str:
     """A Redis match pattern for exactly this text."""
     return re.sub(r"([\\\[\]*?])", r"\\\1", text)
+
+
+class StateReader:
+    """Reads states that a worker, here or elsewhere, folds; never changes any."""
+
+    def __init__(self, redis: "Redis", service: str, partition: str) -> None:
+        self._root = f"lictor:{{{service}:{partition}}}"
+        self._generation = b"0"
+        self._peek: Any = redis.register_script(_PEEK)
+
+    async def peek(self, key: str) -> Peeked:
+        """Cursor and state of one moment, in one round trip."""
+        while True:
+            prefix = f"{self._root}:{self._generation.decode()}"
+            found, *rest = await self._peek(
+                keys=(f"{self._root}:generation", f"{prefix}:cursor", f"{prefix}:t:{key}"),
+                args=(self._generation,),
+            )
+            if rest:
+                return Peeked(int(rest[0]), rest[1])
+            self._generation = bytes(found)
 
 
 class StateStore:

@@ -35,6 +35,8 @@ DRIFT = "DRIFT"
 PATCHES = "PATCHES"
 TIMERS = "TIMERS"
 DEAD = "DEAD"
+GATES = "GATES"
+RECEIPTS = "RECEIPTS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +128,18 @@ STREAMS: dict[str, StreamSpec] = {
             subjects=("lictor.sched.*.*", "lictor.tick.*.*"),
             description="timers: schedules, and ticks when they are due",
             timers=True,
+        ),
+        StreamSpec(
+            name=GATES,
+            subjects=("lictor.gated.*.*",),
+            description="what gates were asked and what they answered",
+            audit=True,
+        ),
+        StreamSpec(
+            name=RECEIPTS,
+            subjects=("lictor.rcpt.*.*.*",),
+            description="what runtimes did with decisions",
+            audit=True,
         ),
         StreamSpec(
             name=DEAD,

@@ -35,6 +35,20 @@ def events_of_partition(partition: int) -> str:
     return f"lictor.ev.{partition}.>"
 
 
+def stored_event(partitions: int, runtime: str, task_id: str) -> str:
+    """The subject under which the stream keeps a runtime's events of a task."""
+    task = token(task_id)
+    return f"lictor.ev.{partition_of(task, partitions)}.{token(runtime)}.{task}"
+
+
+def partition_of(task_token: str, partitions: int) -> int:
+    """The partition the broker puts a task in: FNV-1a of 32 bits, as its subject mapping computes it."""
+    digest = 2_166_136_261
+    for byte in task_token.encode():
+        digest = (digest ^ byte) * 16_777_619 & 0xFFFF_FFFF
+    return digest % partitions
+
+
 def decision(disposition: str, task_id: str) -> str:
     """Where the evaluator publishes the decision on an event of a task."""
     return f"lictor.dec.{disposition}.{token(task_id)}"
@@ -98,6 +112,26 @@ def dead_letter(service: str, stream: str, sequence: int) -> str:
 def gate(name: str) -> str:
     """Request/reply: ``tool``, ``report``, ``stop``, ``action`` or ``dispatch``."""
     return f"lictor.gate.{name}"
+
+
+def gated(gate: str, task_id: str) -> str:
+    """Where the answer of a gate is kept."""
+    return f"lictor.gated.{gate}.{token(task_id)}"
+
+
+def receipt_report(runtime: str) -> str:
+    """Request/reply: where a runtime reports what it did with a decision."""
+    return f"lictor.receipt.{token(runtime)}"
+
+
+def receipt(status: str, task_id: str, record_id: str) -> str:
+    """Where a receipt is kept."""
+    return f"lictor.rcpt.{status}.{token(task_id)}.{token(record_id)}"
+
+
+def receipts_of_record(task_id: str, record_id: str) -> str:
+    """Every receipt for one decision record."""
+    return f"lictor.rcpt.*.{token(task_id)}.{token(record_id)}"
 
 
 def health(service: str) -> str:

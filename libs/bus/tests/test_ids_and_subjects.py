@@ -56,3 +56,8 @@ def test_safe_ids_stay_readable(raw: str):
 def test_other_ids_are_hashed_behind_a_tilde(raw: str):
     assert subjects.token(raw).startswith("~")
     assert subjects.event("r.t", raw).count(".") == 3
+
+
+@given(TEXT, st.integers(1, 256))
+def test_the_partition_is_one_of_those_there_are(task: str, partitions: int):
+    assert 0 <= subjects.partition_of(subjects.token(task), partitions) < partitions

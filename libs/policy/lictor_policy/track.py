@@ -70,7 +70,7 @@ def begin(event: TaskStarted, position: EventPosition) -> TaskState:
         checkpoint_interval_s=payload.checkpoint_interval_s,
         silence_timeout_s=payload.silence_timeout_s,
         has_report_anchor=payload.report_anchor is not None,
-        externalized_path_valid=_is_valid(payload.externalized_path),
+        externalized_path_valid=is_valid_path(payload.externalized_path),
     )
     return _watch_anew(state, now)
 
@@ -153,7 +153,8 @@ def _with_status(state: TaskState, event: Event, decision: Decision) -> TaskStat
     return state if status == state.status else state.changed(status=status)
 
 
-def _is_valid(path: ExternalizedPath | None) -> bool:
+def is_valid_path(path: ExternalizedPath | None) -> bool:
+    """Whether a silent task can be heard of this way: every part says something."""
     return path is not None and all(
         text.strip().lower() not in _PLACEHOLDERS
         for text in (

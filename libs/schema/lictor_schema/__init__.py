@@ -16,6 +16,22 @@ if TYPE_CHECKING:
         hash_bytes,
         parse_json,
     )
+    from lictor_schema.capabilities import (
+        AdapterCapabilities,
+        AdapterRuntime,
+        CapabilitiesMetadata,
+        Capability,
+        CapabilityGroups,
+        CapabilityLevel,
+        Compatibility,
+        EnforcementCapabilities,
+        NormalizationCapabilities,
+        NotificationPathCapabilities,
+        ObservationCapabilities,
+        TruthModel,
+        WatchdogCapabilities,
+        capability_needed,
+    )
     from lictor_schema.cerpa import (
         Assumption,
         CerpaApplyResult,
@@ -37,7 +53,12 @@ if TYPE_CHECKING:
         PromisedFollowup,
         TaskStatus,
     )
-    from lictor_schema.context import EvidenceRef, ExternalizedPath, OperatorContext, ReportAnchor
+    from lictor_schema.context import (
+        EvidenceRef,
+        ExternalizedPath,
+        OperatorContext,
+        ReportAnchor,
+    )
     from lictor_schema.contracts import (
         DTE,
         Authorization,
@@ -60,8 +81,14 @@ if TYPE_CHECKING:
         VerificationResult,
         VerificationRule,
     )
-    from lictor_schema.coverage import CoverageReport, CoverageStatus, DomainCoverage
-    from lictor_schema.dead import DeadLetter
+    from lictor_schema.coverage import (
+        CoverageReport,
+        CoverageStatus,
+        DomainCoverage,
+    )
+    from lictor_schema.dead import (
+        DeadLetter,
+    )
     from lictor_schema.decisions import (
         NO_RULE_MATCHED,
         AttachedEvidence,
@@ -110,7 +137,10 @@ if TYPE_CHECKING:
         SchemaError,
         describe_validation_error,
     )
-    from lictor_schema.event_types import EVENT_TYPES, EventType
+    from lictor_schema.event_types import (
+        EVENT_TYPES,
+        EventType,
+    )
     from lictor_schema.events import (
         Event,
         EventEnvelope,
@@ -132,7 +162,15 @@ if TYPE_CHECKING:
         WatchdogFired,
         parse_event,
     )
-    from lictor_schema.evidence import EvidenceClass, EvidenceItem, Quality, Supports
+    from lictor_schema.evidence import (
+        EvidenceClass,
+        EvidenceItem,
+        Quality,
+        Supports,
+    )
+    from lictor_schema.gate_records import (
+        GateRecord,
+    )
     from lictor_schema.gates import (
         ActionGateRequest,
         DispatchGateRequest,
@@ -142,7 +180,9 @@ if TYPE_CHECKING:
         StopGateRequest,
         ToolGateRequest,
     )
-    from lictor_schema.health import ServiceHealth
+    from lictor_schema.health import (
+        ServiceHealth,
+    )
     from lictor_schema.model import (
         CamelModel,
         ContentHash,
@@ -189,6 +229,8 @@ if TYPE_CHECKING:
         DeliveryReceipt,
         DeliveryState,
         ReceiptAction,
+        ReceiptAnswer,
+        ReceiptReport,
         ReceiptStatus,
     )
 
@@ -201,6 +243,8 @@ __all__ = [
     "ActionGateRequest",
     "ActionName",
     "Actor",
+    "AdapterCapabilities",
+    "AdapterRuntime",
     "Assumption",
     "AttachedEvidence",
     "Authorization",
@@ -208,6 +252,10 @@ __all__ = [
     "BlockedAction",
     "CamelModel",
     "CanonicalError",
+    "CapabilitiesMetadata",
+    "Capability",
+    "CapabilityGroups",
+    "CapabilityLevel",
     "CerpaApplyResult",
     "CerpaClaim",
     "CerpaCycle",
@@ -218,6 +266,7 @@ __all__ = [
     "CheckpointStructure",
     "Claim",
     "ClaimType",
+    "Compatibility",
     "ContentHash",
     "CoverageReport",
     "CoverageStatus",
@@ -238,6 +287,7 @@ __all__ = [
     "DriftSeverity",
     "DriftType",
     "DteRef",
+    "EnforcementCapabilities",
     "EpisodeContext",
     "EpisodeStamp",
     "EpisodeState",
@@ -256,6 +306,7 @@ __all__ = [
     "ForcedOperatorUpdatePayload",
     "Freshness",
     "GateAnswer",
+    "GateRecord",
     "GateRequest",
     "GuaranteeResult",
     "Identifier",
@@ -264,6 +315,9 @@ __all__ = [
     "MatchedRule",
     "Measurement",
     "Model",
+    "NormalizationCapabilities",
+    "NotificationPathCapabilities",
+    "ObservationCapabilities",
     "OperatorContext",
     "OperatorNotice",
     "OperatorReviewRequested",
@@ -287,6 +341,8 @@ __all__ = [
     "ProofVerdict",
     "Quality",
     "ReceiptAction",
+    "ReceiptAnswer",
+    "ReceiptReport",
     "ReceiptStatus",
     "RecordDigest",
     "ReportAnchor",
@@ -344,15 +400,18 @@ __all__ = [
     "Timestamp",
     "ToolGateRequest",
     "TriageState",
+    "TruthModel",
     "UtcMillis",
     "UuidText",
     "Verdict",
     "Verification",
     "VerificationResult",
     "VerificationRule",
+    "WatchdogCapabilities",
     "WatchdogFired",
     "WatchdogFiredPayload",
     "canonical_json",
+    "capability_needed",
     "content_hash",
     "describe_validation_error",
     "hash_bytes",

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
+from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.cerpa import (
     CerpaApplyResult,
     CerpaClaim,
@@ -30,6 +31,7 @@ from lictor_schema.drift import DriftEvent
 from lictor_schema.episodes import DecisionEpisode, SealedEpisode
 from lictor_schema.events import Event
 from lictor_schema.evidence import EvidenceItem
+from lictor_schema.gate_records import GateRecord
 from lictor_schema.gates import (
     ActionGateRequest,
     DispatchGateRequest,
@@ -43,6 +45,7 @@ from lictor_schema.model import Model
 from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
 from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.proofs import ProgramSubmission, ProofResult
+from lictor_schema.receipts import ReceiptAnswer, ReceiptReport
 
 SUFFIX = ".schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -83,6 +86,10 @@ def exported_models() -> dict[str, type[Model]]:
         "gate-action-request": ActionGateRequest,
         "gate-dispatch-request": DispatchGateRequest,
         "gate-answer": GateAnswer,
+        "gate-record": GateRecord,
+        "receipt-report": ReceiptReport,
+        "receipt-answer": ReceiptAnswer,
+        "adapter-capabilities": AdapterCapabilities,
         "service-health": ServiceHealth,
         "dead-letter": DeadLetter,
         "policy-pack": PolicyPack,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.claims import CheckpointStructure, Claim
+from lictor_schema.claims import CheckpointStructure, Claim, PromisedFollowup
 from lictor_schema.context import ExternalizedPath, ReportAnchor
 from lictor_schema.contracts import SafeActionContract
 from lictor_schema.model import (
@@ -17,7 +17,7 @@ from lictor_schema.model import (
     Text,
     Timestamp,
 )
-from lictor_schema.payloads import TaskMode
+from lictor_schema.payloads import TaskMode, WorkflowShape
 
 
 class GateRequest(Model):
@@ -47,6 +47,12 @@ class ReportGateRequest(GateRequest):
     claim: Claim | None = Field(default=None, description="What it claims, if anything")
     structure: CheckpointStructure | None = Field(
         default=None, description="The five checkpoint answers, where given"
+    )
+    promised_followup: PromisedFollowup | None = Field(
+        default=None, description="A further report it promises"
+    )
+    reminder_only: bool = Field(
+        default=False, description="Whether it only follows a reminder, without work in between"
     )
 
 
@@ -78,6 +84,15 @@ class DispatchGateRequest(GateRequest):
         default=None, description="How a silent task will be heard of"
     )
     child_session_key: Identifier | None = Field(default=None, description="The child's session")
+    channel: Label | None = Field(
+        default=None, description="Channel of a new task; null for that of its report anchor"
+    )
+    workflow_shape: WorkflowShape = Field(
+        default="single-agent", description="Whether a new task will dispatch children"
+    )
+    parent_task_id: Identifier | None = Field(
+        default=None, description="The task that dispatches a new task, if one does"
+    )
 
 
 class GateAnswer(Model):

@@ -2,6 +2,12 @@
 
 _HOMES = {
     "canonical": "CanonicalError canonical_json content_hash hash_bytes parse_json",
+    "capabilities": (
+        "AdapterCapabilities AdapterRuntime CapabilitiesMetadata Capability CapabilityGroups "
+        "CapabilityLevel Compatibility EnforcementCapabilities NormalizationCapabilities "
+        "NotificationPathCapabilities ObservationCapabilities TruthModel WatchdogCapabilities "
+        "capability_needed"
+    ),
     "cerpa": (
         "Assumption CerpaApplyResult CerpaClaim CerpaCycle CerpaDomain CerpaEvent CerpaPatch "
         "CerpaReview CycleStatus Measurement PatchAction Verdict"
@@ -37,6 +43,7 @@ _HOMES = {
         "parse_event"
     ),
     "evidence": "EvidenceClass EvidenceItem Quality Supports",
+    "gate_records": "GateRecord",
     "gates": (
         "ActionGateRequest DispatchGateRequest GateAnswer GateRequest ReportGateRequest "
         "StopGateRequest ToolGateRequest"
@@ -58,7 +65,7 @@ _HOMES = {
     "proofs": "GuaranteeResult ProgramSubmission ProofReason ProofResult ProofVerdict",
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
-        "ReceiptAction ReceiptStatus"
+        "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"
     ),
 }
 

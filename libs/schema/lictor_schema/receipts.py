@@ -1,12 +1,23 @@
 """Delivery receipts: what became of a decision, and the combinations that are honest."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.model import Label, Model, Text
+from lictor_schema.context import EvidenceRef
+from lictor_schema.model import (
+    Identifier,
+    Label,
+    Model,
+    OptionalText,
+    Positive,
+    Text,
+    Timestamp,
+    UtcMillis,
+    UuidText,
+)
 
 
 class ActionName(StrEnum):
@@ -156,4 +167,93 @@ class DeliveryReceipt(Model):
             delivery_state=DeliveryState.PREPARED,
             enforcement_intent=enforcement_intent,
             operator_notice_required=operator_notice_required,
+        )
+
+
+class ReceiptReport(Model):
+    """What a runtime did with a decision, in its own words; checked before it is kept."""
+
+    report_id: Identifier = Field(
+        description="Unique id of this report; the same report again is kept once"
+    )
+    record_id: UuidText = Field(description="The decision record it is about")
+    recorded_at: UtcMillis = Field(description="That record's own time, by which it is found")
+    task_id: Identifier = Field(description="The governed task")
+    runtime: Label = Field(description="The reporting runtime")
+    receipt: DeliveryReceipt = Field(description="What became of the decision")
+    message_sent: OptionalText | None = Field(
+        default=None, description="What the operator was really shown; null when nothing was"
+    )
+    proof: EvidenceRef | None = Field(
+        default=None, description="What shows that it was sent; always given with `acked`"
+    )
+    reported_at: Timestamp = Field(description="When it was reported")
+
+    @model_validator(mode="after")
+    def _ack_is_proven(self) -> Self:
+        if self.receipt.status is not ReceiptStatus.ACKED:
+            return self
+        if self.proof is None:
+            raise PydanticCustomError(
+                "receipt_proof", "proof must be given with status acked: what shows the send"
+            )
+        if self.receipt.blocked_actions:
+            raise PydanticCustomError(
+                "receipt_acked", "receipt.blocked_actions must be empty with status acked"
+            )
+        if self.receipt.operator_notice_required and not self.message_sent:
+            raise PydanticCustomError(
+                "receipt_message",
+                "message_sent must be given with status acked when a notice was owed",
+            )
+        return self
+
+
+class ReceiptAnswer(Model):
+    """What became of a receipt report."""
+
+    outcome: Literal["stored", "duplicate", "refused"] = Field(
+        description="Kept now, kept before, or not kept"
+    )
+    record_id: Identifier = Field(description="The decision record, as far as it was readable")
+    sequence: Positive | None = Field(
+        default=None, description="Its place in the RECEIPTS stream; null when refused"
+    )
+    receipt: DeliveryReceipt | None = Field(
+        default=None, description="The receipt that is in force now"
+    )
+    field: Label | None = Field(default=None, description="The field that was refused")
+    reason: Text | None = Field(default=None, description="Why it was refused")
+    remedy: Text | None = Field(default=None, description="What to do about it")
+
+    @model_validator(mode="after")
+    def _answer_is_complete(self) -> Self:
+        refused = self.outcome == "refused"
+        if refused != (self.field is not None and self.reason is not None):
+            raise PydanticCustomError(
+                "receipt_answer", "field and reason must be given exactly when outcome is `refused`"
+            )
+        if refused == (self.sequence is not None):
+            raise PydanticCustomError(
+                "receipt_sequence", "sequence must be given exactly when a report was kept"
+            )
+        return self
+
+    @classmethod
+    def refused(
+        cls,
+        record_id: str,
+        field: str,
+        reason: str,
+        remedy: str,
+        receipt: DeliveryReceipt | None = None,
+    ) -> "ReceiptAnswer":
+        """Not kept, and here is why."""
+        return cls(
+            outcome="refused",
+            record_id=record_id,
+            receipt=receipt,
+            field=field,
+            reason=reason,
+            remedy=remedy,
         )

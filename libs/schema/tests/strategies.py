@@ -16,6 +16,8 @@ from pydantic import BaseModel, JsonValue
 from lictor_schema import (
     ALLOWED_DELIVERY_STATES,
     DTE,
+    Capability,
+    CapabilityLevel,
     CerpaApplyResult,
     CerpaCycle,
     CerpaReview,
@@ -26,12 +28,16 @@ from lictor_schema import (
     DeliveryReceipt,
     DeliveryState,
     DriftSeverity,
+    EvidenceRef,
     GateAnswer,
     Model,
     OutcomeCode,
     Precondition,
     ProofResult,
     ProofVerdict,
+    ReceiptAnswer,
+    ReceiptReport,
+    ReceiptStatus,
     Seal,
     SealedEpisode,
     TaskEvidenceAttached,
@@ -192,6 +198,31 @@ def _receipt(drawn: Fields) -> Fields:
     return {**drawn, "delivery_state": state}
 
 
+def _receipt_report(drawn: Fields) -> Fields:
+    receipt = drawn["receipt"]
+    if receipt.status is not ReceiptStatus.ACKED:
+        return drawn
+    proof = drawn["proof"] or EvidenceRef(kind="message", ref="m1")
+    receipt = receipt.model_copy(update={"blocked_actions": ()})
+    return {
+        **drawn,
+        "receipt": receipt,
+        "proof": proof,
+        "message_sent": drawn["message_sent"] or "told",
+    }
+
+
+def _receipt_answer(drawn: Fields) -> Fields:
+    if drawn["outcome"] == "refused":
+        field, reason = drawn["field"] or "receipt", drawn["reason"] or "no"
+        return {**drawn, "sequence": None, "field": field, "reason": reason}
+    return {**drawn, "sequence": drawn["sequence"] or 1, "field": None, "reason": None}
+
+
+def _capability(drawn: Fields) -> Fields:
+    return {**drawn, "supported": drawn["level"] is not CapabilityLevel.NONE}
+
+
 def _rung(drawn: Fields) -> Fields:
     bypass = drawn["step"] is DegradeStep.BYPASS
     return {**drawn, "approver": drawn["approver"] or "lead"} if bypass else drawn
@@ -313,6 +344,7 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     CerpaApplyResult: _apply_result,
     CerpaCycle: _cycle,
     CerpaReview: _review,
+    Capability: _capability,
     DTE: _dte,
     DecisionEpisode: _episode,
     DegradeRung: _rung,
@@ -321,6 +353,8 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     PolicyPack: _pack,
     Precondition: _precondition,
     ProofResult: _proof,
+    ReceiptAnswer: _receipt_answer,
+    ReceiptReport: _receipt_report,
     Seal: _seal,
     SealedEpisode: _episode,
     Spec: _spec,

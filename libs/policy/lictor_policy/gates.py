@@ -1,0 +1,393 @@
+"""Gates judged: what the packs and the built-in gate rules make of an act that hasn't happened yet.
+
+The act is turned into the event it would be, and that event is judged on the task's present state by the same
+`step` that would judge it afterwards; the state it leads to is thrown away. So a gate never says anything else than
+the decision that would follow, except where a built-in gate rule denies on top of it.
+"""
+
+from typing import NamedTuple
+
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.errors import Unacceptable
+from lictor_policy.evaluate import step
+from lictor_policy.position import EventPosition, from_micros
+from lictor_policy.state import TaskState
+from lictor_policy.track import is_valid_path
+from lictor_schema.claims import ClaimType
+from lictor_schema.context import OperatorContext
+from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition, MatchedRule
+from lictor_schema.events import (
+    Event,
+    SubagentSpawned,
+    TaskCheckpointSent,
+    TaskClaimedComplete,
+    TaskStarted,
+)
+from lictor_schema.gates import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
+from lictor_schema.payloads import (
+    SubagentSpawnedPayload,
+    TaskCheckpointSentPayload,
+    TaskClaimedCompletePayload,
+    TaskStartedPayload,
+)
+
+REPORT_ANCHOR = "lictor.gate.report-anchor"
+SUBAGENT_FAILURE = "lictor.gate.subagent-failure-report"
+SILENT_LAUNCH = "lictor.gate.silent-launch"
+RESULT_FORWARDING = "lictor.gate.result-forwarding"
+NOT_JUDGED = "lictor.gate.not-judged"
+"""The act can't be judged, because the event it would be would be refused."""
+TASK_CLOSED = "lictor.gate.task-closed"
+
+_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
+_ADAPTER = "lictor-gate"
+_NO_HASH = "sha256:" + "0" * 64
+_MAX_WORDS = 8000
+
+
+class Judgement(NamedTuple):
+    """An answer, and what it stands on."""
+
+    answer: GateAnswer
+    disposition: Disposition | None = None
+    matched: tuple[MatchedRule, ...] = ()
+    gate_rules: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Objection(NamedTuple):
+    """What a built-in gate rule has against an act."""
+
+    policy_id: str
+    reason: str
+    remedy: str
+
+
+# What a report gate makes of each decision. Where the packs give a text that may be shown instead, that text is the
+# answer; without one, and whenever a human has to look first, the message is held back.
+_REPORT: dict[Disposition, str] = {
+    Disposition.ALLOW: "allow",
+    Disposition.ANNOTATE_PLACEHOLDER: "rewrite",
+    Disposition.REWRITE: "rewrite",
+    Disposition.DOWNGRADE_STATUS: "rewrite",
+    Disposition.FORCE_CHECKPOINT: "rewrite",
+    Disposition.REQUIRE_REVIEW: "deny",
+    Disposition.BLOCK: "deny",
+    Disposition.ESCALATE: "deny",
+}
+
+# A dispatch has no text to change: what only changes texts lets it pass, everything stronger holds it back.
+_DISPATCH: dict[Disposition, str] = {
+    Disposition.ALLOW: "allow",
+    Disposition.ANNOTATE_PLACEHOLDER: "allow",
+    Disposition.REWRITE: "allow",
+    Disposition.DOWNGRADE_STATUS: "deny",
+    Disposition.FORCE_CHECKPOINT: "deny",
+    Disposition.REQUIRE_REVIEW: "deny",
+    Disposition.BLOCK: "deny",
+    Disposition.ESCALATE: "deny",
+}
+
+_REMEDIES: dict[Disposition, str] = {
+    Disposition.ANNOTATE_PLACEHOLDER: "label the message as a placeholder, or bring new evidence",
+    Disposition.REWRITE: "give the answers a checkpoint owes, then ask again",
+    Disposition.DOWNGRADE_STATUS: "report the status that the evidence bears out",
+    Disposition.FORCE_CHECKPOINT: "send the operator a full checkpoint first, then ask again",
+    Disposition.REQUIRE_REVIEW: "ask the operator to review it, and wait for the answer",
+    Disposition.BLOCK: "mend what the reason names, then ask again",
+    Disposition.ESCALATE: "stop and wait for the operator: the case is escalated",
+}
+
+
+def judge_report(
+    state: TaskState | None, request: ReportGateRequest, now_us: int, config: EvaluatorConfig
+) -> Judgement:
+    """May this message be shown to the operator?"""
+    if state is None or not state.started:
+        return _never_started(request)
+    completes = request.claim is not None and request.claim.type in _COMPLETIONS
+    objections = _open_duties(state, "claim completion") if completes else ()
+    return _judge(state, request, _report_event(state, request), now_us, config, objections)
+
+
+def judge_dispatch(
+    state: TaskState | None,
+    request: DispatchGateRequest,
+    now_us: int,
+    config: EvaluatorConfig,
+    parent: TaskState | None = None,
+) -> Judgement:
+    """May this task or subagent be dispatched? `parent` is the state of the task that dispatches a new task."""
+    if request.dispatch_kind == "task":
+        return _judge_new_task(state, request, now_us, config, parent)
+    if state is None or not state.started:
+        return _never_started(request)
+    objections = (
+        *_closed(state),
+        *_without_anchor(request, state.has_report_anchor),
+        *_silent_launch(request),
+        *_open_duties_before_dispatch(state, request),
+    )
+    return _judge(state, request, _spawn_event(state, request, now_us), now_us, config, objections)
+
+
+def _judge_new_task(
+    state: TaskState | None,
+    request: DispatchGateRequest,
+    now_us: int,
+    config: EvaluatorConfig,
+    parent: TaskState | None,
+) -> Judgement:
+    objections = (*_without_anchor(request, False), *_silent_launch(request))
+    if request.parent_task_id is not None:
+        if parent is None or not parent.started:
+            return _denied(
+                request,
+                (
+                    Objection(
+                        NOT_JUDGED,
+                        f"parent_task_id: task {request.parent_task_id} never started",
+                        "publish its task_started first",
+                    ),
+                ),
+            )
+        objections = (
+            *_closed(parent),
+            *objections,
+            *_open_duties_before_dispatch(parent, request),
+        )
+    return _judge(state, request, _start_event(request), now_us, config, objections)
+
+
+def _judge(
+    state: TaskState | None,
+    request: ReportGateRequest | DispatchGateRequest,
+    event: Event,
+    now_us: int,
+    config: EvaluatorConfig,
+    objections: tuple[Objection, ...],
+) -> Judgement:
+    # The place the event would have is not known, and nothing that is judged depends on it.
+    try:
+        outcome = step(state, event, EventPosition(1, now_us, _NO_HASH), config)
+    except Unacceptable as error:
+        refusal = Objection(NOT_JUDGED, f"{error.field}: {error.problem}", error.remedy)
+        return _denied(request, (*objections, refusal))
+    decision = outcome.decision
+    if decision.policy_id == NO_RULE_MATCHED:
+        if objections:
+            return _denied(request, objections, decision.decision)
+        answer = GateAnswer.allow(
+            request.request_id, NO_RULE_MATCHED, "no rule stands against this act"
+        )
+        return Judgement(answer, decision.decision)
+    record = outcome.record
+    missing = record.evidence.missing
+    if objections:
+        return _denied(request, objections, decision.decision, record.matched_rules, missing)
+    return Judgement(
+        _answer(request, decision, missing),
+        decision.decision,
+        record.matched_rules,
+        (),
+        missing,
+    )
+
+
+def _answer(
+    request: ReportGateRequest | DispatchGateRequest,
+    decision: Decision,
+    missing: tuple[str, ...],
+) -> GateAnswer:
+    about_text = isinstance(request, ReportGateRequest)
+    wanted = (_REPORT if about_text else _DISPATCH)[decision.decision]
+    if wanted == "allow":
+        return GateAnswer.allow(request.request_id, decision.policy_id, decision.reason)
+    if wanted == "rewrite" and decision.rewritten_message:
+        return GateAnswer.rewrite(
+            request.request_id, decision.policy_id, decision.reason, decision.rewritten_message
+        )
+    remedy = _REMEDIES[decision.decision]
+    if missing:
+        remedy = f"{remedy}; missing: {'; '.join(missing)}"
+    return GateAnswer.deny(
+        request.request_id, decision.policy_id, decision.reason, remedy[:_MAX_WORDS]
+    )
+
+
+def _denied(
+    request: GateRequest,
+    objections: tuple[Objection, ...],
+    disposition: Disposition | None = None,
+    matched: tuple[MatchedRule, ...] = (),
+    missing: tuple[str, ...] = (),
+) -> Judgement:
+    """The first objection is the rule that decided; the reason and the remedy name them all."""
+    answer = GateAnswer.deny(
+        request.request_id,
+        objections[0].policy_id,
+        "; ".join(objection.reason for objection in objections)[:_MAX_WORDS],
+        "; ".join(dict.fromkeys(objection.remedy for objection in objections))[:_MAX_WORDS],
+    )
+    rules = tuple(dict.fromkeys(objection.policy_id for objection in objections))
+    return Judgement(answer, disposition, matched, rules, missing)
+
+
+def _never_started(request: GateRequest) -> Judgement:
+    return _denied(
+        request,
+        (
+            Objection(
+                NOT_JUDGED,
+                f"task_id: task {request.task_id} never started",
+                "publish its task_started first, then ask again",
+            ),
+        ),
+    )
+
+
+def _closed(state: TaskState) -> tuple[Objection, ...]:
+    if not state.closed:
+        return ()
+    return (
+        Objection(
+            TASK_CLOSED,
+            f"task {state.task_id} is closed, so nobody would watch what it dispatches",
+            "start a new task for it",
+        ),
+    )
+
+
+def _without_anchor(request: DispatchGateRequest, inherited: bool) -> tuple[Objection, ...]:
+    if request.report_anchor is not None or inherited:
+        return ()
+    return (
+        Objection(
+            REPORT_ANCHOR,
+            f"no report anchor says where the reports of this {request.dispatch_kind} are owed",
+            "give report_anchor: the channel and the conversation that its reports go to",
+        ),
+    )
+
+
+def _silent_launch(request: DispatchGateRequest) -> tuple[Objection, ...]:
+    if request.mode != "silent" or is_valid_path(request.externalized_path):
+        return ()
+    return (
+        Objection(
+            SILENT_LAUNCH,
+            "a silent launch needs a way to be heard of that doesn't depend on anybody's memory",
+            "give externalized_path with all its parts filled in, or launch it as interactive",
+        ),
+    )
+
+
+def _open_duties(state: TaskState, act: str) -> tuple[Objection, ...]:
+    """What the task owes its operator about its children before it may do more."""
+    del state, act
+    return ()
+
+
+def _open_duties_before_dispatch(
+    state: TaskState, request: DispatchGateRequest
+) -> tuple[Objection, ...]:
+    del state, request
+    return ()
+
+
+def _operator(state: TaskState) -> OperatorContext:
+    operator_id, channel, session_id, thread_ref, locale = state.operator
+    return OperatorContext(
+        operator_id=operator_id,
+        channel=channel,
+        session_id=session_id,
+        thread_ref=thread_ref,
+        locale=locale,
+    )
+
+
+def _report_event(state: TaskState, request: ReportGateRequest) -> Event:
+    claim = request.claim
+    if claim is not None and claim.type in _COMPLETIONS:
+        return TaskClaimedComplete(
+            event_id=request.request_id,
+            event_type="task_claimed_complete",
+            runtime=request.runtime,
+            adapter_version=_ADAPTER,
+            agent_id=request.agent_id,
+            task_id=request.task_id,
+            correlation_id=state.correlation_id,
+            timestamp=request.requested_at,
+            payload=TaskClaimedCompletePayload(claim=claim, message=request.message),
+            evidence_refs=(),
+            operator_context=_operator(state),
+        )
+    return TaskCheckpointSent(
+        event_id=request.request_id,
+        event_type="task_checkpoint_sent",
+        runtime=request.runtime,
+        adapter_version=_ADAPTER,
+        agent_id=request.agent_id,
+        task_id=request.task_id,
+        correlation_id=state.correlation_id,
+        timestamp=request.requested_at,
+        payload=TaskCheckpointSentPayload(
+            message=request.message,
+            operator_visible=True,
+            claim=claim,
+            structure=request.structure,
+            promised_followup=request.promised_followup,
+            reminder_only=request.reminder_only,
+        ),
+        evidence_refs=(),
+        operator_context=_operator(state),
+    )
+
+
+def _spawn_event(state: TaskState, request: DispatchGateRequest, now_us: int) -> Event:
+    return SubagentSpawned(
+        event_id=request.request_id,
+        event_type="subagent_spawned",
+        runtime=request.runtime,
+        adapter_version=_ADAPTER,
+        agent_id=request.agent_id,
+        task_id=request.task_id,
+        correlation_id=state.correlation_id,
+        timestamp=request.requested_at,
+        payload=SubagentSpawnedPayload(
+            run_id=request.request_id,
+            child_session_key=request.child_session_key or request.request_id,
+            dispatch_at=from_micros(now_us),
+            purpose=request.purpose,
+            report_anchor=request.report_anchor,
+        ),
+        evidence_refs=(),
+        operator_context=_operator(state),
+    )
+
+
+def _start_event(request: DispatchGateRequest) -> Event:
+    anchor = request.report_anchor
+    channel = request.channel or (anchor.channel if anchor is not None else "operator")
+    return TaskStarted(
+        event_id=request.request_id,
+        event_type="task_started",
+        runtime=request.runtime,
+        adapter_version=_ADAPTER,
+        agent_id=request.agent_id,
+        task_id=request.task_id,
+        correlation_id=request.task_id,
+        timestamp=request.requested_at,
+        payload=TaskStartedPayload(
+            title=request.purpose,
+            mode=request.mode,
+            workflow_shape=request.workflow_shape,
+            channel=channel,
+            report_anchor=anchor,
+            externalized_path=request.externalized_path,
+            parent_task_id=request.parent_task_id,
+            session_id=request.session_id,
+        ),
+        evidence_refs=(),
+        operator_context=OperatorContext(channel=channel),
+    )

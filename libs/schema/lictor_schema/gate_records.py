@@ -1,0 +1,46 @@
+"""What a gate answered, kept: the question, the answer, and what it was judged by."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lictor_schema.decisions import Disposition, MatchedRule
+from lictor_schema.gates import DispatchGateRequest, GateAnswer, ReportGateRequest
+from lictor_schema.model import (
+    MAX_ITEMS,
+    ContentHash,
+    Count,
+    Identifier,
+    Model,
+    Text,
+    UtcMillis,
+    UuidText,
+)
+
+
+class GateRecord(Model):
+    """One answer of a gate with everything an auditor needs to see why it was given."""
+
+    record_id: UuidText = Field(description="Id of this answer; also the message id")
+    recorded_at: UtcMillis = Field(description="When it was answered")
+    gate: Literal["report", "dispatch"] = Field(description="The gate")
+    request: ReportGateRequest | DispatchGateRequest = Field(description="The question, whole")
+    answer: GateAnswer = Field(description="The answer, whole")
+    disposition: Disposition | None = Field(
+        default=None,
+        description="What the packs made of the act; null when it was refused before they looked",
+    )
+    matched_rules: Annotated[tuple[MatchedRule, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Every pack rule that fired, strongest first"
+    )
+    gate_rules: Annotated[tuple[Identifier, ...], Field(max_length=16)] = Field(
+        default=(), description="Every built-in gate rule that stood against it"
+    )
+    missing: Annotated[tuple[Text, ...], Field(max_length=64)] = Field(
+        default=(), description="What was asked for and not found"
+    )
+    config_hash: ContentHash = Field(description="Hash of the packs and settings in force")
+    state_sequence: Count | None = Field(
+        default=None,
+        description="Sequence in EVENTS up to which the task's history was counted; null when unknown",
+    )
