@@ -1,34 +1,29 @@
 """Conditions compiled once to closures, with every comparison type-checked at load."""
 
-import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from lictor_policy.errors import PackError
 from lictor_policy.facts import FACTS, Fact, FactType, Predicate, unknown_name
+from lictor_policy.moments import Fail
 from lictor_policy.strict_yaml import Path
+from lictor_policy.temporal import ask
 from lictor_schema.evidence import Quality
 from lictor_schema.packs import Condition
-
-Fail = Callable[[Path, str], PackError]
-"""Makes the error for a field; the caller knows file and rule."""
+from lictor_schema.temporal import DURATION_MEANING, duration_seconds
 
 FITTING: dict[FactType, tuple[str, ...]] = {
     FactType.BOOL: ("equals", "not_equals"),
     FactType.INT: ("equals", "not_equals", "greater_than", "less_than", "in"),
     FactType.QUALITY: ("equals", "not_equals", "greater_than", "less_than", "in"),
+    FactType.DURATION: ("greater_than", "less_than"),
     FactType.STR: ("equals", "not_equals", "in", "contains"),
 }
 """The comparators that fit each type of fact."""
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "equals": operator.eq,
-    "not_equals": operator.ne,
-    "greater_than": operator.gt,
-    "less_than": operator.lt,
-    "in": lambda value, members: value in members,
-    "contains": operator.contains,
+_WANTED = {
+    FactType.QUALITY: f"one of {', '.join(Quality)}",
+    FactType.DURATION: "a duration such as 90s, 10m, 2h or 1d",
 }
-_QUALITIES = ", ".join(Quality)
 
 
 def compile_condition(
@@ -49,7 +44,7 @@ def compile_condition(
     if condition.negated is not None:
         inner = compile_condition(condition.negated, (*path, "not"), fail, facts=facts)
         return lambda state, event, position: not inner(state, event, position)
-    return _leaf(condition, path, fail, facts)
+    return read_leaf(condition, path, fail, facts=facts).holds
 
 
 def _all(parts: tuple[Predicate, ...]) -> Predicate:
@@ -72,12 +67,32 @@ def _any(parts: tuple[Predicate, ...]) -> Predicate:
     return parts[0] if len(parts) == 1 else holds
 
 
-def _leaf(condition: Condition, path: Path, fail: Fail, facts: Mapping[str, Fact]) -> Predicate:
-    name = condition.fact or ""
-    fact = facts.get(name)
-    if fact is None:
-        raise fail((*path, "fact"), unknown_name("fact", name, facts))
-    comparator, given = condition.comparisons()[0]
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A comparison of a fact, or of what a temporal leaf asks as if it were one."""
+
+    fact: Fact
+    comparator: str
+    expected: Any
+    """In the form the fact is computed in."""
+    holds: Predicate
+
+
+def read_leaf(
+    condition: Condition, path: Path, fail: Fail, *, facts: Mapping[str, Fact] = FACTS
+) -> Leaf:
+    """What a condition that is no group compares, checked."""
+    asked = ask(condition, path, fail)
+    if asked is not None:
+        fact = asked.fact
+    else:
+        name = condition.fact or ""
+        fact = facts.get(name)
+        if fact is None:
+            raise fail((*path, "fact"), unknown_name("fact", name, facts))
+    comparisons = condition.comparisons()
+    # Order and neighbourhood are so or not; they are written without a comparator.
+    comparator, given = comparisons[0] if comparisons else ("equals", True)
     if comparator not in FITTING[fact.type]:
         fitting = ", ".join(FITTING[fact.type])
         raise fail(
@@ -92,14 +107,32 @@ def _leaf(condition: Condition, path: Path, fail: Fail, facts: Mapping[str, Fact
         )
     else:
         expected = _operand(fact, comparator, given, where, fail)
-    return _comparison(fact.compute, comparator, expected)
+    return Leaf(fact, comparator, expected, _comparison(fact.compute, comparator, expected))
 
 
 def _comparison(compute: Callable[..., Any], comparator: str, expected: Any) -> Predicate:
-    if comparator == "equals" and expected is True:
-        return compute
-    compare = _COMPARE[comparator]
-    return lambda state, event, position: compare(compute(state, event, position), expected)
+    # Spelled out: a comparison passed in as a function costs as much again as the fact.
+    match comparator:
+        case "equals" if expected is True:
+            return compute
+        case "equals" if expected is False:
+            return lambda state, event, position: not compute(state, event, position)
+        case "equals":
+            return lambda state, event, position: compute(state, event, position) == expected
+        case "not_equals" if expected is True:
+            return lambda state, event, position: not compute(state, event, position)
+        case "not_equals" if expected is False:
+            return compute
+        case "not_equals":
+            return lambda state, event, position: compute(state, event, position) != expected
+        case "greater_than":
+            return lambda state, event, position: compute(state, event, position) > expected
+        case "less_than":
+            return lambda state, event, position: compute(state, event, position) < expected
+        case "in":
+            return lambda state, event, position: compute(state, event, position) in expected
+        case _:
+            return lambda state, event, position: expected in compute(state, event, position)
 
 
 def _operand(fact: Fact, comparator: str, value: Any, path: Path, fail: Fail) -> Any:
@@ -111,15 +144,19 @@ def _operand(fact: Fact, comparator: str, value: Any, path: Path, fail: Fail) ->
             return value
         case FactType.QUALITY if isinstance(value, str) and value in tuple(Quality):
             return Quality(value).rank
+        case FactType.DURATION if isinstance(value, str):
+            seconds = duration_seconds(value)
+            if seconds is None:
+                raise fail(path, f"{DURATION_MEANING}, not {value!r}")
+            return seconds * 1_000_000
         case FactType.STR if isinstance(value, str):
             if fact.values is not None and comparator != "contains" and value not in fact.values:
                 known = ", ".join(repr(name) for name in fact.values)
                 raise fail(path, f"{fact.name} is never {value!r}; it is one of {known}")
             return value
         case _:
-            wanted = f"one of {_QUALITIES}" if fact.type is FactType.QUALITY else fact.type.value
             raise fail(
                 path,
                 f"{fact.name} is compared with {value!r}, a {type(value).__name__};"
-                f" it needs {wanted}",
+                f" it needs {_WANTED.get(fact.type, fact.type.value)}",
             )

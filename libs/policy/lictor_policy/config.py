@@ -6,11 +6,13 @@ from pathlib import Path
 
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate
+from lictor_policy.history import HistoryPlan, Kept
 from lictor_policy.packs import LoadedPack, load_pack
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
 from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
 from lictor_policy.state import TaskState
+from lictor_policy.temporal import memories
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.canonical import content_hash
 from lictor_schema.decisions import PackStamp
@@ -65,6 +67,8 @@ class EvaluatorConfig:
     """The stamps as they stand in records."""
     config_hash: str
     index: dict[EventType, tuple[_Candidates, ...]]
+    history: HistoryPlan
+    """What the conditions need to have remembered."""
 
     def matches(
         self, state: TaskState, event: Event, position: EventPosition
@@ -124,8 +128,10 @@ def build_config(loaded: Iterable[LoadedPack]) -> EvaluatorConfig:
     packs = sorted(loaded, key=lambda each: _order(each.pack.metadata.id))
     _refuse_doubles(packs)
     index: dict[EventType, list[_Candidates]] = {}
+    wanted: list[Kept] = []
     for pack in packs:
         rules = [compile_rule(pack, number) for number in range(len(pack.pack.spec.rules))]
+        wanted.extend(kept for rule in rules for kept in memories(rule.rule.conditions))
         scope = _scope(pack)
         first_only = pack.pack.spec.evaluation_mode == "first_match"
         event_types: dict[EventType, None] = {}
@@ -143,6 +149,7 @@ def build_config(loaded: Iterable[LoadedPack]) -> EvaluatorConfig:
             {"engine": ENGINE_VERSION, "packs": [pack.pack_hash for pack in packs]}
         ),
         index={event_type: tuple(each) for event_type, each in index.items()},
+        history=HistoryPlan.of(wanted),
     )
 
 

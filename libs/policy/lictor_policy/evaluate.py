@@ -42,22 +42,27 @@ def step(
 ) -> Outcome:
     """Judge one event; raises Unacceptable, changing nothing, when it can't be judged."""
     happened = rfc3339(event.timestamp)
-    seen = observed(state, event, happened, position)
+    seen = observed(state, event, happened, position, config)
     matches = config.matches(seen, event, position)
     verdict = _resolve(matches, seen, event, position) if matches else NO_RULE
     decision = verdict.decision
     settled = settle(seen, event, decision)
+    settled = config.history.note_decision(settled, event, decision.decision, position)
     record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
     return Outcome(settled, decision, record_id, record)
 
 
 def observed(
-    state: TaskState | None, event: Event, happened: str, position: EventPosition
+    state: TaskState | None,
+    event: Event,
+    happened: str,
+    position: EventPosition,
+    config: EvaluatorConfig,
 ) -> TaskState:
     """The state that rules see: with everything the event adds, and nothing decided yet."""
     _refuse_future(event, happened, position)
-    return _observe(state, event, position)
+    return config.history.note(_observe(state, event, position), event, position)
 
 
 def _observe(state: TaskState | None, event: Event, position: EventPosition) -> TaskState:
@@ -75,7 +80,9 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
                     "is longer than ten years",
                     "give the seconds until a report is owed, or null for none",
                 )
-        return begin(event, position)
+        begun = begin(event, position)
+        # What was told before the start belongs to the task's past too.
+        return begun.changed(history=state.history) if state and state.history else begun
     if state is not None and state.started:
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":

@@ -30,6 +30,8 @@ class FactType(StrEnum):
     INT = "int"
     QUALITY = "quality"
     """Computed as a rank."""
+    DURATION = "duration"
+    """Computed as microseconds."""
     STR = "str"
 
 

@@ -70,6 +70,9 @@ def _refuse_doubled_rules(loaded: LoadedPack) -> None:
         seen.add(rule.id)
 
 
+_UNION_MEMBERS = ("bool", "int", "str", "Name", "Moment")
+
+
 def _spelled(dotted: str, document: YamlDocument) -> tuple[str | int, ...]:
     """The path of a problem as the author wrote it, without the members of a union."""
     if dotted == WHOLE_DOCUMENT:
@@ -79,7 +82,7 @@ def _spelled(dotted: str, document: YamlDocument) -> tuple[str | int, ...]:
     for index, part in enumerate(parts):
         here = (*path, part)
         # A missing field stands last and on no line.
-        missing = index == len(parts) - 1 and part not in ("bool", "int", "str")
+        missing = index == len(parts) - 1 and part not in _UNION_MEMBERS
         if here in document.lines or missing:
             path = here
     return path

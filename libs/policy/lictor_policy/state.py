@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 from lictor_policy.errors import StateError
 from lictor_schema.evidence import EvidenceClass, Quality
 
-FORMAT = 1
+FORMAT = 2
 """The first element of encoded state; a change of the fields below needs a new number."""
 
 MAX_EVIDENCE = 16
@@ -36,6 +36,10 @@ def note_evidence(evidence_id: str, evidence_class: EvidenceClass, quality: Qual
 def read_evidence(note: str) -> tuple[str, EvidenceClass, Quality]:
     """Id, class and quality of an item noted by `note_evidence`."""
     return note[2:], _CLASSES[int(note[1])], QUALITIES[int(note[0])]
+
+
+Memory = list[int]
+"""What is kept about one question to the past; never changed, only replaced."""
 
 
 class TaskState(NamedTuple):
@@ -96,6 +100,9 @@ class TaskState(NamedTuple):
 
     When there are too many, the weakest and oldest are let go first.
     """
+
+    history: dict[str, Memory] = {}  # noqa: RUF012 -- never changed, only replaced
+    """What conditions ask about the past, as `HistoryPlan` keeps it."""
 
     def changed(self, **values: Any) -> "TaskState":
         """The state with other values; a third of the time that ``_replace`` takes with so many fields."""

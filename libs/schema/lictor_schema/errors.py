@@ -1,6 +1,7 @@
 """The error root of this library, and validation errors told as field, problem and excerpt."""
 
 import json
+import re
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -63,7 +64,10 @@ def _describe(problem: ErrorDetails) -> FieldProblem:
     absent = kind in ("missing", "union_tag_not_found")
     return FieldProblem(
         path=_printable(".".join(map(str, parts)) or WHOLE_DOCUMENT, _PATH_LENGTH),
-        problem=_printable(_sentence(kind, problem["msg"], context), _PROBLEM_LENGTH),
+        problem=_printable(
+            _sentence(kind, problem["msg"], context) + _nearest(kind, given, context),
+            _PROBLEM_LENGTH,
+        ),
         excerpt="" if absent else _excerpt(given),
     )
 
@@ -93,6 +97,18 @@ def _sentence(kind: str, message: str, context: dict[str, Any]) -> str:
                 if message.startswith(prefix):
                     return words + message.removeprefix(prefix)
             return message
+
+
+def _nearest(kind: str, given: object, context: dict[str, Any]) -> str:
+    """For a name that is none of those known: the one that was probably meant."""
+    if kind not in ("literal_error", "enum") or not isinstance(given, str):
+        return ""
+    # Imported late: only mistakes need it, and it takes longer to load than this module.
+    from difflib import get_close_matches
+
+    known = re.findall(r"'([^']*)'", str(context.get("expected", "")))
+    near = get_close_matches(given[:_EXCERPT_LENGTH], known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _excerpt(value: object) -> str:

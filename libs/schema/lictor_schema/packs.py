@@ -23,6 +23,7 @@ from lictor_schema.model import (
     OptionalText,
     Text,
 )
+from lictor_schema.temporal import Before, CountOf, Previous, SinceLast, TotalOf
 
 V1ALPHA1 = "reporting-governance/v1alpha1"
 LICTOR_V1 = "lictor/v1"
@@ -103,7 +104,12 @@ COMPARATORS = ("equals", "not_equals", "greater_than", "less_than", "in", "conta
 
 
 class Condition(PackModel):
-    """A group (`all`, `any`, `not`) or a leaf: a fact and exactly one comparator."""
+    """A group (`all`, `any`, `not`) or a leaf.
+
+    A fact, a count, a time since or a total has exactly one comparator; order and neighbourhood have none.
+    """
+
+    EXTENDED = frozenset({"count", "since", "total", "before", "previous"})
 
     all_of: Annotated[tuple["Condition", ...], Field(min_length=1, max_length=256)] | None = Field(
         default=None,
@@ -124,27 +130,41 @@ class Condition(PackModel):
         description="Holds when the part doesn't",
     )
     fact: Label | None = Field(default=None, description="The fact that is compared")
-    equals: Value | None = Field(default=None, description="The fact is this")
-    not_equals: Value | None = Field(default=None, description="The fact is not this")
-    greater_than: Value | None = Field(default=None, description="The fact is more than this")
-    less_than: Value | None = Field(default=None, description="The fact is less than this")
+    count: CountOf | None = Field(default=None, description="How often something happened")
+    since: SinceLast | None = Field(default=None, description="How long ago something happened")
+    total: TotalOf | None = Field(default=None, description="What something adds up to")
+    before: Before | None = Field(
+        default=None, description="Holds when one thing came before another"
+    )
+    previous: Previous | None = Field(
+        default=None, description="Holds when the event before this one was that"
+    )
+    equals: Value | None = Field(default=None, description="It is this")
+    not_equals: Value | None = Field(default=None, description="It is not this")
+    greater_than: Value | None = Field(default=None, description="It is more than this")
+    less_than: Value | None = Field(default=None, description="It is less than this")
     one_of: Annotated[tuple[Value, ...], Field(min_length=1, max_length=256)] | None = Field(
         default=None,
         validation_alias="in",
         serialization_alias="in",
-        description="The fact is one of these",
+        description="It is one of these",
     )
-    contains: Value | None = Field(default=None, description="The fact has this text within")
+    contains: Value | None = Field(default=None, description="It has this text within")
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Self:
-        forms = (self.all_of, self.any_of, self.negated, self.fact)
-        if sum(form is not None for form in forms) != 1:
-            raise PydanticCustomError("condition", "must be exactly one of all, any, not, fact")
-        if len(self.comparisons()) != (self.fact is not None):
+        compared = (self.fact, self.count, self.since, self.total)
+        others = (self.all_of, self.any_of, self.negated, self.before, self.previous)
+        if sum(form is not None for form in (*compared, *others)) != 1:
+            raise PydanticCustomError(
+                "condition",
+                "must be exactly one of all, any, not, fact, count, since, total, before, previous",
+            )
+        if len(self.comparisons()) != any(form is not None for form in compared):
             raise PydanticCustomError(
                 "comparator",
-                "must have exactly one comparator beside a fact ({names}), and none beside a group",
+                "must have exactly one comparator beside a fact, count, since or total ({names}),"
+                " and none beside anything else",
                 {"names": ", ".join(COMPARATORS)},
             )
         return self

@@ -27,6 +27,7 @@ from lictor_schema import (
     DegradeStep,
     DeliveryReceipt,
     DeliveryState,
+    Disposition,
     DriftSeverity,
     EvidenceRef,
     GateAnswer,
@@ -49,6 +50,7 @@ from lictor_schema import (
 from lictor_schema.model import MAX_SAFE_INTEGER
 from lictor_schema.overlays import MAX_WINDOW, WindowSpec
 from lictor_schema.packs import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
+from lictor_schema.temporal import Before, CountOf, Moment, Previous, SinceLast, TotalOf
 
 M = TypeVar("M", bound=Model)
 Fields = dict[str, Any]
@@ -309,6 +311,20 @@ CONDITIONS = st.recursive(
         st.text(CHARACTERS, min_size=1, max_size=_MAX_DRAWN_TEXT),
         st.sampled_from(["equals", "not_equals", "greater_than", "less_than", "contains"]),
         VALUES,
+    )
+    | st.sampled_from(
+        [
+            Condition(count=CountOf(event="task_started", within="10m"), greater_than=2),
+            Condition(since=SinceLast(decision=Disposition.BLOCK), less_than="1h"),
+            Condition(total=TotalOf(of="evidence_items"), equals=3),
+            Condition(
+                before=Before(
+                    first="task_started",
+                    then=Moment(event="task_checkpoint_sent", where={"operator_visible": True}),
+                )
+            ),
+            Condition(previous=Previous(event="silence_timeout")),
+        ]
     )
     | st.builds(
         lambda values: Condition(fact="task.mode", one_of=tuple(values)),

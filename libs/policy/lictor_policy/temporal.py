@@ -1,0 +1,199 @@
+"""Temporal conditions as facts: counts, time since, totals, order. What they need is a memory of the past."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lictor_policy.errors import PackError
+from lictor_policy.facts import Fact, FactType, unknown_name
+from lictor_policy.history import (
+    NONE,
+    Amounts,
+    Kept,
+    Latest,
+    Order,
+    Previous,
+    Sum,
+    Tally,
+    Times,
+)
+from lictor_policy.moments import MEASURES, Fail, compile_moment
+from lictor_policy.position import EventPosition
+from lictor_policy.state import TaskState
+from lictor_policy.strict_yaml import Path
+from lictor_schema.events import Event
+from lictor_schema.packs import Condition
+from lictor_schema.temporal import (
+    MAX_COUNTED,
+    Before,
+    CountOf,
+    SinceLast,
+    TotalOf,
+    as_moment,
+    duration_seconds,
+)
+from lictor_schema.temporal import Previous as PreviousForm
+
+_SECOND = 1_000_000
+NEVER = 1 << 62
+"""The microseconds since what never happened: longer than any duration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a temporal leaf asks, as a fact of the task, and the memory it is answered from."""
+
+    fact: Fact
+    kept: Kept
+
+
+def ask(condition: Condition, path: Path, fail: Fail) -> Asked | None:
+    """The question of a temporal leaf; None when the condition is no such leaf."""
+    if condition.count is not None:
+        return _count(condition.count, _largest(condition), (*path, "count"), fail)
+    if condition.since is not None:
+        return _since(condition.since, (*path, "since"), fail)
+    if condition.total is not None:
+        return _total(condition.total, _largest(condition), (*path, "total"), fail)
+    if condition.before is not None:
+        return _before(condition.before, (*path, "before"), fail)
+    if condition.previous is not None:
+        return _previous(condition.previous, (*path, "previous"), fail)
+    return None
+
+
+def memories(condition: Condition) -> Iterator[Kept]:
+    """Every memory that a condition, checked before, is answered from."""
+    for part in (*(condition.all_of or ()), *(condition.any_of or ())):
+        yield from memories(part)
+    if condition.negated is not None:
+        yield from memories(condition.negated)
+    asked = ask(condition, (), _never_fails)
+    if asked is not None:
+        yield asked.kept
+
+
+def _never_fails(path: Path, problem: str) -> PackError:
+    return PackError(f"{'.'.join(map(str, path))}: {problem}")
+
+
+def _largest(condition: Condition) -> int:
+    """The largest number the leaf is compared with, as far as it is compared with numbers."""
+    _comparator, given = condition.comparisons()[0]
+    numbers = given if isinstance(given, tuple) else (given,)
+    return max(0, *(number for number in numbers if type(number) is int), 0)
+
+
+def _count(form: CountOf, largest: int, path: Path, fail: Fail) -> Asked:
+    moment = compile_moment(form, path, fail)
+    if largest > MAX_COUNTED:
+        raise fail(path, f"is compared with {largest}; a count goes up to {MAX_COUNTED}")
+    label = f"count of {moment.name}{_within(form.within)}"
+    if form.within is None:
+        tally = Tally.of(moment)
+        return Asked(_number(label, tally.name), tally)
+    span = _micros(form.within)
+    times = Times.of(moment, largest, span)
+    name = times.name
+
+    def count(state: TaskState, _event: Event, position: EventPosition) -> int:
+        kept = state.history.get(name)
+        # A moment exactly as long ago as the window is long lies within it.
+        return 0 if kept is None else len(kept) - bisect_left(kept, position.stored_us - span)
+
+    return Asked(Fact(label, FactType.INT, "How many there were in the window", count), times)
+
+
+def _since(form: SinceLast, path: Path, fail: Fail) -> Asked:
+    moment = compile_moment(form, path, fail)
+    latest = Latest.of(moment)
+    name = latest.name
+
+    def since(state: TaskState, _event: Event, position: EventPosition) -> int:
+        kept = state.history.get(name)
+        return NEVER if kept is None else max(0, position.stored_us - kept[0])
+
+    return Asked(
+        Fact(f"time since {moment.name}", FactType.DURATION, "How long ago the last was", since),
+        latest,
+    )
+
+
+def _total(form: TotalOf, largest: int, path: Path, fail: Fail) -> Asked:
+    measure = MEASURES.get(form.of)
+    if measure is None:
+        raise fail((*path, "of"), unknown_name("measure", form.of, MEASURES))
+    label = f"total of {measure.name}{_within(form.within)}"
+    if form.within is None:
+        total = Sum.of(measure)
+        return Asked(_number(label, total.name), total)
+    if largest > MAX_COUNTED:
+        raise fail(
+            path,
+            f"is compared with {largest}; a total within a window goes up to {MAX_COUNTED},"
+            " one without a window as far as you like",
+        )
+    span = _micros(form.within)
+    amounts = Amounts.of(measure, largest, span)
+    name = amounts.name
+
+    def sum_up(state: TaskState, _event: Event, position: EventPosition) -> int:
+        kept = state.history.get(name, ())
+        oldest = position.stored_us - span
+        at, total = len(kept), 0
+        while at and total <= largest and kept[at - 2] >= oldest:
+            at -= 2
+            total += kept[at + 1]
+        return total
+
+    return Asked(Fact(label, FactType.INT, measure.meaning, sum_up), amounts)
+
+
+def _before(form: Before, path: Path, fail: Fail) -> Asked:
+    first = compile_moment(as_moment(form.first), (*path, "first"), fail)
+    then = compile_moment(as_moment(form.then), (*path, "then"), fail)
+    without = (
+        None
+        if form.without is None
+        else compile_moment(as_moment(form.without), (*path, "without"), fail)
+    )
+    order = Order.of(first, then, without)
+    name = order.name
+    longest = NEVER if form.within is None else _micros(form.within)
+
+    def came_before(state: TaskState, _event: Event, _position: EventPosition) -> bool:
+        kept = state.history.get(name)
+        return kept is not None and NONE < kept[1] <= longest
+
+    label = name.removeprefix("order ") + _within(form.within)
+    return Asked(Fact(label, FactType.BOOL, "They came in this order", came_before), order)
+
+
+def _previous(form: PreviousForm, path: Path, fail: Fail) -> Asked:
+    moment = compile_moment(form, path, fail)
+    previous = Previous.of(moment)
+    name = previous.name
+    longest = NEVER if form.within is None else _micros(form.within)
+
+    def was_previous(state: TaskState, _event: Event, position: EventPosition) -> bool:
+        kept = state.history.get(name)
+        return kept is not None and kept[0] != NONE and position.stored_us - kept[0] <= longest
+
+    label = f"previous event is {moment.name}{_within(form.within)}"
+    return Asked(Fact(label, FactType.BOOL, "The event before was that", was_previous), previous)
+
+
+def _number(label: str, name: str) -> Fact:
+    def number(state: TaskState, _event: Event, _position: EventPosition) -> int:
+        kept = state.history.get(name)
+        return 0 if kept is None else kept[0]
+
+    return Fact(label, FactType.INT, "How much there was so far", number)
+
+
+def _within(window: str | None) -> str:
+    return "" if window is None else f" within {window}"
+
+
+def _micros(duration: str) -> int:
+    return (duration_seconds(duration) or 0) * _SECOND
