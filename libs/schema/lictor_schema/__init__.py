@@ -196,6 +196,13 @@ if TYPE_CHECKING:
         utc_millis,
     )
     from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
+    from lictor_schema.pack_releases import (
+        ConfigSwitch,
+        PackBundle,
+        PackRelease,
+        ReleasedPack,
+        ReleaseRefusal,
+    )
     from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
     from lictor_schema.payloads import (
         ForcedOperatorUpdatePayload,
@@ -267,6 +274,7 @@ __all__ = [
     "Claim",
     "ClaimType",
     "Compatibility",
+    "ConfigSwitch",
     "ContentHash",
     "CoverageReport",
     "CoverageStatus",
@@ -324,6 +332,8 @@ __all__ = [
     "OperatorReviewRequestedPayload",
     "Outcome",
     "OutcomeCode",
+    "PackBundle",
+    "PackRelease",
     "PackStamp",
     "PatchAction",
     "PatchType",
@@ -345,6 +355,8 @@ __all__ = [
     "ReceiptReport",
     "ReceiptStatus",
     "RecordDigest",
+    "ReleaseRefusal",
+    "ReleasedPack",
     "ReportAnchor",
     "ReportAnchorMissing",
     "ReportAnchorMissingPayload",
