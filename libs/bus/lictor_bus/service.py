@@ -28,7 +28,7 @@ from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
-from lictor_bus.processor import Outbox, Processor, R, S, Steering, T
+from lictor_bus.processor import Outbox, Processor, R, S, T
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.settings import ServiceSettings
 from lictor_bus.store import StateStore
@@ -75,7 +75,6 @@ class Runtime:
         outbox: Outbox[R],
         *,
         partition: int | None = None,
-        steering: Steering | None = None,
     ) -> PartitionWorker[T, S, R]:
         """A worker for one partition of a stream, or for the whole of it."""
         name = self.service if partition is None else f"{self.service}-{partition}"
@@ -89,7 +88,6 @@ class Runtime:
             DeadLetters(self.client, self.service),
             self.telemetry,
             self.settings.batch,
-            steering,
         )
 
 

@@ -16,7 +16,7 @@ from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
-from lictor_bus.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
+from lictor_bus.processor import Outbox, Parsed, Stepped, StreamOutbox
 from lictor_bus.publish import Outgoing, publish_all, publish_one
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.read import read_from
@@ -141,7 +141,6 @@ class Bench:
         wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
         store: StateStore | None = None,
         settings: PullSettings = FAST,
-        steering: Steering | None = None,
     ) -> PartitionWorker[int, int, Outgoing]:
         client = client or self.client
         return PartitionWorker(
@@ -153,7 +152,6 @@ class Bench:
             DeadLetters(client, "totals"),
             Telemetry("totals"),
             settings.batch,
-            steering,
         )
 
     @asynccontextmanager

@@ -196,13 +196,6 @@ if TYPE_CHECKING:
         utc_millis,
     )
     from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
-    from lictor_schema.pack_releases import (
-        ConfigSwitch,
-        PackBundle,
-        PackRelease,
-        ReleasedPack,
-        ReleaseRefusal,
-    )
     from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
     from lictor_schema.payloads import (
         ForcedOperatorUpdatePayload,
@@ -274,7 +267,6 @@ __all__ = [
     "Claim",
     "ClaimType",
     "Compatibility",
-    "ConfigSwitch",
     "ContentHash",
     "CoverageReport",
     "CoverageStatus",
@@ -332,8 +324,6 @@ __all__ = [
     "OperatorReviewRequestedPayload",
     "Outcome",
     "OutcomeCode",
-    "PackBundle",
-    "PackRelease",
     "PackStamp",
     "PatchAction",
     "PatchType",
@@ -355,8 +345,6 @@ __all__ = [
     "ReceiptReport",
     "ReceiptStatus",
     "RecordDigest",
-    "ReleaseRefusal",
-    "ReleasedPack",
     "ReportAnchor",
     "ReportAnchorMissing",
     "ReportAnchorMissingPayload",

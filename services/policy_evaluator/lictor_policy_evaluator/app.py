@@ -122,7 +122,7 @@ class EvaluatorProcessor:
         )
 
     def timers(self, before: TaskState | None, after: TaskState, certain: bool) -> Sequence[Timer]:
-        """The task's timers, as far as they changed."""
+        """The task's checkpoint and silence timers, as far as they changed."""
         orders = timer_orders(before, after) if certain else all_timer_orders(after)
         return [_bus_timer(after.task_id, order) for order in orders]
 
