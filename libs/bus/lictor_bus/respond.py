@@ -20,8 +20,8 @@ from nats.aio.subscription import Subscription
 
 log = logging.getLogger("lictor.respond")
 
-# More than that wait in the connection; whoever asked gives up by itself and takes it as a denial.
-_AT_ONCE = 256
+# Further questions wait in the connection; whoever asked gives up in time and takes silence as a denial.
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ Answer = Callable[[Msg], Awaitable[bytes]]
 class Responder:
     """Answers questions, one instance of a service each, until stopped; owns its connection.
 
-    ``settled`` is waited for at the end: it returns when nothing that the answers set off is under way.
+    ``close`` is called at the end: it waits for what the answers set off, and gives up what they stood on.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Responder:
         client: Client,
         service: str,
         answers: Mapping[str, Answer],
-        settled: Callable[[], Awaitable[None]],
+        close: Callable[[], Awaitable[None]],
     ) -> None:
         self._client = client
         self._service = service
         self._answers = answers
-        self._settled = settled
+        self._close = close
         self._stopping = asyncio.Event()
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._answering: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class Responder:
                 if not self._client.is_closed:
                     await subscription.unsubscribe()
             await asyncio.gather(*self._answering, return_exceptions=True)
-            await self._settled()
+            await self._close()
         finally:
             await self._client.close()
 

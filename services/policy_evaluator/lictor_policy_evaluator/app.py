@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats
+from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
@@ -218,7 +218,7 @@ async def make_responder(
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
     gates = Gates(
         client,
-        runtime.redis,
+        await connect_redis(runtime.settings.redis_url),
         runtime.telemetry,
         service=NAME,
         partitions=runtime.settings.partitions,
@@ -226,7 +226,7 @@ async def make_responder(
         config_of=config_of,
     )
     answers = {subjects.gate("report"): gates.report, subjects.gate("dispatch"): gates.dispatch}
-    return Responder(client, NAME, answers, gates.recorded)
+    return Responder(client, NAME, answers, gates.close)
 
 
 def pack_directory() -> Path:

@@ -60,7 +60,10 @@ class _NotCaughtUp(Exception):
 
 
 class Gates:
-    """Answers to both gates, judged by whatever configuration is in force for the task."""
+    """Answers to both gates, judged by whatever configuration is in force for the task.
+
+    Owns its connection to the store, so that a rush of questions takes none from the workers.
+    """
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Gates:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._client = client
+        self._redis = redis
         self._telemetry = telemetry
         self._service = service
         self._partitions = partitions
@@ -100,9 +104,10 @@ class Gates:
 
         return await self._reply("dispatch", message, DispatchGateRequest, answer)
 
-    async def recorded(self) -> None:
+    async def close(self) -> None:
         """Wait until every answer given so far is recorded, or known not to be."""
         await asyncio.gather(*self._recording)
+        await self._redis.aclose()
 
     async def _reply(
         self,
