@@ -160,7 +160,7 @@ def _looks(
                 look = Look(rule, None, answer(rule.rule.conditions, state, event, position))
                 done = look.fired and candidates.first_only
                 yield look
-    for rule in _all_rules(config):
+    for rule in rules_of(config):
         if rule.rule.id not in looking:
             yield Look(rule, f"it looks at {', '.join(rule.triggers)}", None)
 
@@ -181,7 +181,7 @@ def _not_looked(
     return None
 
 
-def _all_rules(config: EvaluatorConfig) -> list[CompiledRule]:
+def rules_of(config: EvaluatorConfig) -> list[CompiledRule]:
     """Every rule, by pack in the order of packs."""
     found: dict[str, CompiledRule] = {}
     for looking in config.index.values():
