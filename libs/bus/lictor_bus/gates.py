@@ -40,7 +40,7 @@ def answer_gate(
     """Register a gate: one instance of the service answers each question."""
 
     async def respond(request: bytes) -> GateAnswer:
-        answer = await answer_question(request, service, gate, request_type, answerer)
+        answer = await _answer(request, service, gate, request_type, answerer)
         telemetry().gate_answered(gate, answer.decision)
         return answer
 
@@ -55,10 +55,9 @@ def answer_gate(
     )(respond)
 
 
-async def answer_question(
+async def _answer(
     body: bytes, service: str, gate: str, request_type: type[R], answerer: "Answerer[R]"
 ) -> GateAnswer:
-    """The answer to a question as it came; a denial when it can't be read or the gate breaks."""
     try:
         request = request_type.from_json(body)
     except ValidationError as error:

@@ -30,7 +30,6 @@ from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
 from lictor_bus.processor import Outbox, Processor, R, S, T
 from lictor_bus.pull import PullConsumer, PullSettings
-from lictor_bus.respond import Question
 from lictor_bus.settings import ServiceSettings
 from lictor_bus.store import StateStore
 from lictor_bus.streams import DEAD, declare
@@ -112,8 +111,6 @@ class ServiceSpec:
     streams: tuple[str, ...]
     channels: tuple[Channel, ...] = ()
     gates: Callable[[NatsBroker, Callable[[], Telemetry]], None] | None = None
-    questions: tuple[Question, ...] = ()
-    """What a loop of the service answers by itself; here for the AsyncAPI document."""
 
 
 @dataclass(kw_only=True)

@@ -1,26 +1,37 @@
 """The configuration in force: packs in their documented order, indexed by event type."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lictor_policy.errors import PackError
+from lictor_policy.errors import PackError, gathered
 from lictor_policy.facts import Predicate
-from lictor_policy.history import HistoryPlan, Kept
-from lictor_policy.packs import LoadedPack, load_pack
+from lictor_policy.files import PACK_FILE, DirectoryFiles, PackFiles
+from lictor_policy.history import HistoryPlan
+from lictor_policy.overlays import apply_overlays, read_overlays
+from lictor_policy.packs import LoadedPack, PackReader
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
 from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
+from lictor_policy.scope import Scope, scope_of
 from lictor_policy.state import TaskState
+from lictor_policy.suppression import Window, compile_windows, read_windows
 from lictor_policy.temporal import memories
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.canonical import content_hash
 from lictor_schema.decisions import PackStamp
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
-from lictor_schema.packs import ANY, AppliesTo
+from lictor_schema.model import MAX_ITEMS
 
-PACK_FILE = "policy.yaml"
+__all__ = [
+    "PACK_FILE",
+    "PACK_ORDER",
+    "EvaluatorConfig",
+    "build_config",
+    "compile_files",
+    "load_config",
+]
 
 PACK_ORDER = (
     "no-silence",
@@ -32,28 +43,10 @@ PACK_ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """The tasks a pack governs; None takes any."""
-
-    runtimes: frozenset[str] | None
-    task_modes: frozenset[str] | None
-    workflow_shapes: frozenset[str] | None
-    channels: frozenset[str] | None
-
-    def takes(self, state: TaskState) -> bool:
-        return (
-            (self.runtimes is None or state.runtime in self.runtimes)
-            and (self.task_modes is None or state.mode in self.task_modes)
-            and (self.workflow_shapes is None or state.workflow_shape in self.workflow_shapes)
-            and (self.channels is None or state.channel in self.channels)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Candidates:
     """The rules of one pack that look at one event type."""
 
-    scope: _Scope | None
+    scope: Scope | None
     first_only: bool
     rules: tuple[tuple[Predicate | None, CompiledRule], ...]
 
@@ -69,11 +62,15 @@ class EvaluatorConfig:
     index: dict[EventType, tuple[_Candidates, ...]]
     history: HistoryPlan
     """What the conditions need to have remembered."""
+    plain: bool
+    """Whether every rule counts whenever it fires, and counts the same each time."""
+    repeating: frozenset[str]
+    """The rules whose matches are counted."""
 
     def matches(
         self, state: TaskState, event: Event, position: EventPosition
     ) -> list[CompiledRule]:
-        """Every rule that fires, in pack order."""
+        """Every rule that fires, in pack order; also those that only record."""
         matched: list[CompiledRule] = []
         looking = self.index.get(event.event_type)
         if looking is None:
@@ -90,49 +87,68 @@ class EvaluatorConfig:
                     continue
                 if rule.condition(state, event, position):
                     matched.append(rule)
-                    if candidates.first_only:
+                    # A rule that doesn't count must not stand before one that does.
+                    if candidates.first_only and not rule.is_quiet(state, position):
                         break
         return matched
 
 
-def load_config(directory: Path, pack_ids: Sequence[str] | None = None) -> EvaluatorConfig:
-    """Load the packs of a directory, or only those named."""
+def load_config(
+    directory: Path, pack_ids: Sequence[str] | None = None, profiles: Sequence[str] = ()
+) -> EvaluatorConfig:
+    """Load the packs of a directory, or only those named, as the profiles want them."""
     if not directory.is_dir():
         raise PackError(f"{directory}: is not a directory; point it at the policy packs")
-    present = sorted(path.parent.name for path in directory.glob(f"*/{PACK_FILE}"))
+    return compile_files(DirectoryFiles(directory), pack_ids, profiles)
+
+
+def compile_files(
+    files: PackFiles, pack_ids: Sequence[str] | None = None, profiles: Sequence[str] = ()
+) -> EvaluatorConfig:
+    """Load packs from wherever they are."""
+    present = files.pack_ids()
     wanted = present if pack_ids is None else list(pack_ids)
+    root = files.said("").rstrip("/")
     if not wanted:
-        raise PackError(f"{directory}: holds no <pack-id>/{PACK_FILE}; nothing would be governed")
+        raise PackError(f"{root}: holds no <pack-id>/{PACK_FILE}; nothing would be governed")
     doubled = sorted({name for name in wanted if wanted.count(name) > 1})
     if doubled:
-        raise PackError(f"{directory}: pack {doubled[0]} is named twice; name it once")
+        raise PackError(f"{root}: pack {doubled[0]} is named twice; name it once")
     for name in wanted:
         if name not in present:
             raise PackError(
-                f"{directory}: has no pack {name}; there are: {', '.join(present) or 'none'}"
+                f"{root}: has no pack {name}; there are: {', '.join(present) or 'none'}"
             )
-    loaded: list[LoadedPack] = []
-    for name in wanted:
-        pack = load_pack(directory / name / PACK_FILE)
-        if pack.pack.metadata.id != name:
-            raise pack.error(
-                ("metadata", "id"),
-                f"is {pack.pack.metadata.id}, but the folder is {name}; make them equal",
-            )
-        loaded.append(pack)
-    return build_config(loaded)
+    reader = PackReader(files)
+    overlays, windows = read_overlays(files, profiles), read_windows(files)
+    packs = gathered(wanted, reader.pack)
+    if not overlays and not windows:
+        return build_config(packs)
+    # What isn't in force can be named all the same: a profile is written for all packs there are.
+    known = {name: [rule.id for rule in reader.pack(name).pack.spec.rules] for name in present}
+    return build_config(
+        apply_overlays(packs, overlays, known),
+        compile_windows(windows, known),
+        {
+            "profiles": [each.content_hash for each in overlays],
+            "windows": [each.content_hash for each in windows],
+        },
+    )
 
 
-def build_config(loaded: Iterable[LoadedPack]) -> EvaluatorConfig:
-    """Compile packs that were read."""
+def build_config(
+    loaded: Iterable[LoadedPack],
+    windows: Sequence[Window] = (),
+    settings: Mapping[str, object] | None = None,
+) -> EvaluatorConfig:
+    """Compile packs that were read; `settings` is what else the configuration's hash covers."""
     packs = sorted(loaded, key=lambda each: _order(each.pack.metadata.id))
     _refuse_doubles(packs)
+    compiled = gathered(packs, lambda pack: _compile_pack(pack, windows))
+    if not any(rules for _, rules in compiled):
+        raise PackError("every rule is switched off; nothing would be governed")
     index: dict[EventType, list[_Candidates]] = {}
-    wanted: list[Kept] = []
-    for pack in packs:
-        rules = [compile_rule(pack, number) for number in range(len(pack.pack.spec.rules))]
-        wanted.extend(kept for rule in rules for kept in memories(rule.rule.conditions))
-        scope = _scope(pack)
+    for (scope, rules), pack in zip(compiled, packs, strict=True):
         first_only = pack.pack.spec.evaluation_mode == "first_match"
         event_types: dict[EventType, None] = {}
         for rule in rules:
@@ -142,15 +158,37 @@ def build_config(loaded: Iterable[LoadedPack]) -> EvaluatorConfig:
                 (rule.triggers[event_type], rule) for rule in rules if event_type in rule.triggers
             )
             index.setdefault(event_type, []).append(_Candidates(scope, first_only, looking))
+    _refuse_too_many(packs, index)
+    everything = [rule for _, rules in compiled for rule in rules]
     return EvaluatorConfig(
         packs=(stamps := tuple(stamp_of(pack) for pack in packs)),
         packs_json="[" + ",".join(stamp.to_json().decode() for stamp in stamps) + "]",
         config_hash=content_hash(
-            {"engine": ENGINE_VERSION, "packs": [pack.pack_hash for pack in packs]}
+            {
+                "engine": ENGINE_VERSION,
+                "packs": [pack.pack_hash for pack in packs],
+                **(settings or {}),
+            }
         ),
         index={event_type: tuple(each) for event_type, each in index.items()},
-        history=HistoryPlan.of(wanted),
+        history=HistoryPlan.of(
+            kept for rule in everything for kept in memories(rule.rule.conditions)
+        ),
+        plain=not any(rule.shadow or rule.windows or rule.repeated for rule in everything),
+        repeating=frozenset(rule.rule.id for rule in everything if rule.repeated),
     )
+
+
+def _compile_pack(
+    pack: LoadedPack, windows: Sequence[Window]
+) -> tuple[Scope | None, list[CompiledRule]]:
+    def one(number: int) -> CompiledRule:
+        rule_id = pack.pack.spec.rules[number].id
+        about = tuple(each for each in windows if each.names(pack.pack.metadata.id, rule_id))
+        return compile_rule(pack, number, about)
+
+    scope = scope_of(pack.pack.metadata.applies_to, ("metadata", "applies_to"), pack.error)
+    return scope, gathered(range(len(pack.pack.spec.rules)), one)
 
 
 def _order(pack_id: str) -> tuple[int, str]:
@@ -162,31 +200,23 @@ def _refuse_doubles(packs: list[LoadedPack]) -> None:
     if not packs:
         raise PackError("no pack was given; nothing would be governed")
     packs_by_id: dict[str, LoadedPack] = {}
-    packs_by_rule: dict[str, LoadedPack] = {}
+    owners: dict[str, tuple[str, LoadedPack]] = {}
     for pack in packs:
         pack_id = pack.pack.metadata.id
         if (other := packs_by_id.setdefault(pack_id, pack)) is not pack:
             raise pack.error(("metadata", "id"), f"{pack_id} is also the id of {other.source}")
-        for number, rule in enumerate(pack.pack.spec.rules):
-            if (other := packs_by_rule.setdefault(rule.id, pack)) is not pack:
-                raise pack.error(
-                    ("spec", "rules", number, "id"),
-                    f"{rule.id} is also the id of a rule in {other.source}",
-                )
+        for rule, origin in zip(pack.pack.spec.rules, pack.origins, strict=True):
+            # A rule that one pack inherits from another stands in both; the strictest wins.
+            owner, other = owners.setdefault(rule.id, (origin.owner, pack))
+            if owner != origin.owner:
+                raise origin.error(("id",), f"{rule.id} is also the id of a rule in {other.source}")
 
 
-def _scope(loaded: LoadedPack) -> _Scope | None:
-    given = loaded.pack.metadata.applies_to
-    scope = _Scope(*(_names(loaded, given, field) for field in AppliesTo.model_fields))
-    return None if scope == _Scope(None, None, None, None) else scope
-
-
-def _names(loaded: LoadedPack, given: AppliesTo, field: str) -> frozenset[str] | None:
-    names: tuple[str, ...] | None = getattr(given, field)
-    if names is None or names == (ANY,):
-        return None
-    if ANY in names:
-        raise loaded.error(
-            ("metadata", "applies_to", field), "has * beside names; * alone takes any"
-        )
-    return frozenset(names)
+def _refuse_too_many(packs: list[LoadedPack], index: Mapping[EventType, list[_Candidates]]) -> None:
+    """A record lists every pack and every rule that fired, and its lists are bounded."""
+    if len(packs) > MAX_ITEMS:
+        raise PackError(f"there are {len(packs)} packs; the limit is {MAX_ITEMS}")
+    for event_type, looking in index.items():
+        count = sum(len(candidates.rules) for candidates in looking)
+        if count > MAX_ITEMS:
+            raise PackError(f"{count} rules look at {event_type}; the limit is {MAX_ITEMS}")

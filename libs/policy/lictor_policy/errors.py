@@ -1,5 +1,11 @@
 """The errors of the evaluator's core."""
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
 
 class EvaluatorError(Exception):
     """Root of the errors this package raises itself."""
@@ -7,6 +13,20 @@ class EvaluatorError(Exception):
 
 class PackError(EvaluatorError):
     """A policy pack can't be used; the text names the file, the rule and the field."""
+
+
+def gathered(given: Iterable[Given], make: Callable[[Given], Made]) -> list[Made]:
+    """What is made of each; when some can't be used, one error that tells them all."""
+    made: list[Made] = []
+    problems: dict[str, None] = {}
+    for each in given:
+        try:
+            made.append(make(each))
+        except PackError as error:
+            problems.update(dict.fromkeys(str(error).splitlines()))
+    if problems:
+        raise PackError("\n".join(problems))
+    return made
 
 
 class StateError(EvaluatorError):

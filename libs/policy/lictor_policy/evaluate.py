@@ -6,12 +6,12 @@ from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.json_text import rfc3339, utc_millis, utc_second
 from lictor_policy.position import EventPosition
-from lictor_policy.records import NO_RULE, Verdict, write_record
-from lictor_policy.rules import CompiledRule
+from lictor_policy.records import write_record
+from lictor_policy.resolution import NOTHING_FIRED, resolve
+from lictor_policy.rules import RuleUse
 from lictor_policy.state import TaskState
-from lictor_policy.templates import Situation
 from lictor_policy.track import announce, begin, observe, settle
-from lictor_schema.decisions import Decision, DecisionRecord, OperatorNotice
+from lictor_schema.decisions import Decision, DecisionRecord
 from lictor_schema.events import Event
 from lictor_schema.ids import decision_id
 
@@ -20,7 +20,6 @@ __all__ = ["EventPosition", "Outcome", "Unacceptable", "observed", "step"]
 _MAX_AHEAD_US = 5 * 60 * 1_000_000
 """How far an event's own time may lie after the broker's."""
 MAX_INTERVAL_S = 10 * 366 * 24 * 3600
-_MAX_MISSING = 64
 
 
 class Outcome(NamedTuple):
@@ -30,6 +29,8 @@ class Outcome(NamedTuple):
     decision: Decision
     record_id: str
     record_json: bytes
+    uses: tuple[RuleUse, ...]
+    """What became of each rule that fired."""
 
     @property
     def record(self) -> DecisionRecord:
@@ -43,14 +44,18 @@ def step(
     """Judge one event; raises Unacceptable, changing nothing, when it can't be judged."""
     happened = rfc3339(event.timestamp)
     seen = observed(state, event, happened, position, config)
-    matches = config.matches(seen, event, position)
-    verdict = _resolve(matches, seen, event, position) if matches else NO_RULE
+    fired = config.matches(seen, event, position)
+    verdict, uses, repeats = (
+        resolve(fired, seen, event, position, config) if fired else NOTHING_FIRED
+    )
     decision = verdict.decision
     settled = settle(seen, event, decision)
+    if repeats is not None:
+        settled = settled.changed(repeats=repeats)
     settled = config.history.note_decision(settled, event, decision.decision, position)
     record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
-    return Outcome(settled, decision, record_id, record)
+    return Outcome(settled, decision, record_id, record, uses)
 
 
 def observed(
@@ -82,7 +87,9 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
                 )
         begun = begin(event, position)
         # What was told before the start belongs to the task's past too.
-        return begun.changed(history=state.history) if state and state.history else begun
+        if state is None:
+            return begun
+        return begun.changed(history=state.history, repeats=state.repeats)
     if state is not None and state.started:
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":
@@ -104,30 +111,3 @@ def _refuse_future(event: Event, happened: str, position: EventPosition) -> None
             f" {utc_millis(position.stored_us)}, when the event was stored",
             "correct the clock of the runtime",
         )
-
-
-def _resolve(
-    matches: list[CompiledRule], state: TaskState, event: Event, position: EventPosition
-) -> Verdict:
-    # Stable: of equally strong rules the one that comes first in pack order stays first.
-    ranked = sorted(matches, key=lambda rule: rule.strength, reverse=True)
-    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state)))
-    situation = Situation(state, event, position, missing[:_MAX_MISSING])
-    matched = tuple(rule.matched(situation) for rule in ranked)
-    winner = ranked[0]
-    notice = _strictest([rule.tell(situation) for rule in ranked])
-    return Verdict.of(
-        winner.decide(situation, matched[0].reason, notice),
-        matched,
-        situation.missing,
-        winner.receipt(notice),
-    )
-
-
-def _strictest(notices: list[OperatorNotice | None]) -> OperatorNotice | None:
-    given = [notice for notice in notices if notice is not None]
-    return max(
-        given,
-        key=lambda notice: (notice.required, notice.urgency.rank, notice.deadline is not None),
-        default=None,
-    )

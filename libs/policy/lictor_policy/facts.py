@@ -6,12 +6,12 @@ reports as unmet is missed. Only what is counted since the last checkpoint still
 a checkpoint that is being judged.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, get_args
 
+from lictor_policy.names import nearest
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_of, claim_type_of, structure_of
 from lictor_policy.state import TaskState
@@ -280,6 +280,4 @@ SIGNALS: dict[str, Signal] = {
 
 def unknown_name(kind: str, name: str, known: Mapping[str, Any]) -> str:
     """What to say about a name that isn't known: the nearest that is."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    return f"unknown {kind} {name}; {hint}"
+    return f"unknown {kind} {name}; {nearest(name, known)}"

@@ -1,102 +1,250 @@
-"""How a pack file is read: strict YAML into the models of `lictor_schema.packs`."""
+"""A pack as it is loaded: its own rules, those of its rule files, and those it inherits."""
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
+from typing import TypeVar
 
-from pydantic import ValidationError
-
+from lictor_policy.documents import Document, read_document
 from lictor_policy.errors import PackError
-from lictor_policy.strict_yaml import YamlDocument, YamlError, read_yaml
+from lictor_policy.files import PACK_FILE, SHARED, DirectoryFiles, MemoryFiles, PackFiles
+from lictor_policy.names import nearest
+from lictor_policy.strict_yaml import Path
+from lictor_policy.templates import Template, TemplateError, take_in
 from lictor_schema.canonical import content_hash
-from lictor_schema.errors import WHOLE_DOCUMENT, describe_validation_error
-from lictor_schema.packs import PolicyPack
+from lictor_schema.decisions import Severity
+from lictor_schema.model import Model
+from lictor_schema.packs import MessageTemplates, PolicyPack, Rule, RuleSet, TemplateSet
+
+M = TypeVar("M", bound=Model)
+Part = TypeVar("Part", bound=Model)
+_RULES = ("spec", "rules")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOrigin:
+    """Where a rule is written."""
+
+    owner: str
+    """The pack that gave the rule its id; one that overrides it doesn't own it."""
+    document: Document[PolicyPack] | Document[RuleSet]
+    path: Path
+
+    def error(self, path: Path, problem: str) -> PackError:
+        """An error about a field of the rule."""
+        return self.document.error((*self.path, *path), problem)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPack:
-    """A pack as read: its model, the hash of its JSON form, and where its parts stand."""
+    """A pack ready to compile; `pack.spec.rules` are all its rules, wherever they are written."""
 
     pack: PolicyPack
     pack_hash: str
-    source: str
-    document: YamlDocument
+    document: Document[PolicyPack]
+    origins: tuple[RuleOrigin, ...]
+    """One for each rule."""
 
-    def error(self, path: tuple[str | int, ...], problem: str) -> PackError:
+    @property
+    def source(self) -> str:
+        """The file of the pack."""
+        return self.document.source
+
+    def error(self, path: Path, problem: str) -> PackError:
         """An error that names file, line, rule and field."""
-        return _error(self.source, self.document, path, problem)
+        if path[:2] == _RULES and len(path) > 2:
+            return self.origins[int(path[2])].error(path[3:], problem)
+        return self.document.error(path, problem)
+
+    def with_rules(self, rules: Iterable[tuple[Rule, RuleOrigin]]) -> "LoadedPack":
+        """The same pack with other rules."""
+        chosen = tuple(rules)
+        spec = self.pack.spec.model_copy(update={"rules": tuple(rule for rule, _ in chosen)})
+        return replace(
+            self,
+            pack=self.pack.model_copy(update={"spec": spec}),
+            origins=tuple(origin for _, origin in chosen),
+        )
 
 
-def load_pack(path: Path) -> LoadedPack:
-    """Read one pack file."""
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise PackError(f"{path}: can't be read: {error.strerror}") from error
-    return read_pack(source, str(path))
+def load_pack(path: FilePath) -> LoadedPack:
+    """Read the pack of one file, and what it takes from beside it."""
+    folder = path.parent
+    if path.name != PACK_FILE:
+        raise PackError(f"{path}: a pack is a file named {PACK_FILE} in a folder of its own")
+    return PackReader(DirectoryFiles(folder.parent)).pack(folder.name)
 
 
 def read_pack(source: bytes, name: str) -> LoadedPack:
-    """Read a pack from YAML text; `name` stands for the file in errors."""
-    try:
-        document = read_yaml(source)
-    except YamlError as error:
-        where = name if error.line is None else f"{name}:{error.line}"
-        raise PackError(f"{where}: {error.problem}") from error
-    try:
-        # Through JSON: strict models take enumerations and arrays only from there.
-        pack = PolicyPack.model_validate_json(
-            json.dumps(document.data), by_name=False, by_alias=True
-        )
-    except ValidationError as error:
-        lines = (
-            str(_error(name, document, _spelled(told.path, document), told.problem))
-            for told in describe_validation_error(error)
-        )
-        raise PackError("\n".join(dict.fromkeys(lines))) from error
-    loaded = LoadedPack(pack, content_hash(document.data), name, document)
-    _refuse_doubled_rules(loaded)
-    return loaded
+    """Read a pack that stands alone from YAML text; `name` stands for the file in errors."""
+    return PackReader(MemoryFiles("", {})).compose(read_document(source, name, PolicyPack), "")
 
 
-def _refuse_doubled_rules(loaded: LoadedPack) -> None:
-    seen: set[str] = set()
-    for index, rule in enumerate(loaded.pack.spec.rules):
-        if rule.id in seen:
-            raise loaded.error(
-                ("spec", "rules", index, "id"), f"the id {rule.id} is used twice; ids are unique"
+@dataclass(frozen=True, slots=True)
+class PackReader:
+    """Reads packs from their files, each of them once."""
+
+    files: PackFiles
+    _ready: dict[str, LoadedPack] = field(default_factory=dict[str, LoadedPack])
+
+    def pack(self, pack_id: str, chain: tuple[str, ...] = ()) -> LoadedPack:
+        """The pack of a folder; `chain` is the packs that extend each other up to it."""
+        if pack_id not in self._ready:
+            name = f"{pack_id}/{PACK_FILE}"
+            document = read_document(self.files.read(name), self.files.said(name), PolicyPack)
+            found = document.model.metadata.id
+            if found != pack_id:
+                raise document.error(
+                    ("metadata", "id"), f"is {found}, but the folder is {pack_id}; make them equal"
+                )
+            self._ready[pack_id] = self.compose(document, pack_id, chain)
+        return self._ready[pack_id]
+
+    def compose(
+        self, document: Document[PolicyPack], folder: str, chain: tuple[str, ...] = ()
+    ) -> LoadedPack:
+        """A pack with all it brings together."""
+        pack_id = document.model.metadata.id
+        sets = self._files(document, folder, "rule_files", RuleSet)
+        templates = self._files(document, folder, "template_files", TemplateSet)
+        bases = self._bases(document, (*chain, pack_id))
+        texts = _texts(templates.values())
+        written = list(_written(document, sets.values()))
+        inherited = _inherited(document, bases, {rule.id for rule, _ in written})
+        rules: dict[str, tuple[Rule, RuleOrigin]] = {}
+        for rule, origin in written:
+            if rule.id in rules:
+                raise origin.error(("id",), f"the id {rule.id} is used twice; ids are unique")
+            known = inherited.get(rule.id)
+            owned = origin if known is None else replace(origin, owner=known[1].owner)
+            rules[rule.id] = (_with_texts(rule, texts, origin), owned)
+        for rule_id, brought in inherited.items():
+            rules.setdefault(rule_id, brought)
+        if not rules:
+            raise document.error(_RULES, "none is left; a pack has at least one rule")
+        files = {name: each.content_hash for name, each in {**sets, **templates}.items()}
+        content = document.yaml.data
+        if files or bases:
+            hashes = [base.pack_hash for base in bases]
+            content = {"pack": content, "files": files, "bases": hashes}
+        loaded = LoadedPack(document.model, content_hash(content), document, ())
+        return loaded.with_rules(rules.values())
+
+    def _files(
+        self, document: Document[PolicyPack], folder: str, field: str, model: type[M]
+    ) -> dict[str, Document[M]]:
+        found: dict[str, Document[M]] = {}
+        given: tuple[str, ...] = getattr(document.model.spec, field)
+        for index, listed in enumerate(given):
+            path = ("spec", field, index)
+            if listed in found:
+                raise document.error(path, f"{listed} is named twice; name it once")
+            shared = field == "template_files" and listed.startswith(f"{SHARED}/")
+            name = listed if shared else f"{folder}/{listed}"
+            try:
+                source = self.files.read(name)
+            except PackError as error:
+                raise document.error(path, str(error)) from None
+            found[listed] = read_document(source, self.files.said(name), model)
+        return found
+
+    def _bases(self, document: Document[PolicyPack], chain: tuple[str, ...]) -> list[LoadedPack]:
+        bases: list[LoadedPack] = []
+        for index, base in enumerate(document.model.spec.extends):
+            path = ("spec", "extends", index)
+            if base in chain:
+                told = " extends ".join((*chain[chain.index(base) :], base))
+                raise document.error(path, f"goes in a circle: {told}")
+            present = self.files.pack_ids()
+            if base not in present:
+                raise document.error(path, f"there is no pack {base}; {nearest(base, present)}")
+            bases.append(self.pack(base, chain))
+        return bases
+
+
+def _written(
+    document: Document[PolicyPack], sets: Iterable[Document[RuleSet]]
+) -> Iterator[tuple[Rule, RuleOrigin]]:
+    """The rules of the pack's own files, in their order."""
+    owner = document.model.metadata.id
+    for index, rule in enumerate(document.model.spec.rules):
+        yield rule, RuleOrigin(owner, document, (*_RULES, index))
+    for written in sets:
+        for index, rule in enumerate(written.model.rules):
+            yield rule, RuleOrigin(owner, written, ("rules", index))
+
+
+def _inherited(
+    document: Document[PolicyPack], bases: list[LoadedPack], own: set[str]
+) -> dict[str, tuple[Rule, RuleOrigin]]:
+    """The rules of the bases that the pack doesn't leave out; `own` are those it overrides."""
+    removed = document.model.spec.remove_rules
+    inherited: dict[str, tuple[Rule, RuleOrigin]] = {}
+    for index, base in enumerate(bases):
+        for rule, origin in zip(base.pack.spec.rules, base.origins, strict=True):
+            # A rule keeps the severity it had where it was written.
+            kept = _with_severity(rule, base.pack.metadata.severity_default)
+            known = inherited.setdefault(rule.id, (kept, origin))
+            if known[0] != kept and rule.id not in own and rule.id not in removed:
+                raise document.error(
+                    ("spec", "extends", index),
+                    f"brings another rule {rule.id} than the base before it;"
+                    " write that rule here, or name it in remove_rules",
+                )
+    for index, rule_id in enumerate(removed):
+        if inherited.pop(rule_id, None) is None:
+            raise document.error(
+                ("spec", "remove_rules", index),
+                f"no base has a rule {rule_id}; {nearest(rule_id, inherited)}",
             )
-        seen.add(rule.id)
+    return inherited
 
 
-_UNION_MEMBERS = ("bool", "int", "str", "Name", "Moment")
+def _with_severity(rule: Rule, default: Severity) -> Rule:
+    output = rule.decision_output
+    if output.severity is not None:
+        return rule
+    severe = output.model_copy(update={"severity": default})
+    return rule.model_copy(update={"decision_output": severe})
 
 
-def _spelled(dotted: str, document: YamlDocument) -> tuple[str | int, ...]:
-    """The path of a problem as the author wrote it, without the members of a union."""
-    if dotted == WHOLE_DOCUMENT:
-        return ()
-    parts = [int(part) if part.isdigit() else part for part in dotted.split(".")]
-    path: tuple[str | int, ...] = ()
-    for index, part in enumerate(parts):
-        here = (*path, part)
-        # A missing field stands last and on no line.
-        missing = index == len(parts) - 1 and part not in _UNION_MEMBERS
-        if here in document.lines or missing:
-            path = here
-    return path
+def _texts(sets: Iterable[Document[TemplateSet]]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for document in sets:
+        for name, text in document.model.templates.items():
+            if name in texts:
+                raise document.error(
+                    ("templates", name), "is in another file of the pack too; names are unique"
+                )
+            try:
+                Template(text)
+            except TemplateError as error:
+                raise document.error(("templates", name), str(error)) from None
+            texts[name] = text
+    return texts
 
 
-def _error(
-    source: str, document: YamlDocument, path: tuple[str | int, ...], problem: str
-) -> PackError:
-    line = document.line_of(path)
-    where = source if line is None else f"{source}:{line}"
-    rule = ""
-    if path[:2] == ("spec", "rules") and len(path) > 2:
-        given: Any = document.data["spec"]["rules"][path[2]]
-        name = cast("dict[str, Any]", given).get("id") if isinstance(given, dict) else None
-        rule = f"rule {name or '#' + str(path[2])}: "
-    field = ".".join(str(part) for part in path) or "the document"
-    return PackError(f"{where}: {rule}{field}: {problem}")
+def _with_texts(rule: Rule, texts: Mapping[str, str], origin: RuleOrigin) -> Rule:
+    """The rule with the shared texts it names put in."""
+
+    def filled(path: Path, text: str) -> str:
+        try:
+            return take_in(text, texts)
+        except TemplateError as error:
+            raise origin.error(path, str(error)) from None
+
+    def all_filled(path: Path, part: Part, *names: str) -> Part:
+        given = {name: text for name in names if (text := getattr(part, name)) is not None}
+        changed = {name: filled((*path, name), text) for name, text in given.items()}
+        return part if changed == given else part.model_copy(update=changed)
+
+    at = ("decision_output",)
+    output = all_filled(at, rule.decision_output, "reason")
+    if output.operator_notice is not None:
+        told = all_filled((*at, "operator_notice"), output.operator_notice, "message")
+        output = output.model_copy(update={"operator_notice": told})
+    at = ("operator_message_templates",)
+    templates = all_filled(at, rule.operator_message_templates, *MessageTemplates.model_fields)
+    return rule.model_copy(
+        update={"decision_output": output, "operator_message_templates": templates}
+    )

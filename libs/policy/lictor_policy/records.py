@@ -28,6 +28,9 @@ def _array(models: tuple[Model, ...]) -> str:
     return "[" + ",".join(map(_text, models)) + "]"
 
 
+_NONE_QUIET = '"shadow_rules":[],"suppressed_rules":[]'
+
+
 class Verdict(NamedTuple):
     """What the rules make of an event, and the parts of its record that say so."""
 
@@ -47,8 +50,6 @@ class Verdict(NamedTuple):
         matched: tuple[MatchedRule, ...],
         missing: tuple[str, ...],
         receipt_json: str,
-        shadow: tuple[MatchedRule, ...] = (),
-        suppressed: tuple[SuppressedRule, ...] = (),
     ) -> "Verdict":
         """Write the parts."""
         return cls(
@@ -57,9 +58,20 @@ class Verdict(NamedTuple):
             bool(matched),
             _text(decision),
             _array(matched),
-            f'"shadow_rules":{_array(shadow)},"suppressed_rules":{_array(suppressed)}',
+            _NONE_QUIET,
             receipt_json,
         )
+
+    def beside(
+        self,
+        decision: Decision | None,
+        shadow: tuple[MatchedRule, ...],
+        suppressed: tuple[SuppressedRule, ...],
+    ) -> "Verdict":
+        """The same, beside rules that fired without counting; with another decision if one is given."""
+        told = self if decision is None else Verdict.of(decision, (), (), self.receipt_json)
+        quiet = f'"shadow_rules":{_array(shadow)},"suppressed_rules":{_array(suppressed)}'
+        return told._replace(matched=True, quiet_json=quiet)
 
 
 NO_RULE = Verdict.of(Decision.allow(), (), (), _text(DeliveryReceipt.prepared()))

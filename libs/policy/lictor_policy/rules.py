@@ -1,18 +1,23 @@
 """A rule of a pack made ready to run: its condition a closure, its texts templates."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypedDict, get_args
 
 from lictor_policy.conditions import compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import SIGNALS, Predicate, unknown_name
 from lictor_policy.packs import LoadedPack
+from lictor_policy.position import EventPosition
 from lictor_policy.reading import message_of
+from lictor_policy.repetition import repeated_rule
 from lictor_policy.state import QUALITIES, TaskState, class_bit
 from lictor_policy.strict_yaml import Path
+from lictor_policy.suppression import Window
 from lictor_policy.templates import Situation, Template, TemplateError
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
+    REPEATED_MATCH,
     Decision,
     Disposition,
     MatchedRule,
@@ -21,13 +26,18 @@ from lictor_schema.decisions import (
     Severity,
 )
 from lictor_schema.events import EventType
-from lictor_schema.packs import EvidenceRequirements, MessageTemplates, NoticeOutput, Rule
+from lictor_schema.packs import (
+    EvidenceRequirements,
+    MessageTemplates,
+    Metadata,
+    NoticeOutput,
+    Rule,
+)
 from lictor_schema.receipts import DeliveryReceipt, ReceiptAction
 
 _LABEL_LENGTH = 256
 
-# The template that words the notice of each decision; the first that the rule has.
-_NOTICE_TEMPLATES: dict[Disposition, tuple[str, ...]] = {
+NOTICE_TEMPLATES: dict[Disposition, tuple[str, ...]] = {
     Disposition.FORCE_CHECKPOINT: ("checkpoint_forced",),
     Disposition.ESCALATE: ("checkpoint_forced", "review_required", "blocked"),
     Disposition.BLOCK: ("blocked",),
@@ -37,6 +47,33 @@ _NOTICE_TEMPLATES: dict[Disposition, tuple[str, ...]] = {
     Disposition.ANNOTATE_PLACEHOLDER: ("placeholder_rewrite",),
     Disposition.ALLOW: (),
 }
+"""The template that words the notice of each decision; the first that the rule has."""
+
+
+Fate = Literal["fired", "overridden", "shadow", "suppressed"]
+"""What became of a rule that matched: it won, another was stricter, or it only was recorded."""
+
+
+class RuleUse(NamedTuple):
+    """A match of a rule, for the counters."""
+
+    pack_id: str
+    pack_version: str
+    rule_id: str
+    fate: Fate
+
+
+class _Words(TypedDict):
+    """What of a compiled rule follows from its decision and texts."""
+
+    severity: Severity
+    strength: tuple[int, int]
+    reason: Template
+    notice: OperatorNotice | None
+    notice_channel: Template | None
+    notice_text: Template | None
+    rewrite: Template | None
+    receipts: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +97,33 @@ class CompiledRule:
     rewrite: Template | None
     receipts: tuple[str, str]
     """As JSON: without and with a notice that is owed."""
+    policy_id: str
+    """What the decision names as its origin."""
+    shadow: bool
+    """Whether it only records."""
+    windows: tuple[Window, ...]
+    """When it rests."""
+    repeated: "CompiledRule | None"
+    """What it becomes when it has matched too often."""
+    uses: Mapping[Fate, RuleUse]
+
+    def resting(self, state: TaskState, position: EventPosition) -> str | None:
+        """The window that lets it rest, if one does."""
+        for window in self.windows:
+            if window.holds(state, position.stored_us):
+                return window.window_id
+        return None
+
+    def is_quiet(self, state: TaskState, position: EventPosition) -> bool:
+        """Whether it fires without counting."""
+        return self.shadow or (bool(self.windows) and self.resting(state, position) is not None)
+
+    def as_repeated(self, repeats: Mapping[str, int]) -> "CompiledRule":
+        """The rule as it stands after so many matches, this one included."""
+        limit = self.rule.escalate_after
+        if self.repeated is None or limit is None or repeats.get(self.rule.id, 0) < limit:
+            return self
+        return self.repeated
 
     def missing(self, state: TaskState) -> tuple[str, ...]:
         """What the rule asks for and the task doesn't have."""
@@ -83,7 +147,7 @@ class CompiledRule:
         speaks = self.rewrite is not None and message_of(situation.event) is not None
         return Decision(
             decision=output.decision,
-            policy_id=self.rule.id,
+            policy_id=self.policy_id,
             severity=self.severity,
             reason=reason,
             rewritten_message=self.rewrite.fill(situation) if self.rewrite and speaks else None,
@@ -111,13 +175,47 @@ class CompiledRule:
         return self.receipts[notice is not None and notice.required]
 
 
-def compile_rule(loaded: LoadedPack, index: int) -> CompiledRule:
+def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = ()) -> CompiledRule:
     """Check a rule against the vocabulary and make it ready to run."""
-    pack, rule = loaded.pack, loaded.pack.spec.rules[index]
+    metadata, rule = loaded.pack.metadata, loaded.pack.spec.rules[index]
     at: Path = ("spec", "rules", index)
 
     def fail(path: Path, problem: str) -> PackError:
         return loaded.error((*at, *path), problem)
+
+    stamp = stamp_of(loaded)
+    compiled = CompiledRule(
+        **_worded(rule, metadata, fail),
+        stamp=stamp,
+        rule=rule,
+        triggers=_triggers(rule, fail),
+        claim_types=frozenset(rule.triggers.claim_types or ClaimType),
+        condition=compile_condition(rule.conditions, ("conditions",), fail),
+        policy_id=rule.id,
+        shadow=(rule.mode or metadata.mode) == "shadow",
+        windows=windows,
+        repeated=None,
+        uses={
+            fate: RuleUse(stamp.pack_id, stamp.pack_version, rule.id, fate)
+            for fate in get_args(Fate)
+        },
+    )
+    if rule.escalate_after is None:
+        return compiled
+    escalated = repeated_rule(rule, compiled.severity, fail)
+    return replace(
+        compiled,
+        repeated=replace(
+            compiled,
+            **_worded(escalated, metadata, fail),
+            rule=escalated,
+            policy_id=REPEATED_MATCH,
+        ),
+    )
+
+
+def _worded(rule: Rule, metadata: Metadata, fail: Callable[[Path, str], PackError]) -> _Words:
+    """The decision of a rule and its texts."""
 
     def template(path: Path, text: str, *, limit: int | None = None) -> Template:
         try:
@@ -127,23 +225,18 @@ def compile_rule(loaded: LoadedPack, index: int) -> CompiledRule:
 
     output = rule.decision_output
     texts = _templates(rule.operator_message_templates, template)
-    severity = output.severity or pack.metadata.severity_default
+    severity = output.severity or metadata.severity_default
     reason = template(("decision_output", "reason"), output.reason)
     if not reason.literal:
         raise fail(("decision_output", "reason"), "must say something beside its variables")
-    wording = next((texts[k] for k in _NOTICE_TEMPLATES[output.decision] if k in texts), None)
+    wording = next((texts[k] for k in NOTICE_TEMPLATES[output.decision] if k in texts), None)
     if wording is None and output.decision is not Disposition.ALLOW:
-        wanted = " or ".join(_NOTICE_TEMPLATES[output.decision])
+        wanted = " or ".join(NOTICE_TEMPLATES[output.decision])
         raise fail(("operator_message_templates",), f"{output.decision.value} needs {wanted}")
     notice, channel, notice_text = _notice(output.operator_notice, wording, template)
-    return CompiledRule(
-        stamp=stamp_of(loaded),
-        rule=rule,
+    return _Words(
         severity=severity,
         strength=(output.decision.precedence, severity.rank),
-        triggers=_triggers(rule, fail),
-        claim_types=frozenset(rule.triggers.claim_types or ClaimType),
-        condition=compile_condition(rule.conditions, ("conditions",), fail),
         reason=reason,
         notice=notice,
         notice_channel=channel,

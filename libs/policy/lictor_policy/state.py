@@ -103,6 +103,8 @@ class TaskState(NamedTuple):
 
     history: dict[str, Memory] = {}  # noqa: RUF012 -- never changed, only replaced
     """What conditions ask about the past, as `HistoryPlan` keeps it."""
+    repeats: dict[str, int] = {}  # noqa: RUF012 -- never changed, only replaced
+    """How often the rules that escalate on repetition have matched."""
 
     def changed(self, **values: Any) -> "TaskState":
         """The state with other values; a third of the time that ``_replace`` takes with so many fields."""

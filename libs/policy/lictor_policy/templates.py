@@ -5,7 +5,7 @@ into an operator's notice by writing it into its own message.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
@@ -68,8 +68,23 @@ VARIABLES: dict[str, Variable] = {
 _PLACE = re.compile(r"\{\{\s*([A-Za-z0-9_.]*)\s*\}\}")
 
 
+_TAKEN_IN = re.compile(r"\{\{>\s*([A-Za-z0-9_.-]*)\s*\}\}")
+
+
 class TemplateError(ValueError):
     """A text can't be used as a template."""
+
+
+def take_in(text: str, shared: Mapping[str, str]) -> str:
+    """A text with each `{{> name}}` replaced by the shared text of that name."""
+
+    def named(place: re.Match[str]) -> str:
+        name = place[1]
+        if name not in shared:
+            raise TemplateError(unknown_name("shared text", name, shared))
+        return shared[name]
+
+    return _TAKEN_IN.sub(named, text)
 
 
 class Template:

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     )
     from lictor_schema.decisions import (
         NO_RULE_MATCHED,
+        REPEATED_MATCH,
         AttachedEvidence,
         Decision,
         DecisionRecord,
@@ -239,6 +240,7 @@ __all__ = [
     "DTE",
     "EVENT_TYPES",
     "NO_RULE_MATCHED",
+    "REPEATED_MATCH",
     "WHOLE_DOCUMENT",
     "ActionGateRequest",
     "ActionName",

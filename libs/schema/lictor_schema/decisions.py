@@ -29,6 +29,9 @@ from lictor_schema.receipts import ActionName, DeliveryReceipt
 NO_RULE_MATCHED = "lictor.no-rule-matched"
 """The policy id of an `allow` that no rule produced."""
 
+REPEATED_MATCH = "lictor.repeated-match"
+"""The policy id of an escalation because one rule matched again and again in a task."""
+
 
 class Disposition(StrEnum):
     """The eight decisions. `precedence` orders them: the highest wins a conflict."""

@@ -24,8 +24,8 @@ _HOMES = {
     "dead": "DeadLetter",
     "decisions": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
-        "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp RequiredAction Severity "
-        "SuggestedStatus SuppressedRule"
+        "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp REPEATED_MATCH RequiredAction "
+        "Severity SuggestedStatus SuppressedRule"
     ),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episodes": (

@@ -43,7 +43,7 @@ Value = Annotated[bool | Whole | OptionalText, Field(union_mode="smart")]
 FilePath = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$")
 ]
-TemplateName = Annotated[str, Field(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=128)]
+TemplateName = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=128)]
 
 
 class PackModel(Model):

@@ -7,16 +7,18 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from faststream.nats import NatsBroker
+
 from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.gates import refuse_for_now
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
-from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_policy.config import EvaluatorConfig, load_config
 from lictor_policy.errors import PackError, StateError, Unacceptable
@@ -31,14 +33,11 @@ from lictor_policy.timers import (
     timer_orders,
 )
 from lictor_policy_evaluator import __version__
-from lictor_policy_evaluator.gates import Gates
 from lictor_schema import (
     DecisionRecord,
     DispatchGateRequest,
     Event,
     FieldProblem,
-    GateAnswer,
-    GateRecord,
     ReportGateRequest,
     parse_event,
 )
@@ -167,11 +166,17 @@ def event_sequence(stored: Delivery) -> int:
         return 0
 
 
+def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
+    """The gates this service owns; until they can judge, they refuse."""
+    refuse_for_now(broker, telemetry, NAME, "report", ReportGateRequest)
+    refuse_for_now(broker, telemetry, NAME, "dispatch", DispatchGateRequest)
+
+
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Judges canonical events by policy packs: exactly one decision record per event.",
-    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS, streams.GATES),
+    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS),
     channels=(
         Channel(
             subject="lictor.ev.{runtime}.{task}",
@@ -185,48 +190,9 @@ SPEC = ServiceSpec(
             description="One decision record per evaluated event (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
-            subject="lictor.gated.{gate}.{task}",
-            message=GateRecord,
-            description="Every answer of a gate, with its question (stream GATES).",
-            reads=False,
-        ),
     ),
-    questions=(
-        Question(
-            subject=subjects.gate("report"),
-            title="gate.report",
-            request=ReportGateRequest,
-            answer=GateAnswer,
-            description="Gate `report`: may this message be shown to the operator?",
-        ),
-        Question(
-            subject=subjects.gate("dispatch"),
-            title="gate.dispatch",
-            request=DispatchGateRequest,
-            answer=GateAnswer,
-            description="Gate `dispatch`: may this task or subagent be dispatched?",
-        ),
-    ),
+    gates=declare_gates,
 )
-
-
-async def make_responder(
-    runtime: Runtime, config_of: Callable[[int], EvaluatorConfig]
-) -> Responder:
-    """The gates, on a connection of their own."""
-    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
-    gates = Gates(
-        client,
-        await connect_redis(runtime.settings.redis_url),
-        runtime.telemetry,
-        service=NAME,
-        partitions=runtime.settings.partitions,
-        replicas=runtime.settings.replicas,
-        config_of=config_of,
-    )
-    answers = {subjects.gate("report"): gates.report, subjects.gate("dispatch"): gates.dispatch}
-    return Responder(client, NAME, answers, gates.close)
 
 
 def pack_directory() -> Path:
@@ -234,10 +200,17 @@ def pack_directory() -> Path:
     return Path(os.environ.get("LICTOR_PACKS", "policy-packs"))
 
 
+def chosen_profiles() -> list[str]:
+    """The overlays to apply, in their order: ``LICTOR_PROFILES``, names between commas."""
+    return [
+        name.strip() for name in os.environ.get("LICTOR_PROFILES", "").split(",") if name.strip()
+    ]
+
+
 def make_service() -> Service:
     """The evaluator with the packs of this installation; a pack that does not load stops it here."""
     try:
-        config = load_config(pack_directory())
+        config = load_config(pack_directory(), profiles=chosen_profiles())
     except PackError as error:
         raise BusError(str(error)) from None
     processor = EvaluatorProcessor(config)
@@ -267,7 +240,7 @@ def make_service() -> Service:
             )
             for kind in TimerKind
         ]
-        return [*workers, *relays, await make_responder(runtime, lambda _: config)]
+        return [*workers, *relays]
 
     return Service(
         spec=SPEC,

@@ -1,0 +1,139 @@
+"""Of all rules that fired, one decision: the strictest, with the strictest notice."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.position import EventPosition
+from lictor_policy.records import NO_RULE, Verdict
+from lictor_policy.rules import CompiledRule, RuleUse
+from lictor_policy.state import TaskState
+from lictor_policy.templates import Situation
+from lictor_schema.decisions import Decision, MatchedRule, OperatorNotice, SuppressedRule
+from lictor_schema.events import Event
+
+_MAX_MISSING = 64
+_ONLY_QUIET = Decision.allow(
+    reason="only rules in shadow mode or under a suppression window matched this event"
+)
+
+
+class Resolution(NamedTuple):
+    """What the rules that fired lead to."""
+
+    verdict: Verdict
+    uses: tuple[RuleUse, ...]
+    """What became of each of them."""
+    repeats: dict[str, int] | None
+    """How often the rules that count it have matched; None when nothing changed."""
+
+
+NOTHING_FIRED = Resolution(NO_RULE, (), None)
+
+
+def resolve(
+    fired: list[CompiledRule],
+    state: TaskState,
+    event: Event,
+    position: EventPosition,
+    config: EvaluatorConfig,
+) -> Resolution:
+    """The decision that the rules make together; `fired` in pack order."""
+    if config.plain:
+        return Resolution(*_judge(fired, state, event, position), None)
+    repeats = _counted(fired, state, position, config.repeating)
+    counting: list[CompiledRule] = []
+    shadow: list[CompiledRule] = []
+    suppressed: list[tuple[CompiledRule, str]] = []
+    for each in fired:
+        rule = each.as_repeated(repeats)
+        if rule.shadow:
+            shadow.append(rule)
+        elif (window := rule.resting(state, position)) is not None:
+            suppressed.append((rule, window))
+        else:
+            counting.append(rule)
+    verdict, uses = _judge(counting, state, event, position)
+    if shadow or suppressed:
+        shadow = _ranked(shadow)
+        suppressed.sort(key=lambda pair: pair[0].strength, reverse=True)
+        situation = _situation([*shadow, *(rule for rule, _ in suppressed)], state, event, position)
+        verdict = verdict.beside(
+            None if counting else _ONLY_QUIET,
+            tuple(rule.matched(situation) for rule in shadow),
+            tuple(_suppressed(rule.matched(situation), window) for rule, window in suppressed),
+        )
+        uses = (
+            *uses,
+            *(rule.uses["shadow"] for rule in shadow),
+            *(rule.uses["suppressed"] for rule, _ in suppressed),
+        )
+    return Resolution(verdict, uses, repeats if repeats != state.repeats else None)
+
+
+def _judge(
+    rules: list[CompiledRule], state: TaskState, event: Event, position: EventPosition
+) -> tuple[Verdict, tuple[RuleUse, ...]]:
+    if not rules:
+        return NO_RULE, ()
+    ranked = _ranked(rules)
+    situation = _situation(ranked, state, event, position)
+    matched = tuple(rule.matched(situation) for rule in ranked)
+    winner = ranked[0]
+    notice = _strictest([rule.tell(situation) for rule in ranked])
+    verdict = Verdict.of(
+        winner.decide(situation, matched[0].reason, notice),
+        matched,
+        situation.missing,
+        winner.receipt(notice),
+    )
+    return verdict, (winner.uses["fired"], *(rule.uses["overridden"] for rule in ranked[1:]))
+
+
+def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
+    # Stable: of equally strong rules the one that comes first in pack order stays first.
+    return sorted(rules, key=lambda rule: rule.strength, reverse=True)
+
+
+def _situation(
+    ranked: Sequence[CompiledRule], state: TaskState, event: Event, position: EventPosition
+) -> Situation:
+    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state)))
+    return Situation(state, event, position, missing[:_MAX_MISSING])
+
+
+def _strictest(notices: list[OperatorNotice | None]) -> OperatorNotice | None:
+    given = [notice for notice in notices if notice is not None]
+    return max(
+        given,
+        key=lambda notice: (notice.required, notice.urgency.rank, notice.deadline is not None),
+        default=None,
+    )
+
+
+def _suppressed(matched: MatchedRule, window_id: str) -> SuppressedRule:
+    return SuppressedRule(**dict(matched), window_id=window_id)
+
+
+def _counted(
+    fired: list[CompiledRule],
+    state: TaskState,
+    position: EventPosition,
+    repeating: frozenset[str],
+) -> dict[str, int]:
+    """How often each rule that counts it has matched in this task, this event included.
+
+    Bounded: only rules in force are kept, and none counts beyond the number it asks for. A rule that rests
+    under a window doesn't count.
+    """
+    limits = {
+        rule.rule.id: rule.rule.escalate_after
+        for rule in fired
+        if rule.rule.escalate_after is not None and rule.resting(state, position) is None
+    }
+    if not limits:
+        return state.repeats
+    kept = {name: count for name, count in state.repeats.items() if name in repeating}
+    for name, limit in limits.items():
+        kept[name] = min(kept.get(name, 0) + 1, limit)
+    return kept
