@@ -35,6 +35,7 @@ CONTAINER_SECONDS = 30
 # No deadline: the time one example takes says more about the machine than about the code.
 settings.register_profile("test", deadline=None)
 settings.register_profile("fuzz", deadline=None, max_examples=20_000)
+settings.register_profile("parity", deadline=None, max_examples=2_000)
 settings.load_profile("test")
 
 CHOICE = pytest.StashKey[tuple[str, str]]()

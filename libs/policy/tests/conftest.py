@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from lictor_policy.config import EvaluatorConfig, build_config, load_config
-from lictor_policy.packs import read_pack
+from lictor_policy.packs import load_pack, read_pack
 from lictor_policy.stories import Stage, evidence_item, usual_event
 from lictor_schema import Event
+from lictor_schema.packs import PolicyPack
 
 PACKS = Path(__file__).parents[3] / "policy-packs"
 
@@ -19,6 +20,12 @@ PACKS = Path(__file__).parents[3] / "policy-packs"
 def shipped() -> EvaluatorConfig:
     """The packs of this repository."""
     return load_config(PACKS)
+
+
+@pytest.fixture(scope="session")
+def shipped_packs() -> list[PolicyPack]:
+    """The same packs as they were read."""
+    return [load_pack(path).pack for path in sorted(PACKS.glob("*/policy.yaml"))]
 
 
 @pytest.fixture
