@@ -19,15 +19,21 @@ from lictor_bus.errors import BusError
 # The server answers at most 1 024 messages to one request; eight dispositions a task leave room.
 _SUBJECTS_PER_REQUEST = 100
 _NO_MESSAGE_FOUND = 10037
+# The server's own limit is all that it keeps for a client that reads slowly: it would cut the connection for it.
+_BYTES_PER_ANSWER = 8 * 1024 * 1024
 
 
 async def read_from(
     client: Client, stream: str, subject: str, sequence: int, limit: int
 ) -> list[Delivery]:
-    """Up to ``limit`` messages on ``subject``, at ``sequence`` or later, in stream order."""
-    return await _direct_get(
+    """Up to ``limit`` messages on ``subject``, at ``sequence`` or later, in stream order.
+
+    An answer is cut by bytes too: fewer than ``limit`` don't mean that there are no more.
+    """
+    found, _ = await _direct_get(
         client, stream, {"seq": max(1, sequence), "next_by_subj": subject, "batch": limit}
     )
+    return found
 
 
 async def read_since(
@@ -35,9 +41,10 @@ async def read_since(
 ) -> list[Delivery]:
     """Up to ``limit`` messages on ``subject`` that were stored at ``moment`` or later."""
     start = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return await _direct_get(
+    found, _ = await _direct_get(
         client, stream, {"start_time": start, "next_by_subj": subject, "batch": limit}
     )
+    return found
 
 
 async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str]) -> list[Delivery]:
@@ -45,7 +52,11 @@ async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str])
     found: list[Delivery] = []
     for start in range(0, len(subjects), _SUBJECTS_PER_REQUEST):
         chunk = list(subjects[start : start + _SUBJECTS_PER_REQUEST])
-        found += await _direct_get(client, stream, {"multi_last": chunk})
+        sequence, left = 1, True
+        while left:
+            page, left = await _direct_get(client, stream, {"multi_last": chunk, "seq": sequence})
+            found += page
+            sequence = page[-1].sequence + 1 if page else sequence
     return found
 
 
@@ -85,9 +96,12 @@ def _sequence_told(stream: str, content: dict[str, Any]) -> int:
     raise BusError(f"reading {stream} failed: {error.get('description')}")
 
 
-async def _direct_get(client: Client, stream: str, request: dict[str, Any]) -> list[Delivery]:
+async def _direct_get(
+    client: Client, stream: str, request: dict[str, Any]
+) -> tuple[list[Delivery], bool]:
+    """One answer of the broker, and whether it was cut short."""
     found: list[Delivery] = []
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def on_message(message: Msg) -> None:
         if done.done():
@@ -98,7 +112,7 @@ async def _direct_get(client: Client, stream: str, request: dict[str, Any]) -> l
         if status is None or "Nats-Sequence" in headers:
             found.append(from_direct_get(message))
         elif status in {"204", "404"}:
-            done.set_result(None)
+            done.set_result(int(headers.get("Nats-Num-Pending", 0)))
         else:
             description = headers.get("Description", "")
             done.set_exception(
@@ -111,13 +125,16 @@ async def _direct_get(client: Client, stream: str, request: dict[str, Any]) -> l
     )
     try:
         await client.publish(
-            f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox
+            f"$JS.API.DIRECT.GET.{stream}",
+            json.dumps({**request, "max_bytes": _BYTES_PER_ANSWER}).encode(),
+            reply=inbox,
         )
         async with asyncio.timeout(10):
-            await done
+            left = await done
     except TimeoutError:
         raise BusError(f"reading {stream} failed: no answer in 10 s") from None
     finally:
         if not client.is_closed:
             await subscription.unsubscribe()
-    return found
+    # An answer that holds nothing has no end to go on from.
+    return found, bool(left and found)
