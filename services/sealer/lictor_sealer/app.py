@@ -149,7 +149,7 @@ class SealingOutbox:
         if not ready:
             return ready
         sealed = {
-            stored.subject.rpartition(".")[2]
+            stored.subject.rpartition(".")[2]: int(stored.headers.get(SOURCE_SEQUENCE, 0))
             for stored in await last_on_subjects(
                 self._client,
                 streams.EPISODES,
@@ -157,12 +157,29 @@ class SealingOutbox:
             )
         }
         fresh: list[tuple[Sourced[ClosedTask], Draft]] = []
-        for item in ready:
-            episode = subjects.token(item[1].episode.episode_id)
-            if episode not in sealed:
-                sealed.add(episode)
-                fresh.append(item)
+        for sourced, draft in ready:
+            episode = subjects.token(draft.episode.episode_id)
+            closed_at = sealed.get(episode)
+            if closed_at is None:
+                sealed[episode] = sourced.sequence
+                fresh.append((sourced, draft))
+            elif closed_at != sourced.sequence:
+                await self._bury_namesake(sourced, draft, closed_at)
         return fresh
+
+    async def _bury_namesake(
+        self, sourced: Sourced[ClosedTask], draft: Draft, closed_at: int
+    ) -> None:
+        """Two episodes of one id can't both be in the log, and none may be left out of it silently."""
+        await self._dead.bury(
+            streams.DECISIONS,
+            sourced.output.delivery,
+            Refused(
+                f"task_id: episode {draft.episode.episode_id} is sealed already, of the closing at DECISIONS "
+                f"{closed_at}; the task was run again under the same event ids",
+                remedy="give every run of a task an id of its own",
+            ),
+        )
 
     async def _append(self, ready: Sequence[tuple[Sourced[ClosedTask], Draft]]) -> None:
         head = self._head or await load_head(self._client, self._key)
