@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 from nats.errors import Error as NatsError
@@ -22,14 +23,24 @@ from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.read import read_from
 from lictor_bus.store import StateStore
 from lictor_bus.telemetry import Telemetry
+from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_bus.worker import PartitionWorker
 
 PARTITIONS = 2
 FAST = PullSettings(batch=100, expires_s=0.3, heartbeat_s=0.1, pin_timeout_s=0.6, ack_wait_s=1.0)
 
 
+LONG_AFTER = datetime(2100, 1, 1, tzinfo=UTC)
+
+
 class Totals:
-    """Adds up ``n`` by key; refuses what has no number; breaks on ``n = 13`` as a defect would."""
+    """Adds up ``n`` by key; refuses what has no number; breaks on ``n = 13`` as a defect would.
+
+    A key whose total is odd has a timer, if timers are wanted.
+    """
+
+    def __init__(self, *, timed: bool = False) -> None:
+        self._timed = timed
 
     def parse(self, delivery: Delivery) -> Parsed[int]:
         try:
@@ -50,8 +61,12 @@ class Totals:
         )
         return Stepped(total, (out,), "counted")
 
-    def timers(self, before: int | None, after: int, certain: bool) -> tuple[()]:
-        return ()
+    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:
+        if not self._timed or (certain and bool((before or 0) % 2) == bool(after % 2)):
+            return ()
+        if after % 2:
+            return (SetTimer("odd", "a", LONG_AFTER, Outgoing("lictor.ev.test.a", b"{}")),)
+        return (CancelTimer("odd", "a"),)
 
     def decode_state(self, raw: bytes) -> int:
         try:
@@ -141,13 +156,15 @@ class Bench:
         wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
         store: StateStore | None = None,
         settings: PullSettings = FAST,
+        consumer: PullConsumer | None = None,
+        timed: bool = False,
     ) -> PartitionWorker[int, int, Outgoing]:
         client = client or self.client
         return PartitionWorker(
             client,
-            self.consumer(partition, settings, client),
+            consumer or self.consumer(partition, settings, client),
             store or StateStore(self.redis, "totals", str(partition)),
-            Totals(),
+            Totals(timed=timed),
             wrap(StreamOutbox(client, streams.DECISIONS, "lictor.dec.*.{key}")),
             DeadLetters(client, "totals"),
             Telemetry("totals"),
