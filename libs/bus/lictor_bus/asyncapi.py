@@ -17,6 +17,7 @@ from typing import Any
 from faststream.nats import NatsBroker
 from faststream.specification import AsyncAPI
 
+from lictor_bus.respond import Question
 from lictor_bus.service import Channel, ServiceSpec, add_control
 from lictor_bus.telemetry import Telemetry
 from lictor_schema import ServiceHealth
@@ -26,6 +27,8 @@ def document(spec: ServiceSpec) -> str:
     """The AsyncAPI document of a service, as indented JSON."""
     broker = NatsBroker("nats://localhost:4222", apply_types=False, logger=None)
     add_control(broker, spec, _never_asked, lambda: Telemetry(spec.name))
+    for question in spec.questions:
+        _declare_question(broker, question)
     for channel in spec.channels:
         if channel.reads:
             _declare_input(broker, channel)
@@ -51,6 +54,15 @@ def _declare_input(broker: NatsBroker, channel: Channel) -> None:
 
     fold.__annotations__["message"] = channel.message
     broker.subscriber(channel.subject, title=channel.subject, description=channel.description)(fold)
+
+
+def _declare_question(broker: NatsBroker, question: Question) -> None:
+    async def answer(request: Any) -> None: ...
+
+    answer.__annotations__ = {"request": question.request, "return": question.answer}
+    broker.subscriber(question.subject, title=question.title, description=question.description)(
+        answer
+    )
 
 
 def _never_asked() -> ServiceHealth:

@@ -40,7 +40,7 @@ def answer_gate(
     """Register a gate: one instance of the service answers each question."""
 
     async def respond(request: bytes) -> GateAnswer:
-        answer = await _answer(request, service, gate, request_type, answerer)
+        answer = await answer_question(request, service, gate, request_type, answerer)
         telemetry().gate_answered(gate, answer.decision)
         return answer
 
@@ -55,9 +55,10 @@ def answer_gate(
     )(respond)
 
 
-async def _answer(
+async def answer_question(
     body: bytes, service: str, gate: str, request_type: type[R], answerer: "Answerer[R]"
 ) -> GateAnswer:
+    """The answer to a question as it came; a denial when it can't be read or the gate breaks."""
     try:
         request = request_type.from_json(body)
     except ValidationError as error:

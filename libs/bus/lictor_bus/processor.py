@@ -96,6 +96,29 @@ class Processor(Protocol[T, S, R]):
         ...
 
 
+class Steering(Protocol):
+    """Messages among the others that steer the fold of a partition instead of being folded."""
+
+    async def begin(self) -> None:
+        """The partition is opened, perhaps again: learn what has been steered so far."""
+        ...
+
+    async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Heed the messages that steer, before any of the batch is folded; returns the others."""
+        ...
+
+
+class NoSteering:
+    """For a stream in which every message is folded."""
+
+    async def begin(self) -> None:
+        """Nothing to learn."""
+
+    async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """All of them."""
+        return deliveries
+
+
 class Outbox(Protocol[R]):
     """Where results become durable: all of a batch, or none."""
 

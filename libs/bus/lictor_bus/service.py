@@ -28,8 +28,9 @@ from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
-from lictor_bus.processor import Outbox, Processor, R, S, T
+from lictor_bus.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.pull import PullConsumer, PullSettings
+from lictor_bus.respond import Question
 from lictor_bus.settings import ServiceSettings
 from lictor_bus.store import StateStore
 from lictor_bus.streams import DEAD, declare
@@ -75,6 +76,7 @@ class Runtime:
         outbox: Outbox[R],
         *,
         partition: int | None = None,
+        steering: Steering | None = None,
     ) -> PartitionWorker[T, S, R]:
         """A worker for one partition of a stream, or for the whole of it."""
         name = self.service if partition is None else f"{self.service}-{partition}"
@@ -88,6 +90,7 @@ class Runtime:
             DeadLetters(self.client, self.service),
             self.telemetry,
             self.settings.batch,
+            steering,
         )
 
 
@@ -111,6 +114,8 @@ class ServiceSpec:
     streams: tuple[str, ...]
     channels: tuple[Channel, ...] = ()
     gates: Callable[[NatsBroker, Callable[[], Telemetry]], None] | None = None
+    questions: tuple[Question, ...] = ()
+    """What a loop of the service answers by itself; here for the AsyncAPI document."""
 
 
 @dataclass(kw_only=True)

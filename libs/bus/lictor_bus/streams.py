@@ -34,6 +34,7 @@ EPISODES = "EPISODES"
 DRIFT = "DRIFT"
 PATCHES = "PATCHES"
 TIMERS = "TIMERS"
+PACKS = "PACKS"
 DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
@@ -89,8 +90,9 @@ STREAMS: dict[str, StreamSpec] = {
     for spec in (
         StreamSpec(
             name=EVENTS,
-            subjects=("lictor.ev.*.*",),
-            description="canonical reporting events",
+            # The second is longer than anything a runtime's subject can become by the transform.
+            subjects=("lictor.ev.*.*", "lictor.ev.*.lictor.config.switch"),
+            description="canonical reporting events, and which configuration judges them",
             partitioned=True,
             from_outside=True,
         ),
@@ -139,6 +141,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=RECEIPTS,
             subjects=("lictor.rcpt.*.*.*",),
             description="what runtimes did with decisions",
+            audit=True,
+        ),
+        StreamSpec(
+            name=PACKS,
+            subjects=("lictor.packs.*.*",),
+            description="policy packs: bundles by hash, signed releases, refusals",
             audit=True,
         ),
         StreamSpec(

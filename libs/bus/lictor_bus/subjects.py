@@ -49,6 +49,34 @@ def partition_of(task_token: str, partitions: int) -> int:
     return digest % partitions
 
 
+_CONFIG_SWITCH = ".lictor.config.switch"
+
+
+def config_switch(partition: int) -> str:
+    """Where a partition is told which configuration judges from there on: among its events, in their order."""
+    return f"lictor.ev.{partition}{_CONFIG_SWITCH}"
+
+
+def is_config_switch(stored_subject: str) -> bool:
+    """Whether a message of EVENTS is no event but a switch of the configuration."""
+    return stored_subject.endswith(_CONFIG_SWITCH) and stored_subject.count(".") == 5
+
+
+def pack_bundle(bundle_hash: str) -> str:
+    """Where the bundle with this hash is kept."""
+    return f"lictor.packs.bundle.{bundle_hash.removeprefix('sha256:')}"
+
+
+def pack_release(channel: str) -> str:
+    """Where signed releases of a channel are made known."""
+    return f"lictor.packs.release.{token(channel)}"
+
+
+def pack_refusal(channel: str) -> str:
+    """Where evaluators tell which releases of a channel they did not take."""
+    return f"lictor.packs.refused.{token(channel)}"
+
+
 def decision(disposition: str, task_id: str) -> str:
     """Where the evaluator publishes the decision on an event of a task."""
     return f"lictor.dec.{disposition}.{token(task_id)}"

@@ -108,6 +108,16 @@ class Telemetry:
         self._gates = meter.create_counter(
             "lictor.gate.answers", unit="{answer}", description="Gate answers, by gate and decision"
         )
+        self._unrecorded = meter.create_counter(
+            "lictor.gate.unrecorded",
+            unit="{answer}",
+            description="Gate answers whose record was not stored, by gate and decision",
+        )
+        self._receipts = meter.create_counter(
+            "lictor.receipts",
+            unit="{report}",
+            description="Receipt reports, by outcome: stored, duplicate, refused",
+        )
 
     @property
     def tracing(self) -> bool:
@@ -132,6 +142,14 @@ class Telemetry:
     def gate_answered(self, gate: str, decision: str) -> None:
         """Count an answer of a gate."""
         self._gates.add(1, {"service": self._service, "gate": gate, "decision": decision})
+
+    def gate_unrecorded(self, gate: str, decision: str) -> None:
+        """Count an answer that was given and could not be recorded."""
+        self._unrecorded.add(1, {"service": self._service, "gate": gate, "decision": decision})
+
+    def receipt_answered(self, outcome: str) -> None:
+        """Count a receipt report."""
+        self._receipts.add(1, {"service": self._service, "outcome": outcome})
 
     def span(
         self,

@@ -36,12 +36,14 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import NO_HEADERS, Delivery, WireHeaders
 from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.processor import (
+    NoSteering,
     Outbox,
     Parsed,
     Processor,
     R,
     S,
     Sourced,
+    Steering,
     T,
 )
 from lictor_bus.publish import publish_all
@@ -96,6 +98,7 @@ class PartitionWorker(Generic[T, S, R]):
         dead: DeadLetters,
         telemetry: Telemetry,
         batch: int = 500,
+        steering: Steering | None = None,
     ) -> None:
         self._client = client
         self._consumer = consumer
@@ -105,6 +108,7 @@ class PartitionWorker(Generic[T, S, R]):
         self._dead = dead
         self._telemetry = telemetry
         self._batch = batch
+        self._steering = steering or NoSteering()
         self._stopping = asyncio.Event()
         self._cursor = 0
         self._expected_delivery = 0
@@ -195,6 +199,7 @@ class PartitionWorker(Generic[T, S, R]):
                 f"the store stands at {self._cursor}, the stream ends at {info.state.last_seq}: "
                 "they are not of the same age"
             )
+        await self._steering.begin()
 
     async def _handle(self, deliveries: Sequence[Delivery]) -> None:
         last = max(deliveries, key=lambda delivery: delivery.sequence)
@@ -301,7 +306,7 @@ class PartitionWorker(Generic[T, S, R]):
             time.time_ns(),
         )
         readable: list[tuple[Parsed[T], Delivery]] = []
-        for delivery in deliveries:
+        for delivery in await self._steering.sift(deliveries):
             try:
                 readable.append((self._parse(delivery), delivery))
             except Refused as refusal:

@@ -17,7 +17,7 @@ from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
-from lictor_bus.processor import Outbox, Parsed, Stepped, StreamOutbox
+from lictor_bus.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
 from lictor_bus.publish import Outgoing, publish_all, publish_one
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.read import read_from
@@ -156,6 +156,7 @@ class Bench:
         wrap: Callable[[Outbox[Outgoing]], Outbox[Outgoing]] = lambda outbox: outbox,
         store: StateStore | None = None,
         settings: PullSettings = FAST,
+        steering: Steering | None = None,
         consumer: PullConsumer | None = None,
         timed: bool = False,
     ) -> PartitionWorker[int, int, Outgoing]:
@@ -169,6 +170,7 @@ class Bench:
             DeadLetters(client, "totals"),
             Telemetry("totals"),
             settings.batch,
+            steering,
         )
 
     @asynccontextmanager

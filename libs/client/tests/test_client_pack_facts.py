@@ -9,6 +9,7 @@ import pytest
 
 from lictor.commands.pack import VERBS
 from lictor_policy.facts import FACTS, SIGNALS
+from lictor_policy.moments import MEASURES
 from lictor_policy.templates import VARIABLES
 from lictor_policy.vocabulary import VARIABLE_MEANINGS
 
@@ -47,6 +48,7 @@ async def test_facts_lists_every_name_a_pack_can_use(cli: Cli) -> None:
     assert names == (
         {("fact", name) for name in FACTS}
         | {("signal", name) for name in SIGNALS}
+        | {("measure", name) for name in MEASURES}
         | {("variable", name) for name in VARIABLES}
     )
     assert all(word["meaning"] for word in words)

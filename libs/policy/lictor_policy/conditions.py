@@ -47,6 +47,9 @@ def compile_condition(
     return read_leaf(condition, path, fail, facts=facts).holds
 
 
+# Two and three parts are spelled out: a loop costs as much as a part, and most groups are that small.
+
+
 def _all(parts: tuple[Predicate, ...]) -> Predicate:
     def holds(state: Any, event: Any, position: Any) -> bool:
         for part in parts:  # noqa: SIM110 -- a generator costs more than the parts
@@ -54,7 +57,21 @@ def _all(parts: tuple[Predicate, ...]) -> Predicate:
                 return False
         return True
 
-    return parts[0] if len(parts) == 1 else holds
+    match parts:
+        case (one,):
+            return one
+        case (one, two):
+            return lambda state, event, position: (
+                one(state, event, position) and two(state, event, position)
+            )
+        case (one, two, three):
+            return lambda state, event, position: (
+                one(state, event, position)
+                and two(state, event, position)
+                and three(state, event, position)
+            )
+        case _:
+            return holds
 
 
 def _any(parts: tuple[Predicate, ...]) -> Predicate:
@@ -64,7 +81,21 @@ def _any(parts: tuple[Predicate, ...]) -> Predicate:
                 return True
         return False
 
-    return parts[0] if len(parts) == 1 else holds
+    match parts:
+        case (one,):
+            return one
+        case (one, two):
+            return lambda state, event, position: (
+                one(state, event, position) or two(state, event, position)
+            )
+        case (one, two, three):
+            return lambda state, event, position: (
+                one(state, event, position)
+                or two(state, event, position)
+                or three(state, event, position)
+            )
+        case _:
+            return holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,26 @@ from enum import StrEnum
 from typing import Any, get_args
 
 from lictor_policy.names import nearest
+from lictor_policy.owed_facts import (
+    dispatch_anchored,
+    due_promise,
+    makes_promise,
+    names_unforwarded,
+    overdue,
+    promise_has_evidence,
+    promise_seen,
+    result_without_followup,
+    unreported_failures,
+)
 from lictor_policy.position import EventPosition
-from lictor_policy.reading import claim_of, claim_type_of, structure_of
+from lictor_policy.reading import (
+    CHECKPOINT_ANSWERS,
+    answers_given,
+    claim_of,
+    claim_type_of,
+    says_nothing,
+    structure_of,
+)
 from lictor_policy.state import TaskState
 from lictor_schema.claims import ClaimType, TaskStatus
 from lictor_schema.event_types import EventType
@@ -78,35 +96,38 @@ def _asserts_completion(event: Event) -> bool:
 def _bears_progress(event: Event) -> bool:
     structure = structure_of(event)
     return claim_type_of(event) is ClaimType.PROGRESS or (
-        structure is not None and _says_something(structure.completed_this_segment)
+        structure is not None and not says_nothing(structure.completed_this_segment)
     )
 
 
 def _announces_next_step(event: Event) -> bool:
     claim = claim_of(event)
-    return claim is not None and _says_something(claim.next_step)
+    return claim is not None and not says_nothing(claim.next_step)
 
 
-def _says_something(text: str | None) -> bool:
-    return text is not None and not text.isspace() and text != ""
+def _is_reminder_only(event: Event) -> bool:
+    return event.event_type == "task_checkpoint_sent" and event.payload.reminder_only
+
+
+def _watches(event: Event, condition: str) -> bool:
+    return event.event_type == "watchdog_fired" and event.payload.condition == condition
+
+
+def _tells_failure(event: Event) -> bool:
+    return event.event_type == "subagent_spawn_failed" or (
+        event.event_type == "subagent_completed" and event.payload.outcome == "failure"
+    )
+
+
+def _is_placeholder(event: Event) -> bool:
+    return (
+        event.event_type == "subagent_result_forwarded"
+        and event.payload.presentation == "placeholder"
+    )
 
 
 def _target_status(event: Event) -> str:
     return event.payload.to_status.value if event.event_type == "task_status_changed" else ""
-
-
-_STRUCTURE = (
-    ("current_status", "where the task stands"),
-    ("completed_this_segment", "what was finished"),
-    ("next_step", "what happens next"),
-    ("next_report_condition", "when the next report follows"),
-    ("operator_intervention_needed", "whether the operator must act"),
-)
-
-
-def _has_answer(event: Event, field: str) -> bool:
-    structure = structure_of(event)
-    return structure is not None and _says_something(getattr(structure, field))
 
 
 def _answers(field: str, what: str) -> Fact:
@@ -114,7 +135,7 @@ def _answers(field: str, what: str) -> Fact:
         f"message.{field}_present",
         FactType.BOOL,
         f"The report says {what}",
-        lambda _state, event, _position: _has_answer(event, field),
+        lambda _state, event, _position: field in answers_given(event),
     )
 
 
@@ -156,8 +177,14 @@ _ALL = (
     Fact(
         "evidence.new_items_since_last_checkpoint",
         FactType.INT,
-        "Evidence items attached since the last checkpoint that was sent",
+        "Items of at least weak evidence, not attached before, since the last checkpoint sent",
         lambda state, _event, _position: state.new_items,
+    ),
+    Fact(
+        "evidence.new_best_quality",
+        FactType.QUALITY,
+        "The strongest of the items attached since the last checkpoint sent",
+        lambda state, _event, _position: state.new_best,
     ),
     Fact(
         "evidence.best_quality",
@@ -203,12 +230,114 @@ _ALL = (
         lambda state, event, _position: state.next_step_backed or not _announces_next_step(event),
     ),
     Fact(
+        "claim.makes_promise",
+        FactType.BOOL,
+        "The event promises a further report by a time",
+        lambda _state, event, _position: makes_promise(event),
+    ),
+    Fact(
+        "claim.promised_followup_open",
+        FactType.BOOL,
+        "A further report was promised and has not come with evidence yet",
+        lambda state, _event, _position: bool(state.promises),
+    ),
+    Fact(
+        "claim.promised_followup_due",
+        FactType.BOOL,
+        "A promised report should be there by now, and has not come with evidence",
+        lambda state, event, position: due_promise(state, event, position) is not None,
+    ),
+    Fact(
+        "claim.promised_followup_seen",
+        FactType.BOOL,
+        "The operator saw some report since the promise that is now due",
+        promise_seen,
+    ),
+    Fact(
+        "claim.promised_followup_has_evidence",
+        FactType.BOOL,
+        "Evidence came in since the promise that is now due, or none is due",
+        promise_has_evidence,
+    ),
+    Fact(
+        "forwarding.result_available_without_visible_followup",
+        FactType.BOOL,
+        "A child's result is there; the operator has seen neither it nor a report since it came",
+        lambda state, _event, _position: result_without_followup(state),
+    ),
+    Fact(
+        "forwarding.unforwarded_results",
+        FactType.INT,
+        "Children's results that were not passed on to the operator visibly and as themselves",
+        lambda state, _event, _position: len(state.results) + state.results_untracked,
+    ),
+    Fact(
+        "forwarding.overdue_results",
+        FactType.INT,
+        "Children's results that the operator should have seen by now",
+        lambda state, _event, position: overdue(state.results, position),
+    ),
+    Fact(
+        "forwarding.named_result_unforwarded",
+        FactType.BOOL,
+        "The result of the child that the event is about has not reached the operator",
+        lambda state, event, _position: names_unforwarded(state, event),
+    ),
+    Fact(
+        "forwarding.is_placeholder",
+        FactType.BOOL,
+        "The event passes on a stand-in, not the child's result",
+        lambda _state, event, _position: _is_placeholder(event),
+    ),
+    Fact(
+        "subagents.unreported_failures",
+        FactType.INT,
+        "Children that failed or could not start, and the operator has seen no report since",
+        lambda state, _event, _position: unreported_failures(state),
+    ),
+    Fact(
+        "subagents.overdue",
+        FactType.INT,
+        "Children that were expected back by now and are not",
+        lambda state, _event, position: overdue(state.runs, position),
+    ),
+    Fact(
+        "obligation.newly_told",
+        FactType.BOOL,
+        "The event is the first to tell of something overdue, not a second voice about it",
+        lambda state, event, _position: state.told_id == event.event_id,
+    ),
+    Fact(
+        "obligation.times_told",
+        FactType.INT,
+        "How often the overdue thing was told that was told last, that time included",
+        lambda state, _event, _position: state.times_told,
+    ),
+    Fact(
         "message.has_required_checkpoint_fields",
         FactType.BOOL,
         "The report gives all five checkpoint answers",
-        lambda _state, event, _position: all(_has_answer(event, field) for field, _ in _STRUCTURE),
+        lambda _state, event, _position: len(answers_given(event)) == len(CHECKPOINT_ANSWERS),
     ),
-    *(_answers(field, what) for field, what in _STRUCTURE),
+    *(_answers(field, what) for field, what in CHECKPOINT_ANSWERS.items()),
+    Fact(
+        "message.checkpoint_fields_given",
+        FactType.INT,
+        "How many of the five checkpoint answers the report gives",
+        lambda _state, event, _position: len(answers_given(event)),
+    ),
+    Fact(
+        "message.status_only_in_a_row",
+        FactType.INT,
+        "Reports in a row that brought no new evidence, this one included",
+        lambda state, _event, _position: state.status_only_in_a_row,
+    ),
+    Fact(
+        "message.reminder_only",
+        FactType.BOOL,
+        "The report only follows a reminder, without work in between",
+        lambda _state, event, _position: _is_reminder_only(event),
+    ),
     Fact(
         "status.target",
         FactType.STR,
@@ -250,6 +379,12 @@ _ALL = (
         lambda state, _event, _position: state.has_report_anchor,
     ),
     Fact(
+        "dispatch.has_report_anchor",
+        FactType.BOOL,
+        "What the event dispatches, a child or the task itself, says where its reports are owed",
+        lambda state, event, _position: dispatch_anchored(state, event),
+    ),
+    Fact(
         "task.is_closed",
         FactType.BOOL,
         "The task was closed before the event",
@@ -273,6 +408,29 @@ SIGNALS: dict[str, Signal] = {
             "A report claims progress",
             ("task_checkpoint_sent", "task_status_changed", "forced_operator_update"),
             lambda _state, event, _position: _bears_progress(event),
+        ),
+        Signal(
+            "promised_followup_due",
+            "A timer or a watch reports that a promised follow-up is due",
+            ("watchdog_fired",),
+            lambda state, event, position: (
+                _watches(event, "promised_followup_due")
+                and due_promise(state, event, position) is not None
+            ),
+        ),
+        Signal(
+            "subagent_overdue",
+            "A timer or a watch reports that a child is late",
+            ("watchdog_fired",),
+            lambda state, event, position: (
+                _watches(event, "subagent_overdue") and overdue(state.runs, position) > 0
+            ),
+        ),
+        Signal(
+            "subagent_failed",
+            "A child failed, or could not be dispatched",
+            ("subagent_spawn_failed", "subagent_completed"),
+            lambda _state, event, _position: _tells_failure(event),
         ),
     )
 }

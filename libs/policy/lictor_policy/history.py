@@ -275,7 +275,7 @@ class HistoryPlan:
     def note(self, state: TaskState, event: Event, position: EventPosition) -> TaskState:
         """The event happens; called before it is judged, so that it counts."""
         history = state.history
-        if not history.keys() <= self.names:
+        if history and not history.keys() <= self.names:
             # What isn't kept up must go: found again later, it would have gaps.
             history = {name: history[name] for name in history if name in self.names}
             state = state.changed(history=history)

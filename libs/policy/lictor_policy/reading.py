@@ -57,9 +57,55 @@ def structure_of(event: Event) -> CheckpointStructure | None:
 
 
 def is_visible_update(event: Event) -> bool:
-    """Whether the operator saw a report with this event."""
+    """Whether the operator saw something of the task with this event."""
     match event.event_type:
-        case "task_checkpoint_sent" | "forced_operator_update":
+        case "task_checkpoint_sent" | "forced_operator_update" | "subagent_result_forwarded":
             return event.payload.operator_visible
         case _:
             return False
+
+
+# What people write into a field that must not be empty when they have nothing to say.
+_PLACEHOLDERS = frozenset(
+    ("", "-", "--", "...", "…", "?", "n/a", "na", "tbd", "tba", "todo", "unknown", "unclear")
+)
+_NOTHING = frozenset(
+    (
+        "none",
+        "nothing",
+        "nothing yet",
+        "nothing new",
+        "no",
+        "no change",
+        "no changes",
+        "no progress",
+    )
+)
+
+
+def says_something(text: str | None) -> bool:
+    """Whether a text is an answer, and not only a filled-in field."""
+    return text is not None and text.strip().lower().rstrip(".!") not in _PLACEHOLDERS
+
+
+def says_nothing(text: str | None) -> bool:
+    """Whether a text is no answer, or answers that there is nothing."""
+    return not says_something(text) or (text or "").strip().lower().rstrip(".!") in _NOTHING
+
+
+CHECKPOINT_ANSWERS = {
+    "current_status": "where the task stands",
+    "completed_this_segment": "what was finished",
+    "next_step": "what happens next",
+    "next_report_condition": "when the next report follows",
+    "operator_intervention_needed": "whether the operator must act",
+}
+"""The five answers every report owes, and what each says."""
+
+
+def answers_given(event: Event) -> tuple[str, ...]:
+    """Those of the five checkpoint answers that the event gives."""
+    structure = structure_of(event)
+    if structure is None:
+        return ()
+    return tuple(name for name in CHECKPOINT_ANSWERS if says_something(getattr(structure, name)))

@@ -101,6 +101,36 @@ class TaskState(NamedTuple):
     When there are too many, the weakest and oldest are let go first.
     """
 
+    items_total: int = 0
+    """Evidence items of at least weak quality attached so far."""
+    recent_items: str = ""
+    """A short check of each of the last few items: one of them again is nothing new."""
+    status_only_in_a_row: int = 0
+    """Reports in a row that brought no new evidence."""
+
+    last_report_us: int = 0
+    """When the operator last saw a report of the task itself; 0 for never."""
+    promises: tuple[str, ...] = ()
+    """Promised follow-ups not delivered yet, as `Owed.note` writes them; so the next two."""
+    results: tuple[str, ...] = ()
+    """Children's results that the operator has not been shown."""
+    runs: tuple[str, ...] = ()
+    """Children whose results are expected by a time."""
+    delivered_due_us: int = 0
+    """When the latest promise that was delivered had been due."""
+    forwarded: tuple[str, ...] = ()
+    """Runs whose results were shown, the last few."""
+    results_untracked: int = 0
+    """Results that came while too many others waited: they count as not shown until the end."""
+    untracked_us: int = 0
+    """When the last of them came."""
+    spawn_failures: int = 0
+    """Children that could not be dispatched since the operator last saw a report."""
+    told_id: str = ""
+    """The event that last told, as the first one, that something owed is overdue."""
+    times_told: int = 0
+    """How often that was told of the same thing, that time included."""
+
     history: dict[str, Memory] = {}  # noqa: RUF012 -- never changed, only replaced
     """What conditions ask about the past, as `HistoryPlan` keeps it."""
     repeats: dict[str, int] = {}  # noqa: RUF012 -- never changed, only replaced
@@ -128,9 +158,8 @@ class TaskState(NamedTuple):
                     f"task state has format {found} with {len(values)} fields; this engine reads"
                     f" format {FORMAT} with {_FIELDS}; replay the events to rebuild it"
                 )
-            values[_OPERATOR] = tuple(values[_OPERATOR])
-            values[_MISSES] = tuple(values[_MISSES])
-            values[_EVIDENCE] = tuple(values[_EVIDENCE])
+            for index in _TUPLES:
+                values[index] = tuple(values[index])
         except (ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
             raise StateError(
                 f"task state is not readable ({error}); replay the events to rebuild it"
@@ -143,6 +172,15 @@ _MAKE: Any = cast(Any, tuple).__new__
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _FIELDS = len(TaskState._fields)
 _INDEX = {name: number for number, name in enumerate(TaskState._fields)}
-_OPERATOR = TaskState._fields.index("operator")
-_MISSES = TaskState._fields.index("miss_event_ids")
-_EVIDENCE = TaskState._fields.index("evidence")
+_TUPLES = tuple(
+    _INDEX[name]
+    for name in (
+        "operator",
+        "miss_event_ids",
+        "evidence",
+        "promises",
+        "results",
+        "runs",
+        "forwarded",
+    )
+)

@@ -9,8 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
+from lictor_policy.obligations import Owed, find
+from lictor_policy.owed_facts import due_promise, named_run, unreported_failures
 from lictor_policy.position import EventPosition, from_micros
-from lictor_policy.reading import claim_of, claim_type_of, message_of
+from lictor_policy.reading import (
+    CHECKPOINT_ANSWERS,
+    answers_given,
+    claim_of,
+    claim_type_of,
+    message_of,
+    structure_of,
+)
 from lictor_policy.state import QUALITIES, TaskState
 from lictor_schema.events import Event
 from lictor_schema.model import MAX_TEXT_LENGTH, utc_millis
@@ -28,6 +37,7 @@ class Situation(NamedTuple):
 Variable = Callable[[Situation], str]
 
 _NOT_SAID = "not said"
+_NOT_GIVEN = "not given"
 
 
 def _time(micros: int | None) -> str:
@@ -44,10 +54,67 @@ def _next_step(situation: Situation) -> str:
     return _NOT_SAID if claim is None or claim.next_step is None else claim.next_step
 
 
+def _answer(name: str) -> Variable:
+    def given(situation: Situation) -> str:
+        structure = structure_of(situation.event)
+        if structure is None or name not in answers_given(situation.event):
+            return _NOT_GIVEN
+        return str(getattr(structure, name))
+
+    return given
+
+
+def _missing_answers(situation: Situation) -> str:
+    given = answers_given(situation.event)
+    missing = (what for name, what in CHECKPOINT_ANSWERS.items() if name not in given)
+    return "; ".join(missing) or "none"
+
+
+def _promise(situation: Situation) -> Owed | None:
+    return due_promise(situation.state, situation.event, situation.position)
+
+
+def _promised(situation: Situation) -> str:
+    promise = _promise(situation)
+    return "nothing that is due" if promise is None else promise.name
+
+
+def _promised_by(situation: Situation) -> str:
+    promise = _promise(situation)
+    return "no time" if promise is None else _time(promise.due_us)
+
+
+def _run(situation: Situation) -> str:
+    return named_run(situation.event) or "no single child"
+
+
+def _failure(situation: Situation) -> str:
+    event = situation.event
+    match event.event_type:
+        case "subagent_spawn_failed":
+            return event.payload.error
+        case "subagent_completed":
+            return event.payload.error or event.payload.summary or _NOT_SAID
+        case _:
+            return _NOT_SAID
+
+
+def _child_due(situation: Situation) -> str:
+    """When what the named child owes was due: its result, or the sight of it."""
+    state = situation.state
+    run = named_run(situation.event) or ""
+    owed = find(state.results, run) or find(state.runs, run)
+    return "no set time" if owed is None else _time(owed.due_us)
+
+
 VARIABLES: dict[str, Variable] = {
+    **{f"answer_{name}": _answer(name) for name in CHECKPOINT_ANSWERS},
     "agent_id": lambda s: s.event.agent_id,
     "best_quality": lambda s: QUALITIES[s.state.best_quality].value,
     "channel": lambda s: s.state.channel,
+    "child_due": _child_due,
+    "child_failure": _failure,
+    "child_run": _run,
     "claim_text": _claim_text,
     "claim_type": lambda s: claim_type_of(s.event) or "none",
     "completion_quality": lambda s: QUALITIES[s.state.completion_quality].value,
@@ -56,12 +123,19 @@ VARIABLES: dict[str, Variable] = {
     "event_type": lambda s: s.event.event_type,
     "last_visible_update": lambda s: _time(s.state.last_visible_us),
     "missed_in_a_row": lambda s: str(s.state.missed_in_a_row),
+    "missing_answers": _missing_answers,
     "missing_evidence": lambda s: "; ".join(s.missing) or "nothing",
     "new_evidence_items": lambda s: str(s.state.new_items),
     "next_step": _next_step,
     "original_message": lambda s: message_of(s.event) or _NOT_SAID,
+    "promised": _promised,
+    "promised_by": _promised_by,
     "silences_in_a_row": lambda s: str(s.state.silences_in_a_row),
+    "status_only_in_a_row": lambda s: str(s.state.status_only_in_a_row),
     "task_id": lambda s: s.event.task_id,
+    "times_told": lambda s: str(s.state.times_told),
+    "unforwarded_results": lambda s: str(len(s.state.results) + s.state.results_untracked),
+    "unreported_failures": lambda s: str(unreported_failures(s.state)),
     "task_title": lambda s: s.state.title or s.event.task_id,
 }
 

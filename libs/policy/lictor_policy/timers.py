@@ -11,14 +11,15 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy.json_text import optional, rfc3339, utc_micros
+from lictor_policy.obligations import Owed, awaited, read_owed
+from lictor_policy.owing import RUNTIME
 from lictor_policy.position import from_micros
 from lictor_policy.state import TaskState
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.context import OperatorContext
 from lictor_schema.ids import derived_event_id
 
-RUNTIME = "lictor"
-"""The runtime of events that the evaluator derives itself."""
+_WATCHDOG = "lictor-timer"
 
 
 class TimerKind(StrEnum):
@@ -26,6 +27,12 @@ class TimerKind(StrEnum):
 
     CHECKPOINT = "checkpoint"
     SILENCE = "silence"
+    FOLLOWUP = "followup"
+    FORWARDING = "forwarding"
+    SUBAGENT = "subagent"
+
+
+_OWED_KINDS = (TimerKind.FOLLOWUP, TimerKind.FORWARDING, TimerKind.SUBAGENT)
 
 
 class SetReportingTimer(NamedTuple):
@@ -34,18 +41,29 @@ class SetReportingTimer(NamedTuple):
     kind: TimerKind
     due: datetime
     task: TaskState
+    owed: Owed | None = None
+    """What is owed, where it is not a checkpoint or the end of a silence."""
 
     @property
     def event_id(self) -> str:
         """The same for the same obligation, however often the timer is set."""
         task = self.task
+        if self.owed is not None:
+            owed = self.owed
+            cause = (owed.name, str(owed.stored_us), str(owed.due_us), str(owed.told + 1))
+            return derived_event_id(task.task_id, self.kind.value, *cause)
         if self.kind is TimerKind.CHECKPOINT:
             return derived_event_id(task.task_id, self.kind.value, str(task.checkpoint_number))
         return derived_event_id(task.task_id, self.kind.value, str(task.silence_due_us))
 
     def event_json(self) -> bytes:
-        """The event to appear when the timer is due: TaskCheckpointDue or SilenceTimeout."""
+        """The event to appear when the timer is due."""
         due = rfc3339(self.due)
+        if self.owed is not None:
+            if self.kind is TimerKind.FORWARDING:
+                payload = _not_forwarded(self.owed)
+                return _event(self, due, "subagent_result_not_forwarded", payload)
+            return _event(self, due, "watchdog_fired", _watchdog(self.kind, self.owed, due))
         if self.kind is TimerKind.CHECKPOINT:
             return _event(self, due, "task_checkpoint_due", _checkpoint_due(self.task, due))
         return _event(self, due, "silence_timeout", _silence(self.task))
@@ -68,6 +86,12 @@ def timer_orders(before: TaskState | None, after: TaskState) -> list[TimerOrder]
         orders.append(_order(TimerKind.CHECKPOINT, after.checkpoint_due_us, after))
     if silence != after.silence_due_us:
         orders.append(_order(TimerKind.SILENCE, after.silence_due_us, after))
+    had, has = ((), (), ()) if before is None else _owed(before), _owed(after)
+    if had != has:
+        for kind, old, new in zip(_OWED_KINDS, had, has, strict=True):
+            note = awaited(new)
+            if awaited(old) != note:
+                orders.append(_owed_order(kind, note, after))
     return orders
 
 
@@ -76,6 +100,10 @@ def all_timer_orders(state: TaskState) -> list[TimerOrder]:
     return [
         _order(TimerKind.CHECKPOINT, state.checkpoint_due_us, state),
         _order(TimerKind.SILENCE, state.silence_due_us, state),
+        *(
+            _owed_order(kind, awaited(notes), state)
+            for kind, notes in zip(_OWED_KINDS, _owed(state), strict=True)
+        ),
     ]
 
 
@@ -83,10 +111,42 @@ def _awaited(state: TaskState) -> tuple[int | None, int | None]:
     return state.checkpoint_due_us, state.silence_due_us
 
 
+def _owed(state: TaskState) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    return state.promises, state.results, state.runs
+
+
 def _order(kind: TimerKind, due_us: int | None, state: TaskState) -> TimerOrder:
     if due_us is None:
         return CancelReportingTimer(kind)
     return SetReportingTimer(kind, from_micros(due_us), state)
+
+
+def _owed_order(kind: TimerKind, note: str | None, state: TaskState) -> TimerOrder:
+    if note is None:
+        return CancelReportingTimer(kind)
+    owed = read_owed(note)
+    return SetReportingTimer(kind, from_micros(owed.next_us), state, owed)
+
+
+def _not_forwarded(owed: Owed) -> str:
+    return (
+        f'{{"run_id":{quoted(owed.name)},"child_session_key":{quoted(owed.detail or owed.name)},'
+        f'"completion_received_at":"{utc_micros(owed.since_us)}",'
+        f'"forward_due_at":"{utc_micros(owed.due_us)}","result_source":null,'
+        f'"recovery_action":null,"recovery_attempts":{owed.told}}}'
+    )
+
+
+def _watchdog(kind: TimerKind, owed: Owed, fired: str) -> str:
+    promised = kind is TimerKind.FOLLOWUP
+    condition = "promised_followup_due" if promised else "subagent_overdue"
+    run = "null" if promised else quoted(owed.name)
+    what = quoted(owed.name) if promised else "null"
+    return (
+        f'{{"watchdog":"{_WATCHDOG}","condition":"{condition}","fired_at":"{fired}",'
+        f'"due_at":"{utc_micros(owed.due_us)}","run_id":{run},"detail":{what},'
+        f'"occurrence":{owed.told + 1}}}'
+    )
 
 
 def _checkpoint_due(task: TaskState, due: str) -> str:

@@ -3,17 +3,24 @@
 `observe` runs first, so that rules see a state that counts the event; `settle` runs last.
 """
 
-from lictor_policy.position import EventPosition, to_micros
-from lictor_policy.reading import is_visible_update
-from lictor_policy.state import (
-    MAX_EVIDENCE,
-    MAX_MISSES,
-    MAX_TITLE,
-    TaskState,
-    class_bit,
-    note_evidence,
+from lictor_policy.attaching import attach
+from lictor_policy.obligations import Owed
+from lictor_policy.owing import (
+    child_overdue,
+    completed,
+    deliver,
+    delivered,
+    followup_due,
+    forwarded,
+    not_forwarded,
+    spawn_failed,
+    spawned,
+    with_promise,
 )
-from lictor_schema.claims import ClaimType, TaskStatus
+from lictor_policy.position import EventPosition, to_micros
+from lictor_policy.reading import is_visible_update, says_nothing
+from lictor_policy.state import MAX_MISSES, MAX_TITLE, TaskState
+from lictor_schema.claims import TaskStatus
 from lictor_schema.context import ExternalizedPath
 from lictor_schema.decisions import Decision, Disposition
 from lictor_schema.events import (
@@ -21,22 +28,12 @@ from lictor_schema.events import (
     ReportAnchorMissing,
     SilenceTimeout,
     TaskCheckpointDue,
+    TaskCheckpointSent,
     TaskStarted,
+    WatchdogFired,
 )
-from lictor_schema.evidence import EvidenceClass, EvidenceItem
 
 _SECOND = 1_000_000
-_COMPLETIONS = frozenset((ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION))
-_BACKS_NEXT_STEP = frozenset(
-    (
-        EvidenceClass.DECISION_RECORD,
-        EvidenceClass.TOOL_OUTPUT,
-        EvidenceClass.FILE_CHANGE,
-        EvidenceClass.RUNTIME_ARTIFACT,
-    )
-)
-# What people write into a field that must not be empty when they have nothing to say.
-_PLACEHOLDERS = frozenset(("", "-", "n/a", "na", "none", "tbd", "todo", "unknown"))
 
 
 def begin(event: TaskStarted, position: EventPosition) -> TaskState:
@@ -104,15 +101,31 @@ def announce(event: ReportAnchorMissing, position: EventPosition) -> TaskState:
 
 def observe(state: TaskState, event: Event, position: EventPosition) -> TaskState:
     """What an event of a known task adds, whatever will be decided about it."""
+    now = position.stored_us
     match event.event_type:
         case "task_evidence_attached":
-            return _with_evidence(state, event.payload.items)
+            return attach(state, event.payload.items)
+        case "task_checkpoint_sent":
+            return _reported(state, event, now)
+        case "forced_operator_update" if event.payload.operator_visible:
+            return _updated(state, now, report=True)
         case "task_checkpoint_due":
-            return _checkpoint_due(state, event, position.stored_us)
+            return _checkpoint_due(state, event, now)
         case "silence_timeout":
-            return _silence(state, event, position.stored_us)
-        case _ if is_visible_update(event):
-            return _updated(state, position.stored_us)
+            return _silence(state, event, now)
+        case "watchdog_fired":
+            return _watched(state, event, max(now, to_micros(event.timestamp)))
+        case "subagent_spawned":
+            return spawned(state, event, now)
+        case "subagent_spawn_failed":
+            return spawn_failed(state, event)
+        case "subagent_completed":
+            return completed(state, event, now)
+        case "subagent_result_forwarded":
+            state = forwarded(state, event)
+            return _updated(state, now) if event.payload.operator_visible else state
+        case "subagent_result_not_forwarded":
+            return not_forwarded(state, event, max(now, to_micros(event.timestamp)))
         case _:
             return state
 
@@ -121,14 +134,32 @@ def settle(state: TaskState, event: Event, decision: Decision) -> TaskState:
     """What the decision about an event changes; a closed task is no longer waited for."""
     if event.event_type == "task_checkpoint_sent":
         state = state.changed(new_items=0, new_best=0, next_step_backed=False)
+    if state.promises and is_visible_update(event):
+        state = _came_due(state)
     if state.closed:
         return state
     closing = _closing_status(event, decision)
     if closing is None:
         return _with_status(state, event, decision)
     return state.changed(
-        status=closing.value, closed=True, checkpoint_due_us=None, silence_due_us=None
+        status=closing.value,
+        closed=True,
+        checkpoint_due_us=None,
+        silence_due_us=None,
+        promises=(),
+        results=(),
+        runs=(),
     )
+
+
+def _came_due(state: TaskState) -> TaskState:
+    """Without the promises that were due: the update was judged as what had been promised."""
+    now = state.last_report_us
+
+    def kept(promise: Owed) -> bool:
+        return promise.due_us > now or promise.stored_us == now
+
+    return deliver(state, delivered(state.promises, kept))
 
 
 def _closing_status(event: Event, decision: Decision) -> TaskStatus | None:
@@ -155,8 +186,8 @@ def _with_status(state: TaskState, event: Event, decision: Decision) -> TaskStat
 
 def is_valid_path(path: ExternalizedPath | None) -> bool:
     """Whether a silent task can be heard of this way: every part says something."""
-    return path is not None and all(
-        text.strip().lower() not in _PLACEHOLDERS
+    return path is not None and not any(
+        says_nothing(text)
         for text in (
             path.first_forced_checkpoint_trigger,
             path.if_unfinished_report,
@@ -186,17 +217,40 @@ def _next_silence(state: TaskState, start: int) -> TaskState:
     return state.changed(silence_due_us=start + state.silence_timeout_s * _SECOND)
 
 
-def _updated(state: TaskState, now: int) -> TaskState:
+def _reported(state: TaskState, event: TaskCheckpointSent, now: int) -> TaskState:
+    payload = event.payload
+    bare = state.status_only_in_a_row + 1 if state.new_items == 0 else 0
+    if payload.operator_visible:
+        state = _updated(state, now, report=True, bare=bare)
+    elif bare != state.status_only_in_a_row:
+        state = state.changed(status_only_in_a_row=bare)
+    if payload.promised_followup is None or state.closed:
+        return state
+    return state.changed(
+        promises=with_promise(state.promises, payload.promised_followup, state.items_total, now)
+    )
+
+
+def _updated(
+    state: TaskState, now: int, *, report: bool = False, bare: int | None = None
+) -> TaskState:
     watched = not state.closed
     interval = state.checkpoint_interval_s if watched else None
     timeout = state.silence_timeout_s if watched else None
+    if report and state.promises:
+        # What came with evidence is what was promised; what did not is judged when it is due.
+        items = state.items_total
+        state = deliver(state, delivered(state.promises, lambda promise: promise.items >= items))
     # All in one step: making a state anew costs more than everything else done here.
     return state.changed(
         last_visible_us=now,
+        last_report_us=now if report else state.last_report_us,
         update_seen=True,
         missed_in_a_row=0,
         silences_in_a_row=0,
         miss_event_ids=(),
+        status_only_in_a_row=state.status_only_in_a_row if bare is None else bare,
+        spawn_failures=0 if report else state.spawn_failures,
         checkpoint_number=state.checkpoint_number + (interval is not None),
         checkpoint_due_us=(
             state.checkpoint_due_us if interval is None else now + interval * _SECOND
@@ -206,28 +260,42 @@ def _updated(state: TaskState, now: int) -> TaskState:
 
 
 def _checkpoint_due(state: TaskState, event: TaskCheckpointDue, now: int) -> TaskState:
-    due = to_micros(event.payload.due_at)
     # A broker and a runtime may disagree about now; the later of the two is when it is told.
     now = max(now, to_micros(event.timestamp))
+    return _missed(state, event.event_id, to_micros(event.payload.due_at), now)
+
+
+def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
     if state.closed or due > now:
         return state
     interval = (state.checkpoint_interval_s or 0) * _SECOND
     window_start = due - interval if interval else state.last_due_us or state.opened_us
     previous = state.last_due_us
-    state = state.changed(last_due_us=due if previous is None else max(previous, due))
+    latest = due if previous is None else max(previous, due)
     if state.last_visible_us is not None and state.last_visible_us > window_start:
-        return state  # met in time: the timer and the report crossed on their way
+        # Met in time: the timer and the report crossed on their way.
+        return state.changed(last_due_us=latest)
     # A runtime may report the same checkpoint that our timer reports: one miss, told twice.
     told_before = (
         previous is not None
         and state.missed_in_a_row > 0
         and (due < previous + interval or due == previous)
     )
+    if told_before:
+        return _past_checkpoint(state, due, now)
+    missed = state.missed_in_a_row + 1
     state = state.changed(
+        last_due_us=latest,
         update_seen=False,
-        missed_in_a_row=state.missed_in_a_row + (not told_before),
-        miss_event_ids=(*state.miss_event_ids, event.event_id)[-MAX_MISSES:],
+        missed_in_a_row=missed,
+        miss_event_ids=(*state.miss_event_ids, event_id)[-MAX_MISSES:],
+        told_id=event_id,
+        times_told=missed,
     )
+    return _past_checkpoint(state, due, now)
+
+
+def _past_checkpoint(state: TaskState, due: int, now: int) -> TaskState:
     if state.checkpoint_due_us is not None and due >= state.checkpoint_due_us:
         return _next_checkpoint(state, now)
     return state
@@ -236,7 +304,12 @@ def _checkpoint_due(state: TaskState, event: TaskCheckpointDue, now: int) -> Tas
 def _silence(state: TaskState, event: SilenceTimeout, now: int) -> TaskState:
     since = to_micros(event.payload.silent_since)
     timeout = event.payload.timeout_s * _SECOND
-    told_at = to_micros(event.timestamp)
+    return _silent(state, event.event_id, since, timeout, to_micros(event.timestamp), now)
+
+
+def _silent(
+    state: TaskState, event_id: str, since: int, timeout: int, told_at: int, now: int
+) -> TaskState:
     now = max(now, told_at)
     if state.closed or since + timeout > now:
         return state
@@ -246,47 +319,49 @@ def _silence(state: TaskState, event: SilenceTimeout, now: int) -> TaskState:
     told_before = (
         previous is not None and state.silences_in_a_row > 0 and told_at < previous + timeout
     )
+    if told_before:
+        return _past_silence(state, told_at, now)
+    silences = state.silences_in_a_row + 1
     state = state.changed(
         update_seen=False,
-        last_silence_us=previous if previous is not None and told_before else told_at,
-        silences_in_a_row=state.silences_in_a_row + (not told_before),
-        miss_event_ids=(*state.miss_event_ids, event.event_id)[-MAX_MISSES:],
+        last_silence_us=told_at,
+        silences_in_a_row=silences,
+        miss_event_ids=(*state.miss_event_ids, event_id)[-MAX_MISSES:],
+        told_id=event_id,
+        times_told=silences,
     )
+    return _past_silence(state, told_at, now)
+
+
+def _past_silence(state: TaskState, told_at: int, now: int) -> TaskState:
     if state.silence_due_us is not None and told_at >= state.silence_due_us:
         return _next_silence(state, now)
     return state
 
 
-def _with_evidence(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
-    kept = {note[2:]: note for note in state.evidence}
-    new_items, new_best = state.new_items, state.new_best
-    best, completion = state.best_quality, state.completion_quality
-    mask, backed = state.class_mask, state.next_step_backed
-    for item in items:
-        rank = item.quality.rank
-        if item.evidence_id not in kept:
-            # The same item attached again is nothing new.
-            new_items += 1
-            new_best = max(new_best, rank)
-            backed = backed or item.supports.next_step or item.evidence_class in _BACKS_NEXT_STEP
-        best = max(best, rank)
-        if not _COMPLETIONS.isdisjoint(item.supports.claim_types):
-            completion = max(completion, rank)
-        mask |= class_bit(item.evidence_class)
-        kept[item.evidence_id] = note_evidence(item.evidence_id, item.evidence_class, item.quality)
-    notes = tuple(kept.values())
-    return state.changed(
-        new_items=new_items,
-        new_best=new_best,
-        best_quality=best,
-        completion_quality=completion,
-        class_mask=mask,
-        next_step_backed=backed,
-        evidence=notes if len(notes) <= MAX_EVIDENCE else _strongest(notes),
-    )
+def _watched(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
+    """What a watch found: the same as our own timer would tell, or something it could not know."""
+    payload = event.payload
+    match payload.condition:
+        case "promised_followup_due":
+            return followup_due(state, event, now)
+        case "subagent_overdue":
+            return child_overdue(state, event, now)
+        case "checkpoint_overdue":
+            due = _watched_due(state, event, now)
+            return state if due is None else _missed(state, event.event_id, due, now)
+        case "silence" if state.silence_timeout_s is not None:
+            since = state.opened_us if state.last_visible_us is None else state.last_visible_us
+            timeout = state.silence_timeout_s * _SECOND
+            return _silent(state, event.event_id, since, timeout, now, now)
+        case _:
+            return state
 
 
-def _strongest(notes: tuple[str, ...]) -> tuple[str, ...]:
-    # A note begins with its quality, so the stronger is the greater.
-    ranked = sorted(range(len(notes)), key=lambda index: (notes[index][0], index))
-    return tuple(notes[index] for index in sorted(ranked[-MAX_EVIDENCE:]))
+def _watched_due(state: TaskState, event: WatchdogFired, now: int) -> int | None:
+    """The checkpoint a watch means: the one it names, the one due, or the last one told."""
+    if event.payload.due_at is not None:
+        return to_micros(event.payload.due_at)
+    if state.checkpoint_due_us is None:
+        return to_micros(event.payload.fired_at)
+    return state.checkpoint_due_us if state.checkpoint_due_us <= now else state.last_due_us

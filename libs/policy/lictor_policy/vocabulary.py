@@ -1,4 +1,4 @@
-"""Everything a pack can name, in words: facts, signals, and the variables of texts."""
+"""Everything a pack can name, in words: facts, signals, measures, and the variables of texts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from lictor_policy.conditions import FITTING
 from lictor_policy.facts import FACTS, SIGNALS
+from lictor_policy.moments import MEASURES
 from lictor_policy.templates import VARIABLES
 
 VARIABLE_MEANINGS: dict[str, str] = {
@@ -35,7 +36,7 @@ VARIABLE_MEANINGS: dict[str, str] = {
 class Word:
     """One name that a pack can use."""
 
-    kind: Literal["fact", "signal", "variable"]
+    kind: Literal["fact", "signal", "measure", "variable"]
     name: str
     meaning: str
     type: str = "str"
@@ -70,5 +71,7 @@ def vocabulary() -> Iterator[Word]:
         )
     for signal in SIGNALS.values():
         yield Word("signal", signal.name, signal.meaning, event_types=signal.event_types)
+    for measure in MEASURES.values():
+        yield Word("measure", measure.name, measure.meaning)
     for name in VARIABLES:
         yield Word("variable", name, VARIABLE_MEANINGS.get(name, ""))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lictor_policy.evaluate import Unacceptable
 from lictor_policy.state import TaskState
+from lictor_policy.timers import TimerKind
 from lictor_schema import DecisionRecord, Disposition
 
 LAWS = settings(
@@ -25,12 +26,22 @@ CLAIMS = st.fixed_dictionaries(
     optional={"next_step": st.just("more of it")},
 )
 STATUSES = st.sampled_from(["active", "blocked", "paused", "completed", "failed"])
+CHILD_EVENTS = [
+    "subagent_spawned",
+    "subagent_spawn_failed",
+    "subagent_completed",
+    "subagent_result_forwarded",
+    "subagent_result_not_forwarded",
+]
 HAPPENINGS = st.one_of(
     st.tuples(st.just("evidence"), QUALITIES),
     st.tuples(st.just("report"), st.booleans()),
     st.tuples(st.just("claim"), CLAIMS),
     st.tuples(st.just("status"), STATUSES),
-    st.tuples(st.just("timer"), st.sampled_from(["checkpoint", "silence"])),
+    st.tuples(st.just("timer"), st.sampled_from([kind.value for kind in TimerKind])),
+    st.tuples(st.just("promise"), st.integers(0, 400)),
+    st.tuples(st.just("child"), st.tuples(st.sampled_from(CHILD_EVENTS), st.integers(1, 3))),
+    st.tuples(st.just("watch"), st.sampled_from(["promised_followup_due", "subagent_overdue"])),
     st.tuples(st.just("due"), st.integers(-100, 10)),
     st.tuples(st.just("start"), st.just(None)),
 )
@@ -69,6 +80,15 @@ def happen(stage: Any, kind: str, detail: Any, at: int, item: dict[str, Any]) ->
         case "timer" if detail in stage.pending:
             due = stage.pending[detail].due.timestamp() - 1772442000
             stage.fire(detail, max(due, at))
+        case "promise":
+            promise = {"what": "more", "due_at": f"t+{detail}"}
+            stage.say("task_checkpoint_sent", at, promised_followup=promise)
+        case "child":
+            event_type, run = detail
+            late = {"expected_by": f"t+{at + 50}"} if event_type == "subagent_spawned" else {}
+            stage.say(event_type, at, run_id=f"run-{run}", **late)
+        case "watch":
+            stage.say("watchdog_fired", at, condition=detail, run_id="run-1")
         case "start":
             stage.say("task_started", at)
         case _:

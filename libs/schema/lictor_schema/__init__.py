@@ -197,6 +197,13 @@ if TYPE_CHECKING:
         utc_millis,
     )
     from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
+    from lictor_schema.pack_releases import (
+        ConfigSwitch,
+        PackBundle,
+        PackRelease,
+        ReleasedPack,
+        ReleaseRefusal,
+    )
     from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
     from lictor_schema.payloads import (
         ForcedOperatorUpdatePayload,
@@ -269,6 +276,7 @@ __all__ = [
     "Claim",
     "ClaimType",
     "Compatibility",
+    "ConfigSwitch",
     "ContentHash",
     "CoverageReport",
     "CoverageStatus",
@@ -326,6 +334,8 @@ __all__ = [
     "OperatorReviewRequestedPayload",
     "Outcome",
     "OutcomeCode",
+    "PackBundle",
+    "PackRelease",
     "PackStamp",
     "PatchAction",
     "PatchType",
@@ -347,6 +357,8 @@ __all__ = [
     "ReceiptReport",
     "ReceiptStatus",
     "RecordDigest",
+    "ReleaseRefusal",
+    "ReleasedPack",
     "ReportAnchor",
     "ReportAnchorMissing",
     "ReportAnchorMissingPayload",

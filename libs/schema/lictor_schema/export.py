@@ -43,6 +43,7 @@ from lictor_schema.gates import (
 from lictor_schema.health import ServiceHealth
 from lictor_schema.model import Model
 from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
+from lictor_schema.pack_releases import ConfigSwitch, PackBundle, PackRelease, ReleaseRefusal
 from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.proofs import ProgramSubmission, ProofResult
 from lictor_schema.receipts import ReceiptAnswer, ReceiptReport
@@ -97,6 +98,10 @@ def exported_models() -> dict[str, type[Model]]:
         "policy-template-set": TemplateSet,
         "policy-overlay": PolicyOverlay,
         "policy-suppression-window": SuppressionWindow,
+        "pack-bundle": PackBundle,
+        "pack-release": PackRelease,
+        "pack-release-refusal": ReleaseRefusal,
+        "config-switch": ConfigSwitch,
     }
 
 

@@ -54,6 +54,7 @@ _HOMES = {
     ),
     "overlays": "PolicyOverlay SuppressionWindow",
     "packs": "PolicyPack RuleSet TemplateSet",
+    "pack_releases": "ConfigSwitch PackBundle PackRelease ReleaseRefusal ReleasedPack",
     "payloads": (
         "ForcedOperatorUpdatePayload OperatorReviewRequestedPayload "
         "ReportAnchorMissingPayload SilenceTimeoutPayload SubagentCompletedPayload "

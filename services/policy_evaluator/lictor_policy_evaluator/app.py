@@ -7,18 +7,16 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from faststream.nats import NatsBroker
-
 from lictor_bus import streams, subjects
+from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
-from lictor_bus.gates import refuse_for_now
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
+from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_policy.config import EvaluatorConfig, load_config
 from lictor_policy.errors import PackError, StateError, Unacceptable
@@ -33,11 +31,14 @@ from lictor_policy.timers import (
     timer_orders,
 )
 from lictor_policy_evaluator import __version__
+from lictor_policy_evaluator.gates import Gates
 from lictor_schema import (
     DecisionRecord,
     DispatchGateRequest,
     Event,
     FieldProblem,
+    GateAnswer,
+    GateRecord,
     ReportGateRequest,
     parse_event,
 )
@@ -122,7 +123,7 @@ class EvaluatorProcessor:
         )
 
     def timers(self, before: TaskState | None, after: TaskState, certain: bool) -> Sequence[Timer]:
-        """The task's checkpoint and silence timers, as far as they changed."""
+        """The task's timers, as far as they changed."""
         orders = timer_orders(before, after) if certain else all_timer_orders(after)
         return [_bus_timer(after.task_id, order) for order in orders]
 
@@ -166,17 +167,11 @@ def event_sequence(stored: Delivery) -> int:
         return 0
 
 
-def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
-    """The gates this service owns; until they can judge, they refuse."""
-    refuse_for_now(broker, telemetry, NAME, "report", ReportGateRequest)
-    refuse_for_now(broker, telemetry, NAME, "dispatch", DispatchGateRequest)
-
-
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Judges canonical events by policy packs: exactly one decision record per event.",
-    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS),
+    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS, streams.GATES),
     channels=(
         Channel(
             subject="lictor.ev.{runtime}.{task}",
@@ -190,9 +185,48 @@ SPEC = ServiceSpec(
             description="One decision record per evaluated event (stream DECISIONS).",
             reads=False,
         ),
+        Channel(
+            subject="lictor.gated.{gate}.{task}",
+            message=GateRecord,
+            description="Every answer of a gate, with its question (stream GATES).",
+            reads=False,
+        ),
     ),
-    gates=declare_gates,
+    questions=(
+        Question(
+            subject=subjects.gate("report"),
+            title="gate.report",
+            request=ReportGateRequest,
+            answer=GateAnswer,
+            description="Gate `report`: may this message be shown to the operator?",
+        ),
+        Question(
+            subject=subjects.gate("dispatch"),
+            title="gate.dispatch",
+            request=DispatchGateRequest,
+            answer=GateAnswer,
+            description="Gate `dispatch`: may this task or subagent be dispatched?",
+        ),
+    ),
 )
+
+
+async def make_responder(
+    runtime: Runtime, config_of: Callable[[int], EvaluatorConfig]
+) -> Responder:
+    """The gates, on a connection of their own."""
+    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+    gates = Gates(
+        client,
+        await connect_redis(runtime.settings.redis_url),
+        runtime.telemetry,
+        service=NAME,
+        partitions=runtime.settings.partitions,
+        replicas=runtime.settings.replicas,
+        config_of=config_of,
+    )
+    answers = {subjects.gate("report"): gates.report, subjects.gate("dispatch"): gates.dispatch}
+    return Responder(client, NAME, answers, gates.close)
 
 
 def pack_directory() -> Path:
@@ -240,7 +274,7 @@ def make_service() -> Service:
             )
             for kind in TimerKind
         ]
-        return [*workers, *relays]
+        return [*workers, *relays, await make_responder(runtime, lambda _: config)]
 
     return Service(
         spec=SPEC,

@@ -4,6 +4,9 @@ HELP = """\
 Policy packs are code: checked, tested, explained, compared with what was decided, and watched.
 """
 VERBS = {
+    "new": "start a pack: one rule that works, and the examples that show it",
+    "test": "run the examples beside each pack",
+    "explain": "tell why an event was decided as it was",
     "diff": "compare packs, and tell which past decisions would change",
     "stats": "count what each rule did",
     "shadow-report": "tell what rules in shadow mode would have done",

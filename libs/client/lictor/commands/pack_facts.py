@@ -8,11 +8,12 @@ from lictor_policy.vocabulary import Word, vocabulary
 
 HELP = """\
 List what rules can ask about (facts, with the comparators that fit), what can trigger them
-(signals), and what their texts can mention (variables).
+(signals), what temporal conditions can total (measures), and what texts can mention (variables).
 """
 _TITLES = {
     "fact": ("fact", "type", "meaning"),
     "signal": ("signal", "raised on", "meaning"),
+    "measure": ("measure", "meaning"),
     "variable": ("variable", "meaning"),
 }
 
@@ -56,4 +57,4 @@ def _cells(word: Word) -> tuple[str, ...]:
         return word.name, word.type, f"{word.meaning} ({values})" if values else word.meaning
     if word.kind == "signal":
         return word.name, ", ".join(word.event_types), word.meaning
-    return f"{{{{{word.name}}}}}", word.meaning
+    return word.name if word.kind == "measure" else f"{{{{{word.name}}}}}", word.meaning

@@ -23,8 +23,16 @@ class PackSource(NamedTuple):
 
     def packs(self) -> list[PolicyPack]:
         """Their models."""
-        names = self.names or tuple(pack_names(self.directory))
-        return [load_pack(self.directory / name / PACK_FILE).pack for name in names]
+        return [load_pack(self.directory / name / PACK_FILE).pack for name in self.pack_names()]
+
+    def pack_names(self) -> list[str]:
+        """Their names."""
+        if self.names is not None:
+            return list(self.names)
+        found = sorted(path.parent.name for path in self.directory.glob(f"*/{PACK_FILE}"))
+        if not found:
+            raise LictorError(f"{self.directory} holds no pack; `lictor pack new ID` starts one.")
+        return found
 
 
 def packs_argument(parser: ArgumentParser) -> None:
@@ -34,11 +42,6 @@ def packs_argument(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="the packs to judge by (default: LICTOR_PACKS, or the nearest policy-packs)",
     )
-
-
-def pack_names(directory: Path) -> list[str]:
-    """The packs that a directory holds."""
-    return sorted(path.parent.name for path in directory.glob(f"*/{PACK_FILE}"))
 
 
 def find_packs(given: str | None) -> PackSource:

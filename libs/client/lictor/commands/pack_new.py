@@ -1,0 +1,58 @@
+"""`lictor pack new`: a pack to start from."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from lictor.cli import OK
+from lictor.commands.output import command_line, common_arguments, say, say_json
+from lictor.errors import LictorError
+from lictor.where import PACKS_DIR, packs_directory
+from lictor_policy.scaffold import new_pack
+
+HELP = """\
+Start a pack: a folder with one rule that works and the examples that show it. Change both to what
+you need; `lictor pack lint` and `lictor pack test` tell whether they still fit.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("id", metavar="ID", help="lower-case words with hyphens: known-channels")
+    parser.add_argument("--title", metavar="TEXT", help="its name for people (default: the id)")
+    parser.add_argument("--owner", metavar="TEXT", default="my-team", help="who answers for it")
+    parser.add_argument(
+        "--dir",
+        metavar="DIR",
+        help="the directory of packs (default: LICTOR_PACKS, or the nearest policy-packs, or one"
+        " here)",
+    )
+    common_arguments(parser, connects=False)
+
+
+def run(options: Namespace) -> int:
+    """Write the files; never over others."""
+    files = new_pack(options.id, title=options.title, owner=options.owner)
+    folder = _directory(options.dir) / options.id
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise LictorError(f"{folder} is there already; choose another id.") from None
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    if options.json:
+        say_json({"pack": options.id, "files": [str(folder / name) for name in files]})
+        return OK
+    for name in files:
+        say(f"wrote {folder / name}")
+    say(f"check it with: {command_line('pack', 'lint', folder)}")
+    say(f"test it with:  {command_line('pack', 'test', folder)}")
+    return OK
+
+
+def _directory(given: str | None) -> Path:
+    if given is not None:
+        return Path(given)
+    try:
+        return packs_directory()
+    except LictorError:
+        return Path.cwd() / PACKS_DIR

@@ -1,0 +1,212 @@
+"""Why an event was decided as it was: every rule, what it asked, what the answer was.
+
+Conditions are answered part by part here, also where the evaluator would have stopped early. The
+outcome is then compared with the evaluator's own: an explanation that disagrees is an error, never
+shown.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lictor_policy.conditions import read_leaf
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.errors import EvaluatorError, PackError
+from lictor_policy.evaluate import Outcome, observed, step
+from lictor_policy.facts import Fact, FactType, Predicate
+from lictor_policy.json_text import rfc3339
+from lictor_policy.position import EventPosition
+from lictor_policy.reading import claim_type_of
+from lictor_policy.rules import CompiledRule
+from lictor_policy.state import QUALITIES, TaskState
+from lictor_policy.strict_yaml import Path
+from lictor_policy.temporal import NEVER
+from lictor_policy.wording import leaf_text, parts_of, scalar
+from lictor_schema.events import Event
+from lictor_schema.packs import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A condition or a part of one: what it asks, whether it holds, and what the fact was."""
+
+    text: str
+    """`all`, `any`, `not`, or what a leaf asks."""
+    holds: bool
+    value: str | None = None
+    """What the fact of a leaf was."""
+    parts: tuple["Answer", ...] = ()
+
+    def to_json_value(self) -> dict[str, Any]:
+        """For `--json`."""
+        value: dict[str, Any] = {"asks": self.text, "holds": self.holds}
+        if self.value is not None:
+            value["was"] = self.value
+        if self.parts:
+            value["parts"] = [part.to_json_value() for part in self.parts]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one rule made of the event."""
+
+    rule: CompiledRule
+    not_looked: str | None
+    """Why the rule did not look at the event; None when it did."""
+    answer: Answer | None
+    """What its condition came to, when it looked."""
+
+    @property
+    def fired(self) -> bool:
+        """Whether it fired."""
+        return self.answer is not None and self.answer.holds
+
+    def to_json_value(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "pack_id": self.rule.stamp.pack_id,
+            "pack_version": self.rule.stamp.pack_version,
+            "rule_id": self.rule.rule.id,
+            "decision": self.rule.rule.decision_output.decision.value,
+            "severity": self.rule.severity.value,
+            "looked": self.not_looked is None,
+            "why_not_looked": self.not_looked,
+            "fired": self.fired,
+            "condition": None if self.answer is None else self.answer.to_json_value(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All rules, and how their outcomes became one decision."""
+
+    event: Event
+    looks: tuple[Look, ...]
+    outcome: Outcome
+    why: str
+    """How the decision follows from the rules that fired."""
+
+    def to_json_value(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "task_id": self.event.task_id,
+            "event_id": self.event.event_id,
+            "event_type": self.event.event_type,
+            "decision": self.outcome.decision.model_dump(mode="json", by_alias=True),
+            "why": self.why,
+            "rules": [look.to_json_value() for look in self.looks],
+        }
+
+
+def explain(
+    state: TaskState | None, event: Event, position: EventPosition, config: EvaluatorConfig
+) -> Explanation:
+    """Explain one event; raises Unacceptable when it can't be judged."""
+    outcome = step(state, event, position, config)
+    seen = observed(state, event, rfc3339(event.timestamp), position, config)
+    looks = tuple(_looks(seen, event, position, config))
+    fired = [look.rule for look in looks if look.fired]
+    matched = config.matches(seen, event, position)
+    if [rule.rule.id for rule in fired] != [rule.rule.id for rule in matched]:
+        raise EvaluatorError(
+            "the explanation disagrees with the evaluator, which is a defect of Lictor: "
+            f"{_names(fired)} against {_names(matched)}; please report it with the packs"
+        )
+    return Explanation(event, looks, outcome, _why(fired))
+
+
+def answer(condition: Condition, state: TaskState, event: Event, position: EventPosition) -> Answer:
+    """A condition with all its parts, whether they were needed or not."""
+    kind, parts = parts_of(condition)
+    if kind == "leaf":
+        leaf = read_leaf(condition, (), _defect)
+        was = _shown(leaf.fact, leaf.fact.compute(state, event, position))
+        return Answer(leaf_text(condition), bool(leaf.holds(state, event, position)), was)
+    answers = tuple(answer(part, state, event, position) for part in parts)
+    held = [part.holds for part in answers]
+    holds = all(held) if kind == "all" else any(held) if kind == "any" else not held[0]
+    return Answer(kind, holds, parts=answers)
+
+
+def _defect(path: Path, problem: str) -> PackError:
+    return PackError(f"{'.'.join(map(str, path))}: {problem}")
+
+
+def _shown(fact: Fact, value: Any) -> str:
+    if fact.type is FactType.QUALITY:
+        return QUALITIES[int(value)].value
+    if fact.type is FactType.DURATION:
+        return "never" if value >= NEVER else f"{int(value) / 1_000_000:g}s ago"
+    return scalar(value)
+
+
+def _looks(
+    state: TaskState, event: Event, position: EventPosition, config: EvaluatorConfig
+) -> Iterator[Look]:
+    looking: set[str] = set()
+    for candidates in config.index.get(event.event_type, ()):
+        outside = candidates.scope is not None and not candidates.scope.takes(state)
+        done = False
+        for gate, rule in candidates.rules:
+            looking.add(rule.rule.id)
+            if outside:
+                yield Look(rule, "its pack does not govern this task (metadata.applies_to)", None)
+            elif done:
+                yield Look(rule, "an earlier rule of its first_match pack fired", None)
+            elif (told := _not_looked(rule, gate, state, event, position)) is not None:
+                yield Look(rule, told, None)
+            else:
+                look = Look(rule, None, answer(rule.rule.conditions, state, event, position))
+                done = look.fired and candidates.first_only
+                yield look
+    for rule in rules_of(config):
+        if rule.rule.id not in looking:
+            yield Look(rule, f"it looks at {', '.join(rule.triggers)}", None)
+
+
+def _not_looked(
+    rule: CompiledRule,
+    gate: Predicate | None,
+    state: TaskState,
+    event: Event,
+    position: EventPosition,
+) -> str | None:
+    claimed = claim_type_of(event)
+    triggers = rule.rule.triggers
+    if gate is not None and not gate(state, event, position):
+        return f"the event does not raise {', '.join(triggers.derived_signals)}"
+    if claimed is not None and claimed not in rule.claim_types:
+        return f"the event claims {claimed.value}; it looks at {', '.join(triggers.claim_types)}"
+    return None
+
+
+def rules_of(config: EvaluatorConfig) -> list[CompiledRule]:
+    """Every rule, by pack in the order of packs."""
+    found: dict[str, CompiledRule] = {}
+    for looking in config.index.values():
+        for candidates in looking:
+            found.update((rule.rule.id, rule) for _, rule in candidates.rules)
+    order = [stamp.pack_id for stamp in config.packs]
+    return sorted(found.values(), key=lambda rule: order.index(rule.stamp.pack_id))
+
+
+def _why(fired: list[CompiledRule]) -> str:
+    if not fired:
+        return "no rule fired, so the event is allowed"
+    ranked = sorted(fired, key=lambda rule: rule.strength, reverse=True)
+    winner = ranked[0]
+    if len(ranked) == 1:
+        return f"{winner.rule.id} is the only rule that fired"
+    second = ranked[1]
+    over = f"{winner.rule.id} decides over {second.rule.id}"
+    mine, other = (each.rule.decision_output.decision.value for each in (winner, second))
+    if winner.strength[0] != second.strength[0]:
+        return f"{over}: {mine} comes before {other}"
+    if winner.strength != second.strength:
+        return f"{over}: both {mine}, and {winner.severity.value} is above {second.severity.value}"
+    return f"{over}: equally strong, and it comes first in the order of packs and rules"
+
+
+def _names(rules: list[CompiledRule]) -> str:
+    return ", ".join(rule.rule.id for rule in rules) or "none"

@@ -1,0 +1,273 @@
+"""The report and dispatch gates on the bus: read the task's state, judge, record, answer.
+
+An answer is never older than the last event that the asking runtime has stored for the task: the gate asks EVENTS for
+that event's sequence and waits until the fold has passed it. Whatever goes wrong is a denial with the reason.
+"""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Literal, NamedTuple
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from lictor_bus import streams, subjects
+from lictor_bus.errors import BusError
+from lictor_bus.gates import answer_question
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import last_sequence
+from lictor_bus.store import StateReader
+from lictor_bus.telemetry import Telemetry
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.errors import StateError
+from lictor_policy.gates import Judgement, judge_dispatch, judge_report
+from lictor_policy.json_text import utc_millis
+from lictor_policy.state import TaskState
+from lictor_schema import DispatchGateRequest, GateAnswer, GateRecord, ReportGateRequest
+
+log = logging.getLogger("lictor.gate")
+
+NOT_CAUGHT_UP = "lictor.gate.not-caught-up"
+UNAVAILABLE = "lictor.gate.unavailable"
+
+# Together shorter than the two seconds after which the SDK takes silence as a denial.
+JUDGE_WITHIN_S = 1.4
+CATCH_UP_WITHIN_S = 1.0
+RECORD_WITHIN_S = 0.4
+RETRY_AFTER_MS = 250
+_FIRST_PAUSE_S = 0.001
+_LONGEST_PAUSE_S = 0.02
+
+GateName = Literal["report", "dispatch"]
+Request = ReportGateRequest | DispatchGateRequest
+
+
+class Standing(NamedTuple):
+    """A task as far as its history was counted."""
+
+    state: TaskState | None
+    sequence: int
+    config: EvaluatorConfig
+
+
+class _NotCaughtUp(Exception):
+    """The fold didn't pass the task's last event in time."""
+
+
+class Gates:
+    """Answers to both gates, judged by whatever configuration is in force for the task.
+
+    Owns its connection to the store, so that a rush of questions takes none from the workers.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        redis: "Redis",
+        telemetry: Telemetry,
+        *,
+        service: str,
+        partitions: int,
+        replicas: int,
+        config_of: Callable[[int], EvaluatorConfig],
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._client = client
+        self._redis = redis
+        self._telemetry = telemetry
+        self._service = service
+        self._partitions = partitions
+        self._replicas = replicas
+        self._config_of = config_of
+        self._now_ns = now_ns
+        self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
+        self._recording: set[asyncio.Task[bool]] = set()
+
+    async def report(self, message: Msg) -> bytes:
+        """May this message be shown to the operator?"""
+
+        async def answer(request: ReportGateRequest) -> GateAnswer:
+            return await self._answer("report", request, self._judge_report)
+
+        return await self._reply("report", message, ReportGateRequest, answer)
+
+    async def dispatch(self, message: Msg) -> bytes:
+        """May this task or subagent be dispatched?"""
+
+        async def answer(request: DispatchGateRequest) -> GateAnswer:
+            return await self._answer("dispatch", request, self._judge_dispatch)
+
+        return await self._reply("dispatch", message, DispatchGateRequest, answer)
+
+    async def close(self) -> None:
+        """Wait until every answer given so far is recorded, or known not to be."""
+        await asyncio.gather(*self._recording)
+        await self._redis.aclose()
+
+    async def _reply(
+        self,
+        gate: GateName,
+        message: Msg,
+        request_type: type,
+        answer: Callable[..., Awaitable[GateAnswer]],
+    ) -> bytes:
+        given = await answer_question(message.data, self._service, gate, request_type, answer)
+        self._telemetry.gate_answered(gate, given.decision)
+        return given.to_json()
+
+    async def _answer(
+        self,
+        gate: GateName,
+        request: Request,
+        judge: Callable[..., Awaitable[tuple[Judgement, Standing]]],
+    ) -> GateAnswer:
+        standing: Standing | None = None
+        try:
+            async with asyncio.timeout(JUDGE_WITHIN_S):
+                judged, standing = await judge(request)
+        except _NotCaughtUp:
+            judged = Judgement(_not_caught_up(request))
+        except (BusError, RedisError, OSError, TimeoutError, StateError) as error:
+            log.warning("gate %s: %s: %s", gate, type(error).__name__, error)
+            judged = Judgement(_unavailable(request, error))
+        except Exception as error:
+            log.exception("gate %s failed", gate)
+            judged = Judgement(_broken(self._service, gate, request, error))
+        await self._record(gate, request, judged, standing)
+        return judged.answer
+
+    async def _judge_report(self, request: ReportGateRequest) -> tuple[Judgement, Standing]:
+        standing = await self._standing(request.runtime, request.task_id)
+        return (
+            judge_report(standing.state, request, self._now_ns() // 1000, standing.config),
+            standing,
+        )
+
+    async def _judge_dispatch(self, request: DispatchGateRequest) -> tuple[Judgement, Standing]:
+        standing = await self._standing(request.runtime, request.task_id)
+        parent = None
+        if request.dispatch_kind == "task" and request.parent_task_id is not None:
+            parent = (await self._standing(request.runtime, request.parent_task_id)).state
+        judged = judge_dispatch(
+            standing.state, request, self._now_ns() // 1000, standing.config, parent
+        )
+        return judged, standing
+
+    async def _standing(self, runtime: str, task_id: str) -> Standing:
+        """The task's state, no older than the last event the runtime has stored for it."""
+        key = subjects.token(task_id)
+        partition = subjects.partition_of(key, self._partitions)
+        reader = self._readers[partition]
+        last, found = await asyncio.gather(self._last(runtime, task_id), reader.peek(key))
+        deadline = time.monotonic() + CATCH_UP_WITHIN_S
+        pause = _FIRST_PAUSE_S
+        others = {runtime}
+        while True:
+            state = None if found.state is None else TaskState.decode(found.state)
+            if state is not None and state.runtime not in others:
+                # Asked by another runtime than the one whose task it is: that one's events count too.
+                others.add(state.runtime)
+                last = max(last, await self._last(state.runtime, task_id))
+            if found.cursor >= last:
+                return Standing(state, found.cursor, self._config_of(partition))
+            if time.monotonic() >= deadline:
+                raise _NotCaughtUp
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+            found = await reader.peek(key)
+
+    async def _last(self, runtime: str, task_id: str) -> int:
+        return await last_sequence(
+            self._client,
+            streams.EVENTS,
+            subjects.stored_event(self._partitions, runtime, task_id),
+            replicas=self._replicas,
+            timeout_s=JUDGE_WITHIN_S,
+        )
+
+    async def _record(
+        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
+    ) -> None:
+        """Keep the answer: before it is given when it holds something back, beside it when it doesn't."""
+        config = standing.config if standing is not None else self._config_of(0)
+        record = GateRecord(
+            record_id=str(uuid.uuid4()),
+            recorded_at=utc_millis(self._now_ns() // 1000),
+            gate=gate,
+            request=request,
+            answer=judged.answer,
+            disposition=judged.disposition,
+            matched_rules=judged.matched,
+            gate_rules=judged.gate_rules,
+            missing=judged.missing,
+            config_hash=config.config_hash,
+            state_sequence=None if standing is None else standing.sequence,
+        )
+        recording = asyncio.create_task(self._publish(record))
+        self._recording.add(recording)
+        recording.add_done_callback(self._recording.discard)
+        if judged.answer.decision in ("deny", "rewrite"):
+            # When the broker is slow the denial is given all the same, and goes on being recorded.
+            await asyncio.wait((recording,), timeout=RECORD_WITHIN_S)
+
+    async def _publish(self, record: GateRecord) -> bool:
+        request, answer = record.request, record.answer
+        message = Outgoing(
+            subjects.gated(record.gate, request.task_id), record.to_json(), record.record_id
+        )
+        try:
+            await publish_one(self._client, streams.GATES, message)
+        except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and told
+            self._telemetry.gate_unrecorded(record.gate, answer.decision)
+            log.error(
+                "gate %s: the answer to request %s of task %s was not recorded (%s: %s): %s by %s, %s",
+                record.gate,
+                request.request_id,
+                request.task_id,
+                type(error).__name__,
+                error,
+                answer.decision,
+                answer.policy_id,
+                answer.reason,
+            )
+            return False
+        return True
+
+
+def _not_caught_up(request: Request) -> GateAnswer:
+    return GateAnswer.wait(
+        request.request_id,
+        NOT_CAUGHT_UP,
+        f"the last event of task {request.task_id} has not been judged yet",
+        "ask again; if it stays so, see `lictor doctor`",
+        RETRY_AFTER_MS,
+    )
+
+
+def _unavailable(request: Request, error: Exception) -> GateAnswer:
+    if isinstance(error, BusError):
+        what = "the event stream can't be read"
+    elif isinstance(error, StateError):
+        what = "the task's stored state can't be read"
+    else:
+        what = "the state store does not answer"
+    return GateAnswer.deny(
+        request.request_id,
+        UNAVAILABLE,
+        f"{what} ({type(error).__name__}), so the act is denied",
+        "ask again; if it stays so, see `lictor doctor`",
+    )
+
+
+def _broken(service: str, gate: str, request: Request, error: Exception) -> GateAnswer:
+    return GateAnswer.deny(
+        request.request_id,
+        f"{service}.internal-error",
+        f"gate {gate} failed inside: {type(error).__name__}",
+        "look at the service's log; the act stays denied until the gate works",
+    )
