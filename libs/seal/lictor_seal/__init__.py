@@ -27,6 +27,7 @@ from lictor_seal.errors import (
     NoteError,
     SealError,
     TrustStoreError,
+    UnknownSignerError,
 )
 from lictor_seal.keys import SigningKey, VerifyingKey
 from lictor_seal.merkle import (
@@ -55,6 +56,7 @@ from lictor_seal.trust import TrustedKey, TrustStore
 from lictor_seal.verify import (
     CHECK_NAMES,
     Check,
+    CheckStatus,
     VerificationReport,
     VerifiedSeal,
     verify_bundle,
@@ -66,6 +68,7 @@ __all__ = [
     "AlreadySealedError",
     "BundleError",
     "Check",
+    "CheckStatus",
     "Checkpoint",
     "CheckpointError",
     "Frontier",
@@ -82,6 +85,7 @@ __all__ = [
     "TrustStore",
     "TrustStoreError",
     "TrustedKey",
+    "UnknownSignerError",
     "VerificationReport",
     "VerifiedNote",
     "VerifiedSeal",

@@ -17,6 +17,10 @@ class NoteError(SealError):
     """A signed note or a verifier key is malformed, or no trusted key signed the note."""
 
 
+class UnknownSignerError(NoteError):
+    """A note is well formed, but no key that signed it is among those known."""
+
+
 class CheckpointError(SealError):
     """The text of a note is not a transparency log checkpoint."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lictor_seal import base64_text
-from lictor_seal.errors import NoteError, SealError
+from lictor_seal.errors import NoteError, SealError, UnknownSignerError
 from lictor_seal.keys import SigningKey, VerifyingKey, key_name_problem
 
 _ED25519: Final = b"\x01"
@@ -163,5 +163,7 @@ def verify_note(note: Note, known_keys: Iterable[VerifyingKey]) -> VerifiedNote:
         signers.append(signer)
     if not signers:
         names = ", ".join(sorted({signature.key_name for signature in note.signatures}))
-        raise NoteError(f"no trusted key signed the note (signature lines name: {names[:200]})")
+        raise UnknownSignerError(
+            f"no trusted key signed the note (signature lines name: {names[:200]})"
+        )
     return VerifiedNote(note.text, tuple(signers), ignored)

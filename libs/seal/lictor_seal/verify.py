@@ -7,13 +7,15 @@ ones that could not be made because an earlier one failed: those count as failed
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, TypeVar
 
 from lictor_seal.bundle import SealBundle, leaf_data
 from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
-from lictor_seal.errors import SealError
+from lictor_seal.errors import SealError, UnknownSignerError
 from lictor_seal.keys import VerifyingKey
 from lictor_seal.merkle import verify_inclusion
+from lictor_seal.note import parse_note
 from lictor_seal.seal import Seal, seal_hash, signed_envelope
 from lictor_seal.times import parse_utc
 from lictor_seal.trust import TrustStore
@@ -24,13 +26,37 @@ CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint"
 _T = TypeVar("_T")
 
 
+class CheckStatus(StrEnum):
+    """How a check ended; only ``held`` counts for the seal."""
+
+    HELD = "held"
+    FAILED = "failed"
+    UNKNOWN_KEY = "unknown_key"
+    """The trust store does not hold the key: nothing speaks against the seal, and nothing for it."""
+    NOT_CHECKED = "not_checked"
+    """It needs something that an earlier check did not find."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing that was checked, and what was found."""
 
     name: str
-    ok: bool
+    status: CheckStatus
     detail: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it held."""
+        return self.status is CheckStatus.HELD
+
+
+class _UnknownKeyError(SealError):
+    """A signature can't be judged, because its key is not in the trust store."""
+
+
+class _NotCheckedError(SealError):
+    """A check could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +81,8 @@ class VerificationReport:
 
     checks: tuple[Check, ...]
     verified: VerifiedSeal | None
+    key_id: str | None = None
+    """The key that the seal names, trusted or not; None when no seal could be read."""
 
     @property
     def ok(self) -> bool:
@@ -66,12 +94,22 @@ class VerificationReport:
         """The checks that did not hold."""
         return tuple(check for check in self.checks if not check.ok)
 
+    @property
+    def only_the_key_is_unknown(self) -> bool:
+        """Whether it failed for no other reason than a trust store without the sealer's key."""
+        found = {check.status for check in self.failures}
+        return CheckStatus.UNKNOWN_KEY in found and CheckStatus.FAILED not in found
+
     def to_json_value(self) -> dict[str, object]:
         """The JSON form, without the episode itself."""
         found = self.verified
         return {
             "ok": self.ok,
-            "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in self.checks],
+            "keyId": self.key_id,
+            "checks": [
+                {"name": c.name, "ok": c.ok, "status": c.status.value, "detail": c.detail}
+                for c in self.checks
+            ],
             "verified": found
             and {
                 "hash": found.hash,
@@ -97,19 +135,26 @@ class _Run:
         """What the check found, or None when it failed."""
         try:
             value, detail = find()
+        except _UnknownKeyError as error:
+            return self._failed(name, CheckStatus.UNKNOWN_KEY, str(error))
+        except _NotCheckedError as error:
+            return self._failed(name, CheckStatus.NOT_CHECKED, str(error))
         except SealError as error:
-            self.checks.append(Check(name, False, str(error)))
-            return None
+            return self._failed(name, CheckStatus.FAILED, str(error))
         # Fail closed on whatever input we did not think of: a verifier that dies has no verdict.
         except Exception as error:  # noqa: BLE001
-            self.checks.append(Check(name, False, f"cannot be checked: {type(error).__name__}"))
-            return None
-        self.checks.append(Check(name, True, detail))
+            return self._failed(
+                name, CheckStatus.FAILED, f"cannot be checked: {type(error).__name__}"
+            )
+        self.checks.append(Check(name, CheckStatus.HELD, detail))
         return value
+
+    def _failed(self, name: str, status: CheckStatus, detail: str) -> None:
+        self.checks.append(Check(name, status, detail))
 
     def skip_rest(self, reason: str) -> VerificationReport:
         for name in CHECK_NAMES[len(self.checks) :]:
-            self.checks.append(Check(name, False, f"not checked: {reason}"))
+            self._failed(name, CheckStatus.NOT_CHECKED, f"not checked: {reason}")
         return VerificationReport(tuple(self.checks), None)
 
 
@@ -134,7 +179,7 @@ def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
 
     checks = tuple(run.checks)
     if key is None or checkpoint is None or not all(check.ok for check in checks):
-        return VerificationReport(checks, None)
+        return VerificationReport(checks, None, seal.metadata.key_id)
     verified = VerifiedSeal(
         sealed_episode=sealed,
         hash=seal.hash,
@@ -147,7 +192,7 @@ def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
         log_size=checkpoint.size,
         leaf_index=bundle.leaf_index,
     )
-    return VerificationReport(checks, verified)
+    return VerificationReport(checks, verified, seal.metadata.key_id)
 
 
 def _seal(sealed: Mapping[str, object]) -> tuple[Seal, str]:
@@ -168,7 +213,7 @@ def _hash(sealed: Mapping[str, object], seal: Seal) -> tuple[str, str]:
 def _key(seal: Seal, sealed_at: datetime, trust: TrustStore) -> tuple[VerifyingKey, str]:
     trusted = trust.by_id(seal.metadata.key_id)
     if trusted is None:
-        raise SealError(f"the trust store does not hold the key {seal.metadata.key_id}")
+        raise _UnknownKeyError(f"the trust store does not hold the key {seal.metadata.key_id}")
     problem = trusted.problem_at(sealed_at)
     if problem is not None:
         raise SealError(
@@ -179,7 +224,7 @@ def _key(seal: Seal, sealed_at: datetime, trust: TrustStore) -> tuple[VerifyingK
 
 def _signature(seal: Seal, key: VerifyingKey | None) -> tuple[None, str]:
     if key is None:
-        raise SealError("not checked: no trusted key")
+        raise _NotCheckedError("not checked: no trusted key")
     if not key.verifies(seal.signature, signed_envelope(seal.metadata.key_id, seal.hash)):
         raise SealError(f"the signature over the seal was not made with the key {key.name}")
     return None, f"Ed25519 by {key.name}"
@@ -196,13 +241,17 @@ def _checkpoint(
         checkpoint, signer = verify_checkpoint(bundle.checkpoint, usable)
     except SealError as error:
         hints = "".join(f"; the key {name} {problem}" for name, problem in refused.items())
-        raise SealError(f"{error}{hints}") from error
+        # A signer that the store holds and refuses is not unknown.
+        unknown = isinstance(error, UnknownSignerError) and not any(
+            signature.key_name in refused for signature in parse_note(bundle.checkpoint).signatures
+        )
+        raise (_UnknownKeyError if unknown else SealError)(f"{error}{hints}") from error
     return checkpoint, f"{checkpoint.origin}, {checkpoint.size} leaves, signed by {signer.name}"
 
 
 def _inclusion(bundle: SealBundle, checkpoint: Checkpoint | None) -> tuple[None, str]:
     if checkpoint is None:
-        raise SealError("not checked: no trusted checkpoint")
+        raise _NotCheckedError("not checked: no trusted checkpoint")
     if bundle.leaf_index >= checkpoint.size:
         raise SealError(
             f"leaf {bundle.leaf_index} is beyond the checkpoint's {checkpoint.size} leaves;"

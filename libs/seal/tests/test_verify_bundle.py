@@ -18,6 +18,7 @@ from lictor_seal import (
     SigningKey,
     TrustedKey,
     TrustStore,
+    VerificationReport,
     verify_bundle,
 )
 
@@ -290,3 +291,43 @@ def test_a_refused_key_is_named_with_the_reason(bundle: SealBundle, key: Signing
     details = {check.name: check.detail for check in report.checks}
     assert f"the key {key.name} is revoked" in details["key"]
     assert f"the key {key.name} is revoked" in details["checkpoint"]
+
+
+def statuses(report: VerificationReport) -> dict[str, str]:
+    return {check.name: check.status.value for check in report.checks}
+
+
+def test_a_key_that_nobody_knows_is_told_from_a_changed_episode(
+    bundle: SealBundle, key: SigningKey
+) -> None:
+    stranger = store(SigningKey.generate("lictor.test/other"))
+    report = verify_bundle(bundle.to_bytes(), stranger)
+    assert statuses(report) == {
+        "bundle": "held",
+        "seal": "held",
+        "hash": "held",
+        "key": "unknown_key",
+        "signature": "not_checked",
+        "checkpoint": "unknown_key",
+        "inclusion": "not_checked",
+    }
+    assert report.only_the_key_is_unknown
+    assert not report.ok
+    assert report.key_id == key.verifying_key.key_id
+    changed = bundle.to_bytes().replace(b"success", b"partial")
+    assert not verify_bundle(changed, stranger).only_the_key_is_unknown
+
+
+def test_a_refused_key_is_not_an_unknown_one(bundle: SealBundle, key: SigningKey) -> None:
+    report = verify_bundle(bundle.to_bytes(), store(key, revoked=True))
+    assert statuses(report)["key"] == statuses(report)["checkpoint"] == "failed"
+    assert not report.only_the_key_is_unknown
+
+
+def test_a_key_refused_for_another_log_leaves_an_unknown_one_unknown(bundle: SealBundle) -> None:
+    other = store(SigningKey.generate("lictor.test/other"), revoked=True)
+    assert verify_bundle(bundle.to_bytes(), other).only_the_key_is_unknown
+
+
+def test_a_genuine_bundle_lacks_no_key(bundle: SealBundle, trust: TrustStore) -> None:
+    assert not verify_bundle(bundle.to_bytes(), trust).only_the_key_is_unknown

@@ -20,13 +20,14 @@ from lictor.commands.output import (
 )
 from lictor.errors import NotInTime
 from lictor.where import replace_file
-from lictor_seal import Check, TrustStore, VerificationReport, verify_bundle
+from lictor_seal import Check, CheckStatus, TrustStore, VerificationReport, verify_bundle
 
 if TYPE_CHECKING:
     from lictor.governor import Governor
 
 HELP = "Export a sealed episode as one file, or verify such a file without any access to a service."
 _LOOK_S = 1.0
+_MARKS = {CheckStatus.HELD: "ok", CheckStatus.NOT_CHECKED: "skip"}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -72,15 +73,14 @@ def _verify(options: Namespace) -> int:
 
 def show_report(name: str, report: VerificationReport, *, all_checks: bool = True) -> None:
     """Every check, or only the failed ones; then the verdict."""
-    failed = [check for check in report.failures if not _skipped(check)]
+    failed = [check for check in report.failures if check.status is not CheckStatus.NOT_CHECKED]
     # What is no bundle at all has nothing else to tell of.
     all_checks = all_checks and report.checks[0].ok
     for check in report.checks if all_checks else failed:
-        mark = "ok" if check.ok else "skip" if _skipped(check) else "FAIL"
-        _mark(mark, f"{check.name:<10}  {printable(check.detail)}")
+        _mark(_MARKS.get(check.status, "FAIL"), f"{check.name:<10}  {printable(check.detail)}")
     found = report.verified
     if found is None:
-        _mark("FAIL", f"{name} {_verdict(failed)}")
+        _mark("FAIL", f"{name} {_verdict(report, failed)}")
         return
     _mark(
         "ok",
@@ -89,17 +89,12 @@ def show_report(name: str, report: VerificationReport, *, all_checks: bool = Tru
     )
 
 
-# A report tells these apart only in words.
-def _skipped(check: Check) -> bool:
-    return not check.ok and check.detail.startswith("not checked: ")
-
-
-def _verdict(failed: list[Check]) -> str:
-    details = {check.name: check.detail for check in failed}
-    unknown = details.pop("key", "").partition("the trust store does not hold the key ")[2]
-    unsigned = details.pop("checkpoint", "no trusted key").startswith("no trusted key")
-    if unknown and unsigned and not details:
-        return f"can't be trusted: the trust file does not hold the key {printable(unknown)}"
+def _verdict(report: VerificationReport, failed: list[Check]) -> str:
+    if report.only_the_key_is_unknown:
+        return (
+            "can't be trusted: the trust file does not hold the key"
+            f" {printable(report.key_id or 'that it names')}"
+        )
     return f"is NOT what was sealed: {', '.join(check.name for check in failed)}"
 
 
