@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from lictor_bus.delivery import NO_HEADERS, Delivery
-from lictor_bus.errors import Refused
+from lictor_bus.errors import Refused, StaleState
 from lictor_bus.publish import Outgoing, publish_all
 from lictor_bus.read import last_on_subjects
 from lictor_bus.timers import Timer
@@ -117,6 +117,25 @@ class NoSteering:
     async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """All of them."""
         return deliveries
+
+
+class CountingState:
+    """The half of a processor that keeps no more of a key than how many messages it had, and sets no timers."""
+
+    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:  # noqa: ARG002
+        """None: nothing here waits for anything."""
+        return ()
+
+    def decode_state(self, raw: bytes) -> int:
+        """Bytes from the store to a count."""
+        try:
+            return int(raw)
+        except ValueError:
+            raise StaleState(f"{raw[:40]!r} is no count of messages") from None
+
+    def encode_state(self, state: int) -> bytes:
+        """A count to bytes for the store."""
+        return str(state).encode()
 
 
 class Outbox(Protocol[R]):

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import Refused
-from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
+from lictor_bus.processor import CountingState, Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.timers import Timer
 from lictor_prover import __version__
 from lictor_prover.refuse import ENGINE, judge
 from lictor_schema import (
@@ -21,7 +20,7 @@ NAME = "prover"
 KEEP_STATE_S = 30 * 24 * 3600
 
 
-class ProverProcessor:
+class ProverProcessor(CountingState):
     """One result a submission; the state counts them."""
 
     def parse(self, delivery: Delivery) -> Parsed[ProgramSubmission]:
@@ -50,18 +49,6 @@ class ProverProcessor:
             proof_id(result.task_id, result.submission_id, result.program_hash, ENGINE),
         )
         return Stepped((state or 0) + 1, (out,), result.verdict.value, keep_state_s=KEEP_STATE_S)
-
-    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:  # noqa: ARG002
-        """None: nothing here waits for anything."""
-        return ()
-
-    def decode_state(self, raw: bytes) -> int:
-        """Bytes from the store to state."""
-        return int(raw)
-
-    def encode_state(self, state: int) -> bytes:
-        """State to bytes for the store."""
-        return str(state).encode()
 
 
 async def _loops(runtime: Runtime) -> Sequence[Runnable]:

@@ -13,12 +13,18 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BatchRefused, BusError, Refused
 from lictor_bus.gates import refuse_for_now
-from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
+from lictor_bus.processor import (
+    SOURCE_SEQUENCE,
+    CountingState,
+    Parsed,
+    Sourced,
+    Stepped,
+    read_or_refuse,
+)
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.telemetry import Telemetry
-from lictor_bus.timers import Timer
 from lictor_schema import (
     ActionGateRequest,
     DecisionRecord,
@@ -47,7 +53,7 @@ class ClosedTask:
     delivery: Delivery
 
 
-class SealerProcessor:
+class SealerProcessor(CountingState):
     """Counts the records of each task and notices when one closes it."""
 
     def parse(self, delivery: Delivery) -> Parsed[DecisionRecord]:
@@ -69,18 +75,6 @@ class SealerProcessor:
         if message.value.task_closed:
             return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_STATE_S)
         return Stepped(count, (), "recorded")
-
-    def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:  # noqa: ARG002
-        """None: nothing here waits for anything."""
-        return ()
-
-    def decode_state(self, raw: bytes) -> int:
-        """Bytes from the store to state."""
-        return int(raw)
-
-    def encode_state(self, state: int) -> bytes:
-        """State to bytes for the store."""
-        return str(state).encode()
 
 
 class SealingOutbox:
