@@ -6,7 +6,7 @@ from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.json_text import rfc3339, utc_millis, utc_second
 from lictor_policy.position import EventPosition
-from lictor_policy.records import write_record
+from lictor_policy.records import Verdict, write_record
 from lictor_policy.resolution import NOTHING_FIRED, resolve
 from lictor_policy.rules import RuleUse
 from lictor_policy.state import TaskState
@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     record_json: bytes
     uses: tuple[RuleUse, ...]
     """What became of each rule that fired."""
+    verdict: Verdict
 
     @property
     def record(self) -> DecisionRecord:
@@ -55,7 +56,7 @@ def step(
     settled = config.history.note_decision(settled, event, decision.decision, position)
     record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
-    return Outcome(settled, decision, record_id, record, uses)
+    return Outcome(settled, decision, record_id, record, uses, verdict)
 
 
 def observed(

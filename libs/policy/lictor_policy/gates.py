@@ -5,17 +5,20 @@ The act is turned into the event it would be, and that event is judged on the ta
 the decision that would follow, except where a built-in gate rule denies on top of it.
 """
 
+from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import step
+from lictor_policy.json_text import utc_millis
+from lictor_policy.owed_facts import result_without_followup, unreported_failures
 from lictor_policy.position import EventPosition, from_micros
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
 from lictor_schema.claims import ClaimType
 from lictor_schema.context import OperatorContext
-from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition, MatchedRule
+from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition
 from lictor_schema.events import (
     Event,
     SubagentSpawned,
@@ -50,7 +53,8 @@ class Judgement(NamedTuple):
 
     answer: GateAnswer
     disposition: Disposition | None = None
-    matched: tuple[MatchedRule, ...] = ()
+    matched_json: str = "[]"
+    """The pack rules that fired, as the record lists them."""
     gate_rules: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -99,6 +103,31 @@ _REMEDIES: dict[Disposition, str] = {
 }
 
 
+def write_gate_record(
+    record_id: str,
+    recorded_us: int,
+    gate: str,
+    request: GateRequest,
+    judged: Judgement,
+    config_hash: str,
+    state_sequence: int | None,
+) -> bytes:
+    """The record of an answer, byte for byte as `GateRecord` would write it."""
+    disposition = "null" if judged.disposition is None else f'"{judged.disposition.value}"'
+    sequence = "null" if state_sequence is None else str(state_sequence)
+    return (
+        f'{{"record_id":"{record_id}","recorded_at":"{utc_millis(recorded_us)}","gate":"{gate}",'
+        f'"request":{request.to_json().decode()},"answer":{judged.answer.to_json().decode()},'
+        f'"disposition":{disposition},"matched_rules":{judged.matched_json},'
+        f'"gate_rules":{_list(judged.gate_rules)},"missing":{_list(judged.missing)},'
+        f'"config_hash":"{config_hash}","state_sequence":{sequence}}}'
+    ).encode()
+
+
+def _list(texts: tuple[str, ...]) -> str:
+    return "[" + ",".join(map(quoted, texts)) + "]"
+
+
 def judge_report(
     state: TaskState | None, request: ReportGateRequest, now_us: int, config: EvaluatorConfig
 ) -> Judgement:
@@ -106,7 +135,7 @@ def judge_report(
     if state is None or not state.started:
         return _never_started(request)
     completes = request.claim is not None and request.claim.type in _COMPLETIONS
-    objections = _open_duties(state, "claim completion") if completes else ()
+    objections = _open_duties(state) if completes else ()
     return _judge(state, request, _report_event(state, request), now_us, config, objections)
 
 
@@ -181,16 +210,17 @@ def _judge(
             request.request_id, NO_RULE_MATCHED, "no rule stands against this act"
         )
         return Judgement(answer, decision.decision)
-    record = outcome.record
-    missing = record.evidence.missing
+    verdict = outcome.verdict
     if objections:
-        return _denied(request, objections, decision.decision, record.matched_rules, missing)
+        return _denied(
+            request, objections, decision.decision, verdict.matched_json, verdict.missing
+        )
     return Judgement(
-        _answer(request, decision, missing),
+        _answer(request, decision, verdict.missing),
         decision.decision,
-        record.matched_rules,
+        verdict.matched_json,
         (),
-        missing,
+        verdict.missing,
     )
 
 
@@ -219,7 +249,7 @@ def _denied(
     request: GateRequest,
     objections: tuple[Objection, ...],
     disposition: Disposition | None = None,
-    matched: tuple[MatchedRule, ...] = (),
+    matched_json: str = "[]",
     missing: tuple[str, ...] = (),
 ) -> Judgement:
     """The first objection is the rule that decided; the reason and the remedy name them all."""
@@ -230,7 +260,7 @@ def _denied(
         "; ".join(dict.fromkeys(objection.remedy for objection in objections))[:_MAX_WORDS],
     )
     rules = tuple(dict.fromkeys(objection.policy_id for objection in objections))
-    return Judgement(answer, disposition, matched, rules, missing)
+    return Judgement(answer, disposition, matched_json, rules, missing)
 
 
 def _never_started(request: GateRequest) -> Judgement:
@@ -282,17 +312,42 @@ def _silent_launch(request: DispatchGateRequest) -> tuple[Objection, ...]:
     )
 
 
-def _open_duties(state: TaskState, act: str) -> tuple[Objection, ...]:
-    """What the task owes its operator about its children before it may do more."""
-    del state, act
-    return ()
+def _open_duties(state: TaskState) -> tuple[Objection, ...]:
+    """What the task owes its operator about its children before it may claim to be done."""
+    return (*_untold_failures(state), *_unseen_results(state))
 
 
 def _open_duties_before_dispatch(
     state: TaskState, request: DispatchGateRequest
 ) -> tuple[Objection, ...]:
-    del state, request
-    return ()
+    unseen = _unseen_results(state) if request.mode == "silent" else ()
+    return (*_untold_failures(state), *unseen)
+
+
+def _untold_failures(state: TaskState) -> tuple[Objection, ...]:
+    failures = unreported_failures(state)
+    if not failures:
+        return ()
+    return (
+        Objection(
+            SUBAGENT_FAILURE,
+            f"the operator has not been told of {failures} failed "
+            + ("child" if failures == 1 else "children"),
+            "report the failure to the operator first, then ask again",
+        ),
+    )
+
+
+def _unseen_results(state: TaskState) -> tuple[Objection, ...]:
+    if not result_without_followup(state):
+        return ()
+    return (
+        Objection(
+            RESULT_FORWARDING,
+            "a child's result is there and the operator has seen neither it nor a report since",
+            "forward the result so that the operator sees it, then ask again",
+        ),
+    )
 
 
 def _operator(state: TaskState) -> OperatorContext:

@@ -1,15 +1,22 @@
 """What a gate makes of an act before it happens: the packs' own decision, and the built-in rules on top."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from lictor_policy import gates
-from lictor_policy.gates import judge_dispatch, judge_report
+from lictor_policy.gates import judge_dispatch, judge_report, write_gate_record
 from lictor_policy.position import to_micros
 from lictor_policy.state import TaskState
-from lictor_schema import DispatchGateRequest, Disposition, Event, ReportGateRequest
+from lictor_schema import (
+    DispatchGateRequest,
+    Disposition,
+    Event,
+    GateRecord,
+    ReportGateRequest,
+)
 from lictor_schema.decisions import NO_RULE_MATCHED
 
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
@@ -92,7 +99,7 @@ def test_a_completion_claim_without_evidence_is_not_shown_as_it_stands(stage, re
     assert judged.disposition is Disposition.DOWNGRADE_STATUS
     assert judged.answer.decision in ("rewrite", "deny")
     assert judged.answer.message != "Half of it is done."
-    assert judged.matched[0].rule_id == judged.answer.policy_id
+    assert json.loads(judged.matched_json)[0]["rule_id"] == judged.answer.policy_id
     assert judged.missing
 
 
@@ -226,3 +233,28 @@ def test_a_new_task_needs_the_parent_it_names(stage, dispatch, now):
     stage.say("task_started", 0)
     judged = judge_dispatch(None, asked, now(1), stage.config, stage.state)
     assert judged.answer.decision == "allow"
+
+
+def test_a_record_is_what_its_model_would_write(stage, report, dispatch, now):
+    stage.say("task_started", 0)
+    claim = {"type": "completion", "text": 'It is "done".'}
+    for request, judge in (
+        (report(message="Grüße\n"), judge_report),
+        (report(claim=claim), judge_report),
+        (dispatch(report_anchor=None, mode="silent"), judge_dispatch),
+    ):
+        judged = judge(stage.state, request, now(1), stage.config)
+        gate = "report" if judge is judge_report else "dispatch"
+        for sequence in (None, 7):
+            text = write_gate_record(
+                "6f0d1c57-5e0d-4b8e-9d53-1c9b8a2f7e11",
+                now(2),
+                gate,
+                request,
+                judged,
+                stage.config.config_hash,
+                sequence,
+            )
+            record = GateRecord.from_json(text)
+            assert record.to_json() == text
+            assert (record.request, record.answer) == (request, judged.answer)

@@ -25,10 +25,14 @@ from lictor_bus.store import StateReader
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import StateError
-from lictor_policy.gates import Judgement, judge_dispatch, judge_report
-from lictor_policy.json_text import utc_millis
+from lictor_policy.gates import (
+    Judgement,
+    judge_dispatch,
+    judge_report,
+    write_gate_record,
+)
 from lictor_policy.state import TaskState
-from lictor_schema import DispatchGateRequest, GateAnswer, GateRecord, ReportGateRequest
+from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
 
 log = logging.getLogger("lictor.gate")
 
@@ -42,6 +46,9 @@ RECORD_WITHIN_S = 0.4
 RETRY_AFTER_MS = 250
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
+
+# Answers that must be on record before they are given.
+_HELD_BACK = ("deny", "rewrite")
 
 GateName = Literal["report", "dispatch"]
 Request = ReportGateRequest | DispatchGateRequest
@@ -86,7 +93,7 @@ class Gates:
         self._config_of = config_of
         self._now_ns = now_ns
         self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
-        self._recording: set[asyncio.Task[bool]] = set()
+        self._recording: set[asyncio.Task[None]] = set()
 
     async def report(self, message: Msg) -> bytes:
         """May this message be shown to the operator?"""
@@ -163,7 +170,12 @@ class Gates:
         key = subjects.token(task_id)
         partition = subjects.partition_of(key, self._partitions)
         reader = self._readers[partition]
-        last, found = await asyncio.gather(self._last(runtime, task_id), reader.peek(key))
+        peeking = asyncio.create_task(reader.peek(key))
+        try:
+            last = await self._last(runtime, task_id)
+            found = await peeking
+        finally:
+            peeking.cancel()
         deadline = time.monotonic() + CATCH_UP_WITHIN_S
         pause = _FIRST_PAUSE_S
         others = {runtime}
@@ -194,39 +206,42 @@ class Gates:
         self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
     ) -> None:
         """Keep the answer: before it is given when it holds something back, beside it when it doesn't."""
-        config = standing.config if standing is not None else self._config_of(0)
-        record = GateRecord(
-            record_id=str(uuid.uuid4()),
-            recorded_at=utc_millis(self._now_ns() // 1000),
-            gate=gate,
-            request=request,
-            answer=judged.answer,
-            disposition=judged.disposition,
-            matched_rules=judged.matched,
-            gate_rules=judged.gate_rules,
-            missing=judged.missing,
-            config_hash=config.config_hash,
-            state_sequence=None if standing is None else standing.sequence,
-        )
-        recording = asyncio.create_task(self._publish(record))
+        recording = asyncio.create_task(self._publish(gate, request, judged, standing))
         self._recording.add(recording)
         recording.add_done_callback(self._recording.discard)
-        if judged.answer.decision in ("deny", "rewrite"):
+        if judged.answer.decision in _HELD_BACK:
             # When the broker is slow the denial is given all the same, and goes on being recorded.
             await asyncio.wait((recording,), timeout=RECORD_WITHIN_S)
 
-    async def _publish(self, record: GateRecord) -> bool:
-        request, answer = record.request, record.answer
-        message = Outgoing(
-            subjects.gated(record.gate, request.task_id), record.to_json(), record.record_id
+    async def _publish(
+        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
+    ) -> None:
+        answer = judged.answer
+        if answer.decision not in _HELD_BACK:
+            # The answer goes out first.
+            await asyncio.sleep(0)
+        config = standing.config if standing is not None else self._config_of(0)
+        record_id = str(uuid.uuid4())
+        record = write_gate_record(
+            record_id,
+            self._now_ns() // 1000,
+            gate,
+            request,
+            judged,
+            config.config_hash,
+            None if standing is None else standing.sequence,
         )
         try:
-            await publish_one(self._client, streams.GATES, message)
+            await publish_one(
+                self._client,
+                streams.GATES,
+                Outgoing(subjects.gated(gate, request.task_id), record, record_id),
+            )
         except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and told
-            self._telemetry.gate_unrecorded(record.gate, answer.decision)
+            self._telemetry.gate_unrecorded(gate, answer.decision)
             log.error(
                 "gate %s: the answer to request %s of task %s was not recorded (%s: %s): %s by %s, %s",
-                record.gate,
+                gate,
                 request.request_id,
                 request.task_id,
                 type(error).__name__,
@@ -235,8 +250,6 @@ class Gates:
                 answer.policy_id,
                 answer.reason,
             )
-            return False
-        return True
 
 
 def _not_caught_up(request: Request) -> GateAnswer:

@@ -1,0 +1,208 @@
+"""How long a report gate takes to answer, beside a bare NATS request/reply measured in the same run.
+
+Both are asked by this process in turn, twenty questions at a time and one after the other, over the same connection,
+with the same bytes. The floor's process answers with a constant of an answer's size and does nothing else. The gate
+reads the task's last sequence and its state, judges the packs, records its answer (a denial or a rewrite before it is
+given) and answers. Of ten questions eight are honest reports, one claims completion without evidence, and one is
+about a task that never started.
+
+    python bench/gates.py [--questions 5000] [--json]
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nats
+import uvloop
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from lictor.embedded import EmbeddedServers, Endpoints
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reporting import emit, publish_events, reach, service_process, wait_until_ready
+
+FLOOR = "floor.ask"
+GATE = "lictor.gate.report"
+TASKS = 50
+WARM_UP = 200
+BLOCK = 20
+# As large as the answer to an honest report.
+ANSWER = json.dumps({"request_id": str(uuid.UUID(int=0)), "decision": "allow", "pad": "x" * 150})
+STRUCTURE = {
+    "current_status": "half done",
+    "completed_this_segment": "the first table",
+    "next_step": "the second table",
+    "next_report_condition": "when it is done",
+    "operator_intervention_needed": "no",
+}
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+async def floor_worker(url: str) -> None:
+    """The floor: answer every question with the same bytes."""
+    client = await nats.connect(url)
+    body = ANSWER.encode()
+
+    async def answer(message: Msg) -> None:
+        await message.respond(body)
+
+    await client.subscribe(FLOOR, cb=answer)
+    await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def floor(client: Client, endpoints: Endpoints) -> AsyncIterator[None]:
+    """The floor's process, ready."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--floor-worker", endpoints.nats_url
+    )
+    try:
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    await client.request(FLOOR, b"", timeout=0.5)
+                    break
+                except NatsError:
+                    await asyncio.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def started(task: str) -> tuple[str, bytes]:
+    """The event that starts a task."""
+    event = {
+        "event_id": f"{task}-started",
+        "event_type": "task_started",
+        "runtime": "bench",
+        "adapter_version": "1",
+        "agent_id": "agent",
+        "task_id": task,
+        "correlation_id": task,
+        "timestamp": now(),
+        "payload": {
+            "title": "Migrate the tables",
+            "mode": "interactive",
+            "workflow_shape": "single-agent",
+            "channel": "telegram",
+        },
+        "evidence_refs": [],
+        "operator_context": {"channel": "telegram"},
+    }
+    return f"lictor.ev.bench.{task}", json.dumps(event).encode()
+
+
+def question(number: int) -> tuple[str, bytes]:
+    """What kind of question the n-th is, and the question."""
+    kind = {8: "completion", 9: "unknown_task"}.get(number % 10, "report")
+    request = {
+        "request_id": str(uuid.uuid4()),
+        "runtime": "bench",
+        "agent_id": "agent",
+        "task_id": "nobody" if kind == "unknown_task" else f"task-{number % TASKS}",
+        "requested_at": now(),
+        "message": "The first table is migrated and its row counts agree.",
+        "structure": STRUCTURE,
+    }
+    if kind == "completion":
+        request["claim"] = {"type": "completion", "text": "All tables are migrated."}
+    return kind, json.dumps(request).encode()
+
+
+async def ask(client: Client, subject: str, body: bytes) -> float:
+    """Seconds that the answer took."""
+    begun = time.perf_counter()
+    await client.request(subject, body, timeout=5)
+    return time.perf_counter() - begun
+
+
+async def check_answers(client: Client) -> None:
+    """The gate answers what the mix says it does; else the figures would be about something else."""
+    for number, allowed in ((0, True), (8, False), (9, False)):
+        _, body = question(number)
+        answer = json.loads((await client.request(GATE, body, timeout=5)).data)
+        if (answer["decision"] == "allow") != allowed:
+            raise RuntimeError(f"unexpected answer to {body.decode()}: {answer}")
+
+
+def micros(taken: list[float], part: float) -> int:
+    return round(quantile(taken, part) * 1e6)
+
+
+def quantile(taken: list[float], part: float) -> float:
+    return sorted(taken)[min(len(taken) - 1, int(len(taken) * part))]
+
+
+async def measure(count: int) -> dict[str, object]:
+    """Ask floor and gate in turn, so that whatever else the machine does falls on both."""
+    raw: list[float] = []
+    gate: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="lictor-bench-") as folder:
+        async with EmbeddedServers(Path(folder)) as servers:
+            client = await nats.connect(servers.endpoints.nats_url)
+            async with (
+                floor(client, servers.endpoints),
+                service_process("lictor_policy_evaluator", servers.endpoints),
+            ):
+                await wait_until_ready(client, "policy-evaluator")
+                await publish_events(client, [started(f"task-{n}") for n in range(TASKS)])
+                await reach(client, "DECISIONS", TASKS)
+                await check_answers(client)
+                for start in range(0, WARM_UP + count, BLOCK):
+                    block = [question(number) for number in range(start, start + BLOCK)]
+                    raw_taken = [await ask(client, FLOOR, body) for _, body in block]
+                    gate_taken = [await ask(client, GATE, body) for _, body in block]
+                    if start >= WARM_UP:
+                        raw += raw_taken
+                        for (kind, _), taken in zip(block, gate_taken, strict=True):
+                            gate.setdefault(kind, []).append(taken)
+            await client.close()
+    everything = [taken for kind in gate.values() for taken in kind]
+    result: dict[str, object] = {
+        "questions": len(everything),
+        "raw_p50_us": micros(raw, 0.5),
+        "raw_p99_us": micros(raw, 0.99),
+        "report_gate_p50_us": micros(everything, 0.5),
+        "report_gate_p99_us": micros(everything, 0.99),
+        "report_gate_p50_ratio": round(quantile(everything, 0.5) / quantile(raw, 0.5), 2),
+        "report_gate_p99_ratio": round(quantile(everything, 0.99) / quantile(raw, 0.99), 2),
+    }
+    for kind, taken in gate.items():
+        result[f"{kind}_p50_us"] = micros(taken, 0.5)
+        result[f"{kind}_p99_us"] = micros(taken, 0.99)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Gate answers, beside a bare request/reply.")
+    parser.add_argument("--questions", type=int, default=5000)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--floor-worker", metavar="URL", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.floor_worker:
+        uvloop.run(floor_worker(options.floor_worker))
+        return
+    emit(
+        "gates: time from question to answer",
+        uvloop.run(measure(options.questions)),
+        options.json,
+    )
+
+
+if __name__ == "__main__":
+    main()
