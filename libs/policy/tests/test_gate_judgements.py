@@ -258,3 +258,63 @@ def test_a_record_is_what_its_model_would_write(stage, report, dispatch, now):
             record = GateRecord.from_json(text)
             assert record.to_json() == text
             assert (record.request, record.answer) == (request, judged.answer)
+
+
+COMPLETION = {"type": "completion", "text": "It is done."}
+
+
+@pytest.mark.parametrize("failure", ["spawn", "outcome"])
+def test_a_failed_child_is_reported_before_anything_else_is_dispatched_or_claimed(
+    stage, report, dispatch, now, make_evidence, failure: str
+):
+    stage.say("task_started", 0, report_anchor=ANCHOR)
+    stage.say("task_evidence_attached", 1, items=[make_evidence(1)])
+    if failure == "spawn":
+        stage.say("subagent_spawn_failed", 2)
+    else:
+        stage.say("subagent_completed", 2, outcome="failure")
+    held = (
+        judge_dispatch(stage.state, dispatch(3), now(3), stage.config),
+        judge_report(stage.state, report(3, claim=COMPLETION), now(3), stage.config),
+    )
+    for judged in held:
+        assert (judged.answer.decision, judged.answer.policy_id) == ("deny", gates.SUBAGENT_FAILURE)
+    # The report itself passes: it is the way out.
+    told = report(4, message="The survey failed: no capacity.", structure=ANSWERS)
+    assert judge_report(stage.state, told, now(4), stage.config).gate_rules == ()
+    stage.say("task_checkpoint_sent", 4, message="The survey failed.", structure=ANSWERS)
+    judged = judge_dispatch(stage.state, dispatch(5), now(5), stage.config)
+    assert gates.SUBAGENT_FAILURE not in judged.gate_rules
+
+
+def test_a_childs_result_is_shown_before_completion_or_a_silent_dispatch(
+    stage, report, dispatch, now, make_evidence
+):
+    stage.say("task_started", 0, report_anchor=ANCHOR)
+    stage.say("task_evidence_attached", 1, items=[make_evidence(1)])
+    stage.say("subagent_completed", 2)
+    silent = dispatch(3, mode="silent", externalized_path=PATH)
+    for judged in (
+        judge_dispatch(stage.state, silent, now(3), stage.config),
+        judge_report(stage.state, report(3, claim=COMPLETION), now(3), stage.config),
+    ):
+        assert (judged.answer.decision, judged.gate_rules) == ("deny", (gates.RESULT_FORWARDING,))
+    open_dispatch = judge_dispatch(stage.state, dispatch(3), now(3), stage.config)
+    assert open_dispatch.gate_rules == ()
+    stage.say("subagent_result_forwarded", 4)
+    assert judge_dispatch(stage.state, silent, now(4), stage.config).gate_rules == ()
+
+
+def test_a_new_task_does_not_get_around_what_its_parent_owes(stage, dispatch, now):
+    stage.say("task_started", 0)
+    stage.say("subagent_spawn_failed", 2)
+    asked = dispatch(3, dispatch_kind="task", task_id="task-2", parent_task_id="task-1")
+    judged = judge_dispatch(None, asked, now(3), stage.config, stage.state)
+    assert judged.gate_rules == (gates.SUBAGENT_FAILURE,)
+
+
+def test_a_shadow_rule_denies_nothing(new_stage, config_of, pack_of, rule_of, report, now):
+    rule = rule_of(triggers={"event_types": ["task_checkpoint_sent"]}, mode="shadow")
+    stage = new_stage(config_of({**pack_of(rule), "apiVersion": "lictor/v1"}))
+    stage.say("task_started", 0)
+    assert judge_report(stage.state, report(), now(1), stage.config).answer.decision == "allow"
