@@ -5,6 +5,7 @@ Policy packs are code: checked, tested, explained, compared with what was decide
 """
 VERBS = {
     "new": "start a pack: one rule that works, and the examples that show it",
+    "lint": "find errors, and what is surely not meant",
     "test": "run the examples beside each pack",
     "explain": "tell why an event was decided as it was",
     "diff": "compare packs, and tell which past decisions would change",

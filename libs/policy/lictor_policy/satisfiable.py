@@ -1,0 +1,174 @@
+"""Whether a condition can ever hold: decided fact by fact, without any state.
+
+Facts are taken as independent of each other, so the answer "never" is certain and the answer
+"possible" is not. Groups are multiplied out; a condition that grows too large by that counts as possible.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args
+
+from lictor_policy.conditions import Leaf, read_leaf
+from lictor_policy.errors import PackError
+from lictor_policy.facts import Fact, FactType
+from lictor_policy.state import QUALITIES
+from lictor_policy.strict_yaml import Path
+from lictor_policy.wording import parts_of
+from lictor_schema.claims import ClaimType
+from lictor_schema.event_types import EventType
+from lictor_schema.events import Event
+from lictor_schema.packs import Condition
+
+_MOST_CASES = 2000
+
+Values = frozenset[Any]
+Domains = Mapping[str, Values]
+"""What facts can be at all, where it is less than their type allows."""
+
+_MEETS: dict[str, Callable[[Any, Any], bool]] = {
+    "equals": lambda value, wanted: value == wanted,
+    "not_equals": lambda value, wanted: value != wanted,
+    "greater_than": lambda value, wanted: value > wanted,
+    "less_than": lambda value, wanted: value < wanted,
+    "in": lambda value, wanted: value in wanted,
+    "contains": lambda value, wanted: wanted in value,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A leaf, or its contrary."""
+
+    leaf: Leaf
+    wanted: bool
+
+    def met_by(self, value: Any) -> bool:
+        """Whether a value of the fact will do."""
+        return _MEETS[self.leaf.comparator](value, self.leaf.expected) is self.wanted
+
+
+Case = tuple[Demand, ...]
+"""Demands that must be met together."""
+
+
+def can_hold(conditions: Iterable[tuple[Condition, bool]], domains: Domains) -> bool:
+    """Whether all conditions can be as told, true or false, at the same time."""
+    cases: list[Case] | None = [()]
+    for condition, wanted in conditions:
+        cases = _both(cases, _cases(condition, wanted, domains), domains)
+    return cases is None or bool(cases)
+
+
+def facts_on(event_type: EventType, claim_types: Iterable[ClaimType] = ClaimType) -> Domains:
+    """What an event of a type, claiming one of these or nothing, can make of facts about itself."""
+    claims, must_claim = _field(event_type, "claim")
+    structured, _ = _field(event_type, "structure")
+    types: set[str] = {claim.value for claim in claim_types} if claims else set()
+    if event_type == "task_claimed_complete":
+        types.discard(ClaimType.PROGRESS.value)
+    if not must_claim:
+        types.add("")
+    domains: dict[str, Values] = {"claim.type": frozenset(types)}
+    if event_type != "task_status_changed":
+        domains["status.target"] = frozenset({""})
+    never: list[str] = []
+    if not claims:
+        never += ["claim.completion_asserted", "claim.announces_next_step"]
+    if not claims and not structured:
+        never.append("claim.is_progress_bearing")
+    domains.update(dict.fromkeys(never, frozenset({False})))
+    return domains
+
+
+def claims_something(event_type: EventType) -> bool:
+    """Whether events of a type can make a claim."""
+    return _field(event_type, "claim")[0]
+
+
+@cache
+def _field(event_type: EventType, name: str) -> tuple[bool, bool]:
+    """Whether the payload of a type has a field, and whether it must be given."""
+    union, *_ = get_args(Event)
+    for model in get_args(union):
+        if get_args(model.model_fields["event_type"].annotation) == (event_type,):
+            field = model.model_fields["payload"].annotation.model_fields.get(name)
+            return field is not None, field is not None and field.is_required()
+    return False, False
+
+
+def _cases(condition: Condition, wanted: bool, domains: Domains) -> list[Case] | None:
+    """The ways in which a condition comes out as wanted; None when there are too many to list."""
+    kind, parts = parts_of(condition)
+    if kind == "leaf":
+        demand = Demand(read_leaf(condition, (), _unread), wanted)
+        return [(demand,)] if _possible((demand,), domains) else []
+    if kind == "not":
+        return _cases(parts[0], not wanted, domains)
+    each = [_cases(part, wanted, domains) for part in parts]
+    if (kind == "all") is wanted:
+        cases: list[Case] | None = [()]
+        for more in each:
+            cases = _both(cases, more, domains)
+        return cases
+    listed = [cases for cases in each if cases is not None]
+    if len(listed) < len(each):
+        return None
+    return _few([case for cases in listed for case in cases])
+
+
+def _both(one: list[Case] | None, other: list[Case] | None, domains: Domains) -> list[Case] | None:
+    if one == [] or other == []:
+        return []
+    if one is None or other is None or len(one) * len(other) > _MOST_CASES:
+        return None
+    joined = ((*a, *b) for a in one for b in other)
+    return [case for case in joined if _possible(case, domains)]
+
+
+def _few(cases: list[Case]) -> list[Case] | None:
+    return cases if len(cases) <= _MOST_CASES else None
+
+
+def _possible(case: Case, domains: Domains) -> bool:
+    by_fact: dict[str, list[Demand]] = {}
+    for demand in case:
+        by_fact.setdefault(demand.leaf.fact.name, []).append(demand)
+    return all(
+        _meetable(demands[0].leaf.fact, demands, domains.get(name))
+        for name, demands in by_fact.items()
+    )
+
+
+def _meetable(fact: Fact, demands: list[Demand], domain: Values | None) -> bool:
+    values = _every_value(fact) if domain is None else domain
+    if values is None:
+        values = _telling_values(fact, demands)
+    return any(all(demand.met_by(value) for demand in demands) for value in values)
+
+
+def _every_value(fact: Fact) -> Values | None:
+    if fact.type is FactType.BOOL:
+        return frozenset({True, False})
+    if fact.type is FactType.QUALITY:
+        return frozenset(range(len(QUALITIES)))
+    return None if fact.values is None else frozenset(fact.values)
+
+
+def _telling_values(fact: Fact, demands: list[Demand]) -> Values:
+    """Values of an endless type that show, if any can, that the demands can be met together."""
+    named: set[Any] = set()
+    for demand in demands:
+        expected = demand.leaf.expected
+        named |= expected if isinstance(expected, frozenset) else {expected}
+    if fact.type is FactType.STR:
+        within = [d.leaf.expected for d in demands if d.wanted and d.leaf.comparator == "contains"]
+        # Beside those named: one with every text asked for within, and nothing else.
+        return frozenset({*named, "\0".join(("", *within, ""))})
+    # Numbers are counts and times: never less than nothing.
+    near = {number + step for number in named for step in (-1, 0, 1)}
+    return frozenset(number for number in {0, *near} if number >= 0)
+
+
+def _unread(path: Path, problem: str) -> PackError:
+    return PackError(f"{'.'.join(map(str, path))}: {problem}")
