@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lictor_policy.config import EvaluatorConfig, build_config, load_config
+from lictor_policy.files import MemoryFiles
 from lictor_policy.packs import load_pack, read_pack
 from lictor_policy.stories import Stage, evidence_item, usual_event
 from lictor_schema import Event
@@ -113,5 +114,28 @@ def config_of() -> Callable[..., EvaluatorConfig]:
             read_pack(json.dumps(pack).encode(), f"pack{number}.yaml")
             for number, pack in enumerate(packs)
         )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def files_of() -> Callable[..., MemoryFiles]:
+    """A pack directory held in memory: data by file name."""
+
+    def build(files: dict[str, Any]) -> MemoryFiles:
+        return MemoryFiles(
+            "packs", {name: json.dumps(data, indent=1).encode() for name, data in files.items()}
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def own_pack(pack_of: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """A pack of `lictor/v1`; keywords in `spec` go there, the others into the metadata."""
+
+    def build(*rules: dict[str, Any], spec: dict[str, Any] | None = None, **metadata: Any) -> Any:
+        pack = pack_of(*rules, **metadata)
+        return {**pack, "apiVersion": "lictor/v1", "spec": {**pack["spec"], **(spec or {})}}
 
     return build
