@@ -175,6 +175,12 @@ _ALL = (
         lambda state, _event, _position: state.silences_in_a_row,
     ),
     Fact(
+        "checkpoint.newly_missed",
+        FactType.BOOL,
+        "The event is the first to tell of a missed checkpoint or of a silence",
+        lambda state, event, _position: event.event_id in state.miss_event_ids,
+    ),
+    Fact(
         "evidence.new_items_since_last_checkpoint",
         FactType.INT,
         "Items of at least weak evidence, not attached before, since the last checkpoint sent",

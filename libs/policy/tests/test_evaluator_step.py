@@ -169,6 +169,8 @@ def test_the_first_and_the_closing_record_carry_the_episode(stage: Any, make_evi
     assert last.episode.session_id == "s1"
     assert [pack.pack_id for pack in last.episode.packs] == [
         "no-silence",
+        "mandatory-checkpoint-structure",
+        "no-fake-progress",
         "verified-completion-only",
     ]
 
@@ -195,7 +197,7 @@ def test_a_runtime_that_reports_the_same_miss_does_not_make_it_two(stage: Any) -
     stage.say("task_started", checkpoint_interval_s=60)
     stage.fire("checkpoint")
     told = stage.say("task_checkpoint_due", 62, due_at="2026-03-02T09:01:00Z")
-    assert told.record.decision.decision is Disposition.FORCE_CHECKPOINT
+    assert told.record.decision.decision is Disposition.ALLOW
     assert told.state.missed_in_a_row == 1
     assert stage.pending["checkpoint"].task.checkpoint_number == 2
 

@@ -83,8 +83,9 @@ def now(make_event: Callable[..., Event]) -> Callable[[float], int]:
     return lambda seconds: to_micros(make_event("task_started", seconds).timestamp)
 
 
-def test_an_honest_report_is_allowed_and_nothing_of_it_is_kept(stage, report, now):
+def test_an_honest_report_is_allowed_and_nothing_of_it_is_kept(stage, report, now, make_evidence):
     stage.say("task_started", 0)
+    stage.say("task_evidence_attached", 0, items=[make_evidence(1)])
     before: TaskState = stage.state
     asked = report(structure=ANSWERS)
     judged = judge_report(before, asked, now(1), stage.config)
