@@ -41,7 +41,15 @@ async def play(
         narrate("the agent falls silent, and its checkpoint passes")
         await told.until("task_checkpoint_due", Disposition.FORCE_CHECKPOINT)
 
-        narrate("the agent sends the checkpoint it owes")
+        narrate("the agent shows what it did, and sends the checkpoint it owes")
+        await task.attach_evidence(
+            "The parser is migrated: 38 of 42 tests pass",
+            refs=[{"kind": "log", "ref": "ci/runs/1186/report.xml"}],
+            quality="moderate",
+            evidence_class="tool_output",
+            supports=["progress"],
+        )
+        await told.until("task_evidence_attached", Disposition.ALLOW)
         await task.checkpoint(
             "The parser is migrated and 38 of 42 tests pass; the date formats are next.",
             claim="the parser is migrated",

@@ -23,6 +23,7 @@ async def test_the_demo_tells_its_story_and_its_seal_verifies(cli: Cli, tmp_path
     assert [(one["event_type"], one["decision"]["decision"]) for one in told["decisions"]] == [
         ("task_started", "allow"),
         ("task_checkpoint_due", "force_checkpoint"),
+        ("task_evidence_attached", "allow"),
         ("task_checkpoint_sent", "allow"),
         ("task_claimed_complete", "downgrade_status"),
         ("task_evidence_attached", "allow"),
