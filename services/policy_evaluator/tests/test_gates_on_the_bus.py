@@ -22,7 +22,7 @@ from lictor_schema import GateAnswer, GateRecord
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
 ANSWERS = {
     "current_status": "half done",
-    "completed_this_segment": "the first table",
+    "completed_this_segment": "nothing",
     "next_step": "the second table",
     "next_report_condition": "when it is done",
     "operator_intervention_needed": "no",
