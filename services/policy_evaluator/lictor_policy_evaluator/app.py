@@ -18,9 +18,11 @@ from lictor_bus.relay import TickRelay
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
-from lictor_policy.config import EvaluatorConfig, load_config
+from lictor_policy.bundle import bundle_directory
+from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import PackError, StateError, Unacceptable
-from lictor_policy.evaluate import EventPosition, step
+from lictor_policy.evaluate import EventPosition
+from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
 from lictor_policy.state import TaskState
 from lictor_policy.timers import (
     RUNTIME,
@@ -31,6 +33,7 @@ from lictor_policy.timers import (
     timer_orders,
 )
 from lictor_policy_evaluator import __version__
+from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
 from lictor_schema import (
     DecisionRecord,
@@ -48,17 +51,13 @@ log = logging.getLogger("lictor.policy-evaluator")
 NAME = "policy-evaluator"
 # Larger than any honest report; what is larger is kept whole in the dead-letter stream.
 MAX_EVENT_BYTES = 1024 * 1024
-# Any NATS server takes this much, whatever its limit is set to above the default.
-MAX_RECORD_BYTES = 900 * 1024
-# A closed task is remembered this long, to recognise late duplicates of its events.
-KEEP_CLOSED_TASKS_S = 30 * 24 * 3600
 
 
 class EvaluatorProcessor:
     """The pure core, as the batch loop sees it."""
 
-    def __init__(self, config: EvaluatorConfig) -> None:
-        self._config = config
+    def __init__(self, config_at: Callable[[int], EvaluatorConfig]) -> None:
+        self._config_at = config_at
 
     def parse(self, delivery: Delivery) -> Parsed[Event]:
         """Bytes to an event of the task that the subject names."""
@@ -98,16 +97,9 @@ class EvaluatorProcessor:
             "sha256:" + hashlib.sha256(delivery.body).hexdigest(),
         )
         try:
-            outcome = step(state, message.value, position, self._config)
+            outcome = fold_event(state, message.value, position, self._config_at(delivery.sequence))
         except Unacceptable as error:
             raise _refused(error.field, error.problem, error.remedy) from None
-        if len(outcome.record_json) > MAX_RECORD_BYTES:
-            raise _refused(
-                "payload",
-                f"the decision record would have {len(outcome.record_json)} bytes, "
-                f"more than {MAX_RECORD_BYTES}",
-                "shorten the message or the claim; name large content in evidence_refs",
-            )
         disposition = outcome.decision.decision.value
         return Stepped(
             outcome.state,
@@ -171,7 +163,7 @@ SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Judges canonical events by policy packs: exactly one decision record per event.",
-    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS, streams.GATES),
+    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS, streams.GATES, streams.PACKS),
     channels=(
         Channel(
             subject="lictor.ev.{runtime}.{task}",
@@ -243,26 +235,38 @@ def chosen_profiles() -> list[str]:
 
 def make_service() -> Service:
     """The evaluator with the packs of this installation; a pack that does not load stops it here."""
+    directory = pack_directory()
     try:
-        config = load_config(pack_directory(), profiles=chosen_profiles())
+        bundled = bundle_directory(directory, chosen_profiles())
     except PackError as error:
         raise BusError(str(error)) from None
-    processor = EvaluatorProcessor(config)
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         outbox = StreamOutbox(
             runtime.client, streams.DECISIONS, "lictor.dec.*.{key}", event_sequence
         )
+        library = Library(runtime.client)
+        configs = [
+            PartitionConfigs(runtime.client, partition, library)
+            for partition in range(runtime.settings.partitions)
+        ]
+        for each in configs:
+            each.want(bundled, f"started with the packs of {directory}")
         workers = [
             runtime.worker(
                 streams.EVENTS,
                 subjects.events_of_partition(partition),
-                processor,
+                EvaluatorProcessor(each.at),
                 outbox,
                 partition=partition,
+                steering=each,
             )
-            for partition in range(runtime.settings.partitions)
+            for partition, each in enumerate(configs)
         ]
+
+        def in_force(partition: int) -> EvaluatorConfig:
+            return configs[partition].latest or bundled.config
+
         relays = [
             TickRelay(
                 runtime.client,
@@ -274,11 +278,11 @@ def make_service() -> Service:
             )
             for kind in TimerKind
         ]
-        return [*workers, *relays, await make_responder(runtime, lambda _: config)]
+        return [*workers, *relays, await make_responder(runtime, in_force)]
 
     return Service(
         spec=SPEC,
         loops=loops,
-        config_hash=config.config_hash,
-        detail=f"packs {', '.join(pack.pack_id for pack in config.packs)}",
+        config_hash=bundled.config.config_hash,
+        detail=f"packs {', '.join(pack.pack_id for pack in bundled.config.packs)}",
     )

@@ -1,0 +1,171 @@
+"""Which configuration judges which event: a fact in the stream, read by every worker at the same place.
+
+A switch stands among the events of its partition. Whoever folds that partition (this process, the next one after
+a crash, another instance, `lictor replay`) meets it between the same two events, and loads the bundle that it
+names. So the same events always lead to the same decisions, whatever was reloaded when.
+"""
+
+import asyncio
+import logging
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from nats.aio.client import Client
+
+from lictor_bus import subjects
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError
+from lictor_bus.packs import (
+    SwitchAt,
+    load_bundle,
+    publish_switch,
+    read_switch,
+    read_switches,
+    store_bundle,
+)
+from lictor_policy.bundle import Bundled, read_bundle
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.errors import PackError
+from lictor_policy.version import ENGINE_VERSION
+from lictor_schema import ConfigSwitch
+
+log = logging.getLogger("lictor.policy-evaluator")
+
+
+class Library:
+    """Bundles compiled once, however many partitions use them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._compiled: dict[str, EvaluatorConfig] = {}
+
+    def add(self, bundled: Bundled) -> None:
+        """Keep what is compiled already."""
+        self._compiled[bundled.bundle_hash] = bundled.config
+
+    async def compiled(self, bundle_hash: str) -> EvaluatorConfig:
+        """What a bundle in stream PACKS compiles to; raises PackError when it does not."""
+        if bundle_hash not in self._compiled:
+            body = await load_bundle(self._client, bundle_hash)
+            # Compiling takes long enough to be noticed by a gate.
+            self.add(await asyncio.to_thread(read_bundle, body))
+        return self._compiled[bundle_hash]
+
+
+class PartitionConfigs:
+    """The switches of one partition, and the configuration for each of its events."""
+
+    def __init__(self, client: Client, partition: int, library: Library) -> None:
+        self._client = client
+        self._partition = partition
+        self._library = library
+        self._wanted: tuple[Bundled, str] | None = None
+        self._settled = False
+        self._switches: list[SwitchAt] = []
+        self._spans: list[tuple[int, EvaluatorConfig]] = []
+        self._latest: EvaluatorConfig | None = None
+
+    @property
+    def latest(self) -> EvaluatorConfig | None:
+        """What judges the next event, as far as is known; None before the partition is opened."""
+        return self._latest
+
+    def want(self, bundled: Bundled, why: str) -> None:
+        """Switch to a configuration as soon as the partition is opened, unless it is in force."""
+        self._library.add(bundled)
+        self._wanted, self._settled = (bundled, why), False
+
+    async def switch(self) -> list[SwitchAt]:
+        """Write the switch that is wanted, unless the stream has it; returns all there are."""
+        found = await read_switches(self._client, self._partition)
+        # Wanted once: another instance that switches after us is not to be fought. A stream that was made
+        # anew has none, though, and begins with ours.
+        if self._wanted is None or (self._settled and found):
+            return found
+        bundled, why = self._wanted
+        if not found or found[-1].switch.config_hash != bundled.config.config_hash:
+            await store_bundle(self._client, bundled.body)
+            written = ConfigSwitch(
+                bundle_hash=bundled.bundle_hash,
+                config_hash=bundled.config.config_hash,
+                engine=ENGINE_VERSION,
+                why=why,
+            )
+            await publish_switch(self._client, self._partition, written)
+            found = await read_switches(self._client, self._partition)
+        self._settled = True
+        return found
+
+    async def begin(self) -> None:
+        """Read what was switched so far; of instances that start at once, the first says what judges first."""
+        self._switches = await self.switch()
+        if not self._switches:
+            raise BusError(f"no configuration is known for partition {self._partition} of EVENTS")
+        self._latest = await self._config(self._switches[-1])
+
+    async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Take the switches out of a batch, and load what its events are judged by."""
+        events = [each for each in deliveries if not subjects.is_config_switch(each.subject)]
+        if len(events) < len(deliveries):
+            await self._heed(
+                [each for each in deliveries if subjects.is_config_switch(each.subject)]
+            )
+        if events:
+            self._spans = await self._spans_of(events[0].sequence, events[-1].sequence)
+        return events
+
+    def at(self, sequence: int) -> EvaluatorConfig:
+        """What judges an event of the batch that was sifted last."""
+        for start, config in self._spans:
+            if sequence > start:
+                return config
+        raise LookupError(f"no configuration was loaded for sequence {sequence}")
+
+    async def _heed(self, switches: Sequence[Delivery]) -> None:
+        known = self._switches[-1].sequence
+        for stored in switches:
+            found = read_switch(stored)
+            if found is None:
+                log.error("EVENTS %d is not a switch of configuration; ignored", stored.sequence)
+            elif found.sequence > known:
+                self._switches.append(found)
+                self._latest = await self._config(found)
+                log.info(
+                    "partition %d is judged by %s from %d on: %s",
+                    self._partition,
+                    found.switch.config_hash,
+                    found.sequence,
+                    found.switch.why,
+                )
+
+    async def _spans_of(self, first: int, last: int) -> list[tuple[int, EvaluatorConfig]]:
+        """After which sequence which configuration judges, latest first, for a range of events."""
+        at = [switch.sequence for switch in self._switches]
+        # What lies before the first switch is judged by it too.
+        begin, end = max(1, bisect_right(at, first)), max(1, bisect_right(at, last))
+        chosen = self._switches[begin - 1 : end]
+        starts = [0, *(switch.sequence for switch in chosen[1:])]
+        spans = [
+            (start, await self._config(each)) for start, each in zip(starts, chosen, strict=True)
+        ]
+        return spans[::-1]
+
+    async def _config(self, at: SwitchAt) -> EvaluatorConfig:
+        switch = at.switch
+        try:
+            config = await self._library.compiled(switch.bundle_hash)
+        except PackError as error:
+            raise BusError(
+                f"the packs in force from EVENTS {at.sequence} on don't load with this engine"
+                f" ({ENGINE_VERSION}; they were compiled by {switch.engine}): {error}"
+            ) from error
+        if config.config_hash != switch.config_hash:
+            log.warning(
+                "EVENTS %d switched to %s, compiled by engine %s; engine %s makes it %s",
+                at.sequence,
+                switch.config_hash,
+                switch.engine,
+                ENGINE_VERSION,
+                config.config_hash,
+            )
+        return config
