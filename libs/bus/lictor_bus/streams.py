@@ -212,6 +212,13 @@ def _check_partitions(name: str, found: StreamConfig, wanted: StreamConfig) -> N
         )
 
 
+def partitions_of(config: StreamConfig) -> int:
+    """How many partitions a stream was made with; 0 for none."""
+    transform = config.subject_transform
+    found = _partitions_in(transform.dest if transform else None)
+    return int(found) if found.isdecimal() else 0
+
+
 def _partitions_in(transform: str | None) -> str:
     """The number of partitions that a subject transform makes, as text."""
     return "no" if transform is None else transform.partition("partition(")[2].partition(",")[0]

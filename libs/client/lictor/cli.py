@@ -22,6 +22,7 @@ COMMANDS = {
     "publish": "publish events from a file or a pipe",
     "watch": "show decisions as they are made",
     "pack": "check, test, explain, compare and watch over policy packs",
+    "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, or verify one offline",
     "dead": "list, show or replay what could not be processed",
     "doctor": "check this machine and the running services",

@@ -35,7 +35,8 @@ async def events_in_stream(
 ) -> AsyncGenerator[PastEvent | None, None]:
     """The events on a subject up to a sequence; None for one that the evaluator refuses to read."""
     async for delivery in stored(client, EVENTS, subject, upto):
-        yield _from_delivery(delivery)
+        if not subjects.is_config_switch(delivery.subject):
+            yield read_stored(delivery)
 
 
 def events_in_file(documents: Iterable[tuple[str, bytes]], name: str) -> Iterator[PastEvent]:
@@ -51,7 +52,8 @@ def events_in_file(documents: Iterable[tuple[str, bytes]], name: str) -> Iterato
         yield PastEvent(event, EventPosition(number, now, _sha256(body)))
 
 
-def _from_delivery(delivery: Delivery) -> PastEvent | None:
+def read_stored(delivery: Delivery) -> PastEvent | None:
+    """The event in a stored message; None when the evaluator refuses to read it."""
     if len(delivery.body) > MAX_EVENT_BYTES:
         return None
     try:

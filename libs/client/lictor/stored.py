@@ -46,17 +46,23 @@ async def extent(client: Client, stream: str) -> Extent:
 
 
 async def stored(
-    client: Client, stream: str, subject: str, upto: int, *, since: datetime | None = None
+    client: Client,
+    stream: str,
+    subject: str,
+    upto: int,
+    *,
+    since: datetime | None = None,
+    page: int = _PAGE,
 ) -> AsyncGenerator[Delivery, None]:
     """Every message on a subject up to a sequence, or those of them stored since a time."""
-    page = await (
-        read_from(client, stream, subject, 1, _PAGE)
+    found = await (
+        read_from(client, stream, subject, 1, page)
         if since is None
-        else read_since(client, stream, subject, since, _PAGE)
+        else read_since(client, stream, subject, since, page)
     )
-    while page:
-        for delivery in page:
+    while found:
+        for delivery in found:
             if delivery.sequence > upto:
                 return
             yield delivery
-        page = await read_from(client, stream, subject, page[-1].sequence + 1, _PAGE)
+        found = await read_from(client, stream, subject, found[-1].sequence + 1, page)
