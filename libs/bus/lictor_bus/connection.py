@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -77,19 +78,48 @@ def _readable(text: bytes) -> bytes:
     return text.decode("utf-8", "replace").encode()
 
 
+class SeldomLog:
+    """Logs a warning at once, and the same one again only when it has gone on for a while."""
+
+    def __init__(self, every_s: float = 30.0, now: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._now = now
+        self._last = ""
+        self._next = 0.0
+        self._held_back = 0
+
+    def warn(self, text: str) -> None:
+        """Log it, or count it for the next time."""
+        now = self._now()
+        if text == self._last and now < self._next:
+            self._held_back += 1
+            return
+        more = f" ({self._held_back} times more)" if self._held_back and text == self._last else ""
+        self._last, self._next, self._held_back = text, now + self._every_s, 0
+        log.warning("nats: %s%s", text, more)
+
+    def over(self) -> None:
+        """What was warned of is over: the next warning is a new one."""
+        self._last = ""
+
+
 async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> TolerantClient:
     """A NATS connection that reconnects for ever; the first connection must succeed in time."""
+
+    # While the server is away every attempt to reconnect fails in the same way.
+    warnings = SeldomLog()
 
     async def on_error(error: Exception) -> None:
         # Before the first connection the caller gets one error, not one line for each attempt.
         if connected:
-            log.warning("nats: %s", error or type(error).__name__)
+            warnings.warn(str(error).removeprefix("nats: ") or type(error).__name__)
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
             log.warning("nats: disconnected from %s", _printable(url))
 
     async def on_reconnected() -> None:
+        warnings.over()
         log.info("nats: reconnected")
 
     connected = False
@@ -124,6 +154,16 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Tolera
         await client.close()
         raise
     return client
+
+
+async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
+    """Close a connection in whatever state it is; what a server that is away can't take is left unsent."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await client.close()
+    except (NatsError, OSError, RuntimeError, TimeoutError) as error:
+        # RuntimeError: nats-py writes what is pending to the connection it lost, and uvloop refuses.
+        log.debug("nats: closed with %s: %s", type(error).__name__, error)
 
 
 async def connect_redis(url: str) -> "Redis":

@@ -9,6 +9,7 @@ import gc
 import logging
 import signal
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ from prometheus_client import make_asgi_app  # pyright: ignore[reportUnknownVari
 from redis.asyncio import Redis
 
 from lictor_bus import subjects
-from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
+from lictor_bus.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.control import ControlBroker
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
@@ -129,6 +131,8 @@ class Service:
     _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     _running: list[Runnable] = field(default_factory=list[Runnable])
     _open: bool = False
+    _client: TolerantClient | None = None
+    _told_to_stop: float = 0.0
     _telemetry: Telemetry | None = None
 
     @property
@@ -145,6 +149,9 @@ class Service:
     def health(self) -> ServiceHealth:
         """Whether every loop is at work, and what it runs."""
         troubles = [loop.trouble for loop in self._running if loop.trouble]
+        # An idle loop takes a while to notice it.
+        if self._client is not None and not self._client.is_connected:
+            troubles.insert(0, "not connected to NATS")
         return ServiceHealth(
             service=self.name,
             version=self.spec.version,
@@ -154,11 +161,17 @@ class Service:
             detail="; ".join(dict.fromkeys(troubles)) or self.detail,
         )
 
-    def broker(self, nats_url: str) -> NatsBroker:
+    def broker(self, settings: ServiceSettings) -> NatsBroker:
         """The FastStream side: health and gates, answered by one instance of many."""
-        # Without types applied, a malformed question reaches the gate, which answers it with a denial.
-        broker = NatsBroker(
-            nats_url, name=f"lictor-{self.name}", apply_types=False, logger=None, **_RECONNECT
+        broker = ControlBroker(
+            settings.nats_url,
+            # The loops drain at the same time, and need the server for it more than the gates do.
+            stop_within_s=settings.drain_timeout_s / 2,
+            name=f"lictor-{self.name}",
+            # Without types applied, a malformed question reaches the gate, which answers it with a denial.
+            apply_types=False,
+            logger=None,
+            **_RECONNECT,
         )
         add_control(broker, self.spec, self.health, self.telemetry)
         return broker
@@ -173,9 +186,35 @@ class Service:
 
         @asynccontextmanager
         async def lifespan(**_options: Any) -> AsyncGenerator[None, None]:
-            async with self._loops_running(settings, broken, lambda: app.exit()):
+            async with self._loops_running(runtime, broken):
                 yield
 
+        try:
+            # Before FastStream takes the signals: until there is work in hand, one may end the process at once.
+            async with _connected(self.name, settings) as (client, redis):
+                runtime = Runtime(
+                    service=self.name,
+                    settings=settings,
+                    client=client,
+                    redis=redis,
+                    telemetry=self.telemetry(),
+                )
+                await declare(
+                    client,
+                    *self.spec.streams,
+                    DEAD,
+                    partitions=settings.partitions,
+                    replicas=settings.replicas,
+                )
+                await self._run_application(settings, lifespan)
+        finally:
+            self._telemetry.close()
+        if broken:
+            raise broken[0]
+
+    async def _run_application(
+        self, settings: ServiceSettings, lifespan: Callable[[], Any]
+    ) -> None:
         app = self._application(settings, lifespan)
         options: dict[str, Any] = {}
         if settings.http_port is not None:
@@ -184,23 +223,19 @@ class Service:
                 "port": settings.http_port,
                 "access_log": "false",
             }
-        if settings.http_port is not None:
             # uvicorn raises the signal again when it has shut down; by then there is nothing left to end.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _already_ended)
-        try:
-            await app.run(log_level=logging.WARNING, run_extra_options=options)
-        finally:
-            self._telemetry.close()
-        if broken:
-            raise broken[0]
+        await app.run(log_level=logging.WARNING, run_extra_options=options)
 
     def _application(
         self, settings: ServiceSettings, lifespan: Callable[[], Any]
     ) -> FastStream | AsgiFastStream:
-        broker = self.broker(settings.nats_url)
+        broker = self.broker(settings)
         if settings.http_port is None:
-            return FastStream(broker, lifespan=lifespan, logger=None)
+            return FastStream(
+                broker, lifespan=lifespan, logger=None, on_shutdown=[self._stop_loops]
+            )
 
         @get
         async def health(_scope: Any) -> AsgiResponse:
@@ -213,63 +248,54 @@ class Service:
             broker,
             lifespan=lifespan,
             logger=None,
+            on_shutdown=[self._stop_loops],
             asgi_routes=[("/health", health), ("/metrics", cast(Any, make_asgi_app()))],
         )
 
     @asynccontextmanager
     async def _loops_running(
-        self, settings: ServiceSettings, broken: list[BaseException], leave: Callable[[], None]
+        self, runtime: Runtime, broken: list[BaseException]
     ) -> AsyncGenerator[None, None]:
-        client, redis = await _connect(self.name, settings)
+        self._client = runtime.client
+        self._running = list(await self.loops(runtime))
+        tasks = [asyncio.create_task(loop.run()) for loop in self._running]
+
+        def on_done(task: "asyncio.Task[None]") -> None:
+            # A loop that ends by itself is a defect: better to leave and be restarted than to look alive.
+            if not task.cancelled() and task.exception() is not None:
+                log.critical("%s: a loop broke", self.name, exc_info=task.exception())
+                broken.append(task.exception() or BusError("a loop ended"))
+                # With HTTP, FastStream's own exit() does nothing.
+                signal.raise_signal(signal.SIGTERM)
+
+        for task in tasks:
+            task.add_done_callback(on_done)
+        self._open = True
+        log.info(
+            "%s %s is ready%s",
+            self.name,
+            self.spec.version,
+            f": {self.detail}" * bool(self.detail),
+        )
         try:
-            await declare(
-                client,
-                *self.spec.streams,
-                DEAD,
-                partitions=settings.partitions,
-                replicas=settings.replicas,
-            )
-            runtime = Runtime(
-                service=self.name,
-                settings=settings,
-                client=client,
-                redis=redis,
-                telemetry=self.telemetry(),
-            )
-            self._running = list(await self.loops(runtime))
-            tasks = [asyncio.create_task(loop.run()) for loop in self._running]
-
-            def on_done(task: "asyncio.Task[None]") -> None:
-                # A loop that ends by itself is a defect: better to leave and be restarted than to look alive.
-                if not task.cancelled() and task.exception() is not None:
-                    log.critical("%s: a loop broke", self.name, exc_info=task.exception())
-                    broken.append(task.exception() or BusError("a loop ended"))
-                    leave()
-
-            for task in tasks:
-                task.add_done_callback(on_done)
-            self._open = True
-            log.info(
-                "%s %s is ready%s",
-                self.name,
-                self.spec.version,
-                f": {self.detail}" * bool(self.detail),
-            )
-            try:
-                yield
-            finally:
-                self._open = False
-                await self._drain(tasks, settings.drain_timeout_s)
+            yield
         finally:
-            await client.close()
-            await redis.aclose()
+            self._stop_loops()
+            await self._drain(tasks, runtime.settings.drain_timeout_s)
+
+    def _stop_loops(self) -> None:
+        """Tell the loops to finish what they have in hand; called when the service is told to stop."""
+        if self._open:
+            self._open = False
+            self._told_to_stop = time.monotonic()
+            for loop in self._running:
+                loop.stop()
 
     async def _drain(self, tasks: Sequence["asyncio.Task[None]"], timeout_s: int) -> None:
-        for loop in self._running:
-            loop.stop()
         if not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=timeout_s)
+        left = max(0.0, self._told_to_stop + timeout_s - time.monotonic())
+        _, late = await asyncio.wait(tasks, timeout=left)
         for task in late:
             # Safe: what was not committed is delivered again.
             log.warning("%s: a batch did not end in %d s and is given up", self.name, timeout_s)
@@ -313,8 +339,20 @@ _RECONNECT: dict[str, Any] = {
 }
 
 
-async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantClient, "Redis"]:
+@asynccontextmanager
+async def _connected(
+    service: str, settings: ServiceSettings
+) -> AsyncGenerator[tuple[TolerantClient, "Redis"], None]:
     """Both connections; waits for servers that are still starting, but not for ever."""
+    client, redis = await _connect(service, settings)
+    try:
+        yield client, redis
+    finally:
+        await close_nats(client)
+        await redis.aclose()
+
+
+async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantClient, "Redis"]:
     deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
     pause = _FIRST_PAUSE_S
     while True:
