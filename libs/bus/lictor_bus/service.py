@@ -49,7 +49,10 @@ _LONGEST_PAUSE_S = 3.0
 class Runnable(Protocol):
     """A loop that a service keeps running."""
 
-    trouble: str | None
+    @property
+    def trouble(self) -> str | None:
+        """What keeps it from working; None when nothing does."""
+        ...
 
     def stop(self) -> None:
         """Finish what is in hand, then return from ``run``."""

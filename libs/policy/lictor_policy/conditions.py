@@ -1,15 +1,17 @@
 """Conditions compiled once to closures, with every comparison type-checked at load."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lictor_policy.facts import FACTS, Fact, FactType, Predicate, unknown_name
 from lictor_policy.moments import Fail
+from lictor_policy.session import WATCH, SessionQuestion, was_told
 from lictor_policy.strict_yaml import Path
-from lictor_policy.temporal import ask
+from lictor_policy.temporal import Asked, ask, asks_session, never_fails
 from lictor_schema.evidence import Quality
-from lictor_schema.packs import Condition
+from lictor_schema.packs import Condition, Rule
 from lictor_schema.temporal import DURATION_MEANING, duration_seconds
 
 FITTING: dict[FactType, tuple[str, ...]] = {
@@ -115,12 +117,70 @@ def read_leaf(
     """What a condition that is no group compares, checked."""
     asked = ask(condition, path, fail)
     if asked is not None:
-        fact = asked.fact
-    else:
-        name = condition.fact or ""
-        fact = facts.get(name)
-        if fact is None:
-            raise fail((*path, "fact"), unknown_name("fact", name, facts))
+        if asks_session(condition):
+            question = _session_question(condition, asked, path, fail)
+            told = was_told(question.name)
+            fact = Fact(question.name, FactType.BOOL, "It just came true for the session", told)
+            return Leaf(fact, "equals", True, told)
+        return _compared(condition, asked.fact, path, fail)
+    name = condition.fact or ""
+    fact = facts.get(name)
+    if fact is None:
+        raise fail((*path, "fact"), unknown_name("fact", name, facts))
+    return _compared(condition, fact, path, fail)
+
+
+def session_questions(condition: Condition) -> Iterator[SessionQuestion]:
+    """What a condition, checked before, asks about the session of a task."""
+    for part in (*(condition.all_of or ()), *(condition.any_of or ())):
+        yield from session_questions(part)
+    if asks_session(condition) and (asked := ask(condition, (), never_fails)) is not None:
+        yield _session_question(condition, asked, (), never_fails)
+
+
+def check_session_leaves(rule: Rule, fail: Fail) -> None:
+    """A condition over a session comes true in one event of its own: only what can then hold is taken."""
+    leaves = list(_session_leaves(rule.conditions, ("conditions",), fail, negated=False))
+    if leaves and WATCH not in rule.triggers.event_types:
+        raise fail(
+            ("triggers", "event_types"),
+            f"lacks {WATCH}, the event by which a condition of scope session comes true; add it",
+        )
+
+
+def _session_leaves(
+    condition: Condition, path: Path, fail: Fail, *, negated: bool
+) -> Iterator[Path]:
+    """Where such leaves stand; of those that must hold together there can be one."""
+    if asks_session(condition):
+        if negated:
+            raise fail(path, "a condition of scope session can't stand under not; turn it around")
+        yield path
+    for index, part in enumerate(condition.any_of or ()):
+        yield from _session_leaves(part, (*path, "any", index), fail, negated=negated)
+    found: list[Path] = []
+    for index, part in enumerate(condition.all_of or ()):
+        within = list(_session_leaves(part, (*path, "all", index), fail, negated=negated))
+        if within and found:
+            raise fail(
+                within[0],
+                "two conditions of scope session never come true in the same event; use one",
+            )
+        found += within
+    yield from found
+    if condition.negated is not None:
+        yield from _session_leaves(condition.negated, (*path, "not"), fail, negated=True)
+
+
+def _session_question(
+    condition: Condition, asked: Asked, path: Path, fail: Fail
+) -> SessionQuestion:
+    leaf = _compared(condition, asked.fact, path, fail)
+    given = "".join(f" {name} {json.dumps(value)}" for name, value in condition.comparisons())
+    return SessionQuestion(f"session: {asked.fact.name}{given}", asked.kept, leaf.holds)
+
+
+def _compared(condition: Condition, fact: Fact, path: Path, fail: Fail) -> Leaf:
     comparisons = condition.comparisons()
     # Order and neighbourhood are so or not; they are written without a comparator.
     comparator, given = comparisons[0] if comparisons else ("equals", True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lictor_policy.conditions import session_questions
 from lictor_policy.errors import PackError, gathered
 from lictor_policy.facts import Predicate
 from lictor_policy.files import PACK_FILE, DirectoryFiles, PackFiles
@@ -14,6 +15,7 @@ from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
 from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
 from lictor_policy.scope import Scope, scope_of
+from lictor_policy.session import SessionPlan
 from lictor_policy.state import TaskState
 from lictor_policy.suppression import Window, compile_windows, read_windows
 from lictor_policy.temporal import memories
@@ -62,6 +64,8 @@ class EvaluatorConfig:
     index: dict[EventType, tuple[_Candidates, ...]]
     history: HistoryPlan
     """What the conditions need to have remembered."""
+    sessions: SessionPlan
+    """What they ask about whole sessions."""
     plain: bool
     """Whether every rule counts whenever it fires, and counts the same each time."""
     repeating: frozenset[str]
@@ -173,6 +177,9 @@ def build_config(
         index={event_type: tuple(each) for event_type, each in index.items()},
         history=HistoryPlan.of(
             kept for rule in everything for kept in memories(rule.rule.conditions)
+        ),
+        sessions=SessionPlan.of(
+            each for rule in everything for each in session_questions(rule.rule.conditions)
         ),
         plain=not any(rule.shadow or rule.windows or rule.repeated for rule in everything),
         repeating=frozenset(rule.rule.id for rule in everything if rule.repeated),

@@ -13,7 +13,7 @@ from typing import Self
 
 from lictor_policy.moments import CompiledMoment, Measure
 from lictor_policy.position import EventPosition
-from lictor_policy.state import Memory, TaskState
+from lictor_policy.state import History, Memory, TaskState
 from lictor_schema.decisions import Disposition
 from lictor_schema.event_types import EVENT_TYPES, EventType
 from lictor_schema.events import Event
@@ -274,34 +274,41 @@ class HistoryPlan:
 
     def note(self, state: TaskState, event: Event, position: EventPosition) -> TaskState:
         """The event happens; called before it is judged, so that it counts."""
-        history = state.history
-        if history and not history.keys() <= self.names:
-            # What isn't kept up must go: found again later, it would have gaps.
-            history = {name: history[name] for name in history if name in self.names}
-            state = state.changed(history=history)
-        return _noted(state, self.on_event[event.event_type], event, position.stored_us)
+        history = self.happened(state.history, event, position.stored_us)
+        return state if history is state.history else state.changed(history=history)
 
     def note_decision(
         self, state: TaskState, event: Event, disposition: Disposition, position: EventPosition
     ) -> TaskState:
         """The event was decided on."""
-        return _noted(state, self.on_decision[disposition], event, position.stored_us)
+        history = self.decided(state.history, event, disposition, position.stored_us)
+        return state if history is state.history else state.changed(history=history)
+
+    def happened(self, history: History, event: Event, now: int) -> History:
+        """A past after an event; the same object where nothing changed."""
+        if history and not history.keys() <= self.names:
+            # What isn't kept up must go: found again later, it would have gaps.
+            history = {name: history[name] for name in history if name in self.names}
+        return _noted(history, self.on_event[event.event_type], event, now)
+
+    def decided(
+        self, history: History, event: Event, disposition: Disposition, now: int
+    ) -> History:
+        """A past after the decision on an event; the same object where nothing changed."""
+        return _noted(history, self.on_decision[disposition], event, now)
 
 
 def _notes(found: Iterable[tuple[str, Note | None]]) -> Notes:
     return tuple((name, note) for name, note in found if note is not None)
 
 
-def _noted(state: TaskState, notes: Notes, event: Event, now: int) -> TaskState:
-    if not notes:
-        return state
-    history = state.history
-    changes: dict[str, Memory] = {}
+def _noted(history: History, notes: Notes, event: Event, now: int) -> History:
+    changes: History = {}
     for name, note in notes:
         memory = note(history.get(name, _EMPTY), event, now)
         if memory is not None:
             changes[name] = memory
-    return state.changed(history={**history, **changes}) if changes else state
+    return {**history, **changes} if changes else history
 
 
 _EMPTY: Memory = []

@@ -103,6 +103,7 @@ def write_record(
         f'{{"record_id":"{record_id}","recorded_at":"{utc_millis(position.stored_us)}",'
         f'"runtime":{quoted(event.runtime)},"task_id":{quoted(event.task_id)},'
         f'"agent_id":{quoted(event.agent_id)},"correlation_id":{quoted(event.correlation_id)},'
+        f'"session_id":{quoted(seen.session_id or seen.correlation_id)},'
         f'"event_id":{event_id},"event_type":"{event.event_type}",'
         f'"event_timestamp":"{happened}","event_sequence":{position.sequence},'
         f'"event_sha256":"{position.sha256}","trigger_event_ids":{_triggers(seen, event, event_id)},'

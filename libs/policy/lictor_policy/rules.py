@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypedDict, get_args
 
-from lictor_policy.conditions import compile_condition
+from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import SIGNALS, Predicate, unknown_name
 from lictor_policy.packs import LoadedPack
@@ -183,6 +183,7 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
     def fail(path: Path, problem: str) -> PackError:
         return loaded.error((*at, *path), problem)
 
+    check_session_leaves(rule, fail)
     stamp = stamp_of(loaded)
     compiled = CompiledRule(
         **_worded(rule, metadata, fail),

@@ -40,6 +40,8 @@ def read_evidence(note: str) -> tuple[str, EvidenceClass, Quality]:
 
 Memory = list[int]
 """What is kept about one question to the past; never changed, only replaced."""
+History = dict[str, Memory]
+"""Memories by name; never changed, only replaced."""
 
 
 class TaskState(NamedTuple):
@@ -131,7 +133,7 @@ class TaskState(NamedTuple):
     times_told: int = 0
     """How often that was told of the same thing, that time included."""
 
-    history: dict[str, Memory] = {}  # noqa: RUF012 -- never changed, only replaced
+    history: History = {}  # noqa: RUF012 -- never changed, only replaced
     """What conditions ask about the past, as `HistoryPlan` keeps it."""
     repeats: dict[str, int] = {}  # noqa: RUF012 -- never changed, only replaced
     """How often the rules that escalate on repetition have matched."""

@@ -27,6 +27,7 @@ from lictor_schema.temporal import (
     MAX_COUNTED,
     Before,
     CountOf,
+    Moment,
     SinceLast,
     TotalOf,
     as_moment,
@@ -49,6 +50,8 @@ class Asked:
 
 def ask(condition: Condition, path: Path, fail: Fail) -> Asked | None:
     """The question of a temporal leaf; None when the condition is no such leaf."""
+    if asks_session(condition):
+        _refuse_where(condition, path, fail)
     if condition.count is not None:
         return _count(condition.count, _largest(condition), (*path, "count"), fail)
     if condition.since is not None:
@@ -62,18 +65,40 @@ def ask(condition: Condition, path: Path, fail: Fail) -> Asked | None:
     return None
 
 
+def _refuse_where(condition: Condition, path: Path, fail: Fail) -> None:
+    """A session is known by the decisions on its events, and those don't repeat what the events say."""
+    before = condition.before
+    moments = (
+        {"count": condition.count, "since": condition.since}
+        if before is None
+        else {"first": before.first, "then": before.then, "without": before.without}
+    )
+    for name, moment in moments.items():
+        if isinstance(moment, Moment) and moment.where is not None:
+            at = (*path, name) if before is None else (*path, "before", name)
+            raise fail((*at, "where"), "has no use under scope session; name event and decision")
+
+
 def memories(condition: Condition) -> Iterator[Kept]:
-    """Every memory that a condition, checked before, is answered from."""
+    """Every memory of a task's past that a condition, checked before, is answered from."""
     for part in (*(condition.all_of or ()), *(condition.any_of or ())):
         yield from memories(part)
     if condition.negated is not None:
         yield from memories(condition.negated)
-    asked = ask(condition, (), _never_fails)
-    if asked is not None:
-        yield asked.kept
+    if not asks_session(condition):
+        asked = ask(condition, (), never_fails)
+        if asked is not None:
+            yield asked.kept
 
 
-def _never_fails(path: Path, problem: str) -> PackError:
+def asks_session(condition: Condition) -> bool:
+    """Whether a condition is a leaf about the past of the whole session."""
+    form = condition.count or condition.since or condition.before
+    return form is not None and form.scope == "session"
+
+
+def never_fails(path: Path, problem: str) -> PackError:
+    """For a condition that was checked before."""
     return PackError(f"{'.'.join(map(str, path))}: {problem}")
 
 

@@ -156,7 +156,7 @@ def test_a_clock_that_is_set_back_makes_nothing_younger_or_older(
             {"count": {**CHECKPOINTS, "where": {"claim_type": "done"}}, "equals": 1},
             "is never 'done'; it is one of 'progress'",
         ),
-        ({"count": {**CHECKPOINTS, "scope": "session"}, "equals": 1}, "scope"),
+        ({"count": {**CHECKPOINTS, "scope": "world"}, "equals": 1}, "must be 'task' or 'session'"),
         ({"since": CHECKPOINTS, "greater_than": 600}, "it needs a duration such as 90s"),
         ({"since": CHECKPOINTS, "greater_than": "10min"}, "90s, 10m, 2h or 1d"),
         ({"since": CHECKPOINTS, "equals": "10m"}, "use one of greater_than, less_than"),

@@ -242,6 +242,10 @@ class DecisionRecord(Model):
     task_id: Identifier = Field(description="The governed task")
     agent_id: Identifier = Field(description="The agent responsible")
     correlation_id: Identifier = Field(description="The workflow it belongs to")
+    session_id: Identifier | None = Field(
+        default=None,
+        description="The session of the task: as told when it started, else its correlation id",
+    )
     event_id: Identifier = Field(description="The event decided on")
     event_type: EventType = Field(description="Its type")
     event_timestamp: Timestamp = Field(description="When it happened")

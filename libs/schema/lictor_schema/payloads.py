@@ -190,6 +190,7 @@ class WatchdogFiredPayload(Model):
         "subagent_overdue",
         "promised_followup_due",
         "heartbeat_lost",
+        "session_condition",
     ] = Field(description="What it found")
     fired_at: Timestamp = Field(description="When it fired")
     due_at: Timestamp | None = Field(default=None, description="When the obligation was due")

@@ -52,8 +52,8 @@ Scalar = Annotated[
     bool | Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)] | Label,
     Field(union_mode="smart"),
 ]
-Scope = Literal["task"]
-"""Whose past is looked at."""
+Scope = Literal["task", "session"]
+"""Whose past is looked at: that of the task, or that of all tasks of its session."""
 
 
 class Moment(Model):
@@ -100,7 +100,6 @@ class Previous(Moment):
     within: Duration | None = Field(
         default=None, description="Only when it was at most this long ago; null for ever"
     )
-    scope: Scope = Field(default="task", description="Whose past is looked at")
 
 
 class TotalOf(Model):
@@ -110,7 +109,6 @@ class TotalOf(Model):
     within: Duration | None = Field(
         default=None, description="Only of events at most this long ago; null for all"
     )
-    scope: Scope = Field(default="task", description="Whose past is looked at")
 
 
 def _form(given: Any) -> str:

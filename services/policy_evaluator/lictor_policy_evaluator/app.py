@@ -35,6 +35,7 @@ from lictor_policy.timers import (
 from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
+from lictor_policy_evaluator.sessions import session_watch
 from lictor_schema import (
     DecisionRecord,
     DispatchGateRequest,
@@ -278,7 +279,8 @@ def make_service() -> Service:
             )
             for kind in TimerKind
         ]
-        return [*workers, *relays, await make_responder(runtime, in_force)]
+        watch = session_watch(runtime, library)
+        return [*workers, *relays, watch, await make_responder(runtime, in_force)]
 
     return Service(
         spec=SPEC,

@@ -38,10 +38,14 @@ class Library:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._compiled: dict[str, EvaluatorConfig] = {}
+        self.asks_sessions = asyncio.Event()
+        """Set once there is a configuration that asks about sessions."""
 
     def add(self, bundled: Bundled) -> None:
         """Keep what is compiled already."""
         self._compiled[bundled.bundle_hash] = bundled.config
+        if bundled.config.sessions.questions:
+            self.asks_sessions.set()
 
     async def compiled(self, bundle_hash: str) -> EvaluatorConfig:
         """What a bundle in stream PACKS compiles to; raises PackError when it does not."""
@@ -50,6 +54,14 @@ class Library:
             # Compiling takes long enough to be noticed by a gate.
             self.add(await asyncio.to_thread(read_bundle, body))
         return self._compiled[bundle_hash]
+
+    async def find(self, config_hash: str, partitions: int) -> EvaluatorConfig | None:
+        """The configuration that decisions name; None when no partition was ever switched to it."""
+        for partition in range(partitions):
+            for _, switch in await read_switches(self._client, partition):
+                if switch.config_hash == config_hash:
+                    return await self.compiled(switch.bundle_hash)
+        return None
 
 
 class PartitionConfigs:
