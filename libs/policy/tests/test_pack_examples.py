@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
+from lictor_policy.config import PACK_ORDER, load_config
 from lictor_policy.errors import PackError
-from lictor_policy.pack_tests import load_pack_tests, missing_examples, run_pack_tests
+from lictor_policy.files import PACK_FILE
+from lictor_policy.pack_tests import (
+    TESTS_FILE,
+    load_pack_tests,
+    missing_examples,
+    run_pack_tests,
+)
+from lictor_policy.packs import load_pack
+
+PACKS = Path(__file__).parents[3] / "policy-packs"
 
 EXAMPLE = """
 kind: PolicyPackTests
@@ -95,3 +105,20 @@ def test_a_rule_without_both_kinds_of_example_is_named(tmp_path: Path) -> None:
         "example.other: has no example in which it does not fire",
     ]
     assert missing_examples([], tests) == ["example.rule: is no rule of example"]
+
+
+@pytest.mark.parametrize("path", sorted(PACKS.glob(f"*/{TESTS_FILE}")), ids=lambda p: p.parent.name)
+def test_the_examples_of_the_shipped_packs_go_as_told(path: Path, shipped: Any) -> None:
+    tests = load_pack_tests(path)
+    assert tests.pack == path.parent.name
+    alone = load_config(PACKS, [tests.pack])
+    for config in (alone, shipped):
+        failed = [each for each in run_pack_tests(config, tests) if not each.ok]
+        assert not failed, "\n".join(f"{each.title}: {'; '.join(each.problems)}" for each in failed)
+
+
+@pytest.mark.parametrize("pack", PACK_ORDER)
+def test_every_shipped_rule_has_an_example_for_and_one_against(pack: str) -> None:
+    rules = load_pack(PACKS / pack / PACK_FILE).pack.spec.rules
+    tests = load_pack_tests(PACKS / pack / TESTS_FILE)
+    assert missing_examples([rule.id for rule in rules], tests) == []
