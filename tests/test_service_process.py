@@ -12,7 +12,9 @@ import nats
 import pytest
 from reporting import ROOT, reach, service_process, wait_until_ready
 
+from lictor_bus import subjects
 from lictor_bus.publish import Outgoing, publish_one
+from lictor_policy.stories import usual_event
 
 
 def free_port() -> int:
@@ -51,6 +53,43 @@ async def test_health_and_metrics_are_served_and_sigterm_ends_it_cleanly(clean_i
         await client.close()
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
+
+
+async def test_matches_are_counted_by_rule_and_pack_version_as_the_profile_has_them(clean_infra):
+    port = free_port()
+    started = usual_event("task_started", mode="silent")
+    async with service_process(
+        "lictor_policy_evaluator",
+        clean_infra,
+        LICTOR_HTTP_PORT=str(port),
+        LICTOR_PROFILES="standard-team-mode, strict-manager-mode",
+    ):
+        client = await nats.connect(clean_infra.nats_url)
+        await wait_until_ready(client, "policy-evaluator")
+        subject = subjects.event(started.runtime, started.task_id)
+        await publish_one(client, "EVENTS", Outgoing(subject, started.to_json()))
+        await reach(client, "DECISIONS", 1)
+        # The count follows the commit, which follows the record.
+        async with asyncio.timeout(10):
+            while "lictor_rules_total{" not in (metrics := (await fetch(port, "/metrics"))[1]):
+                await asyncio.sleep(0.05)
+        line = next(text for text in metrics.splitlines() if text.startswith("lictor_rules_total{"))
+        assert 'rule="no-silence.silent-task-without-externalized-path"' in line
+        assert 'fate="fired"' in line
+        assert 'pack="no-silence"' in line
+        assert 'version="' in line
+        await client.close()
+
+
+async def test_a_profile_that_is_not_there_stops_it_with_a_sentence(clean_infra):
+    code, said = await run_service(
+        "lictor_policy_evaluator",
+        LICTOR_NATS_URL=clean_infra.nats_url,
+        LICTOR_REDIS_URL=clean_infra.redis_url,
+        LICTOR_PROFILES="strict",
+    )
+    assert code == 1
+    assert "has no profile strict; did you mean strict-manager-mode?" in said
 
 
 async def run_service(module: str, **environment: str) -> tuple[int, str]:

@@ -45,6 +45,8 @@ class Stepped(NamedTuple, Generic[S, R]):
     """A word for the metrics: ``allow``, ``block``, ``sealed`` …"""
     keep_state_s: int = 0
     """Forget the state this long after the last message; 0 keeps it."""
+    rules: tuple[tuple[str, str, str, str], ...] = ()
+    """For the metrics: pack, version and id of each rule that matched, and what became of it."""
 
 
 class Sourced(NamedTuple, Generic[R]):

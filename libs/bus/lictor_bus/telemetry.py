@@ -119,6 +119,13 @@ class Telemetry:
             description="Receipt reports, by outcome: stored, duplicate, refused",
         )
 
+        self._rules = meter.create_counter(
+            "lictor.rules",
+            unit="{match}",
+            description="Matches of rules, by pack, version, rule and what became of them:"
+            " fired, overridden, shadow, suppressed",
+        )
+
     @property
     def tracing(self) -> bool:
         """Whether spans are recorded."""
@@ -134,6 +141,20 @@ class Telemetry:
         self._batch_size.record(sum(outcomes.values()), mine)
         self._batch_duration.record(time.monotonic() - started, mine)
         self._lag.record(max(0, now_ns - oldest_ns) / 1e9, mine)
+
+    def rules_matched(self, matches: "Tally[tuple[str, str, str, str]]") -> None:
+        """Count what rules did in a committed batch."""
+        for (pack, version, rule, fate), count in matches.items():
+            self._rules.add(
+                count,
+                {
+                    "service": self._service,
+                    "pack": pack,
+                    "version": version,
+                    "rule": rule,
+                    "fate": fate,
+                },
+            )
 
     def reopened(self, cause: str) -> None:
         """Count a restart of a worker's loop."""

@@ -83,6 +83,9 @@ class _Fold(Generic[S, R]):
     refused: list[tuple[Delivery, Refused]] = field(default_factory=list[tuple[Delivery, Refused]])
     spans: list[MessageSpan] = field(default_factory=list[MessageSpan])
     outcomes: "Counter[str]" = field(default_factory=Counter[str])
+    rules: "Counter[tuple[str, str, str, str]]" = field(
+        default_factory=Counter[tuple[str, str, str, str]]
+    )
 
 
 class PartitionWorker(Generic[T, S, R]):
@@ -296,6 +299,7 @@ class PartitionWorker(Generic[T, S, R]):
         self._telemetry.batch_done(
             fold.outcomes, fold.started, fold.first.stored_at_ns, time.time_ns()
         )
+        self._telemetry.rules_matched(fold.rules)
 
     async def _fold(self, deliveries: Sequence[Delivery]) -> _Fold[S, R]:
         fold: _Fold[S, R] = _Fold(
@@ -382,7 +386,7 @@ class PartitionWorker(Generic[T, S, R]):
             raise
         except Exception as error:
             raise self._defect(error, delivery) from error
-        state, outputs, outcome, keep_state_s = stepped
+        state, outputs, outcome, keep_state_s, rules = stepped
         key, sequence = item.key, delivery.sequence
         headers = self._trace_headers(fold, outcome, key, delivery)
         known[key] = fold.states[key] = state
@@ -390,6 +394,8 @@ class PartitionWorker(Generic[T, S, R]):
         for output in outputs:
             fold.outputs.append(Sourced(key, sequence, output, headers))
         fold.outcomes[outcome] += 1
+        for rule in rules:
+            fold.rules[rule] += 1
 
     def _trace_headers(
         self, fold: _Fold[S, R], outcome: str, key: str, delivery: Delivery

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from lictor_policy.config import EvaluatorConfig, compile_files
 from lictor_policy.errors import PackError
 from lictor_policy.files import PROFILES, DirectoryFiles, MemoryFiles
+from lictor_policy.overlays import refuse_unknown_profiles
 from lictor_schema.canonical import CanonicalError, canonical_json, hash_bytes
 from lictor_schema.errors import describe_validation_error
 from lictor_schema.pack_releases import PackBundle
@@ -32,6 +33,8 @@ def bundle_directory(directory: Path, profiles: Sequence[str] = ()) -> Bundled:
     if not directory.is_dir():
         raise PackError(f"{directory}: is not a directory; point it at the policy packs")
     found = DirectoryFiles(directory)
+    # Before the others are left out, so that the nearest of them can be named.
+    refuse_unknown_profiles(found, profiles)
     # Folder by folder: a link may lead a whole pack elsewhere, and a search from the top would not follow it.
     paths = [path for folder in directory.iterdir() for path in folder.rglob("*.yaml")]
     names = sorted(path.relative_to(directory).as_posix() for path in paths)

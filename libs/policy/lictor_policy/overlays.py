@@ -24,15 +24,9 @@ Fail = Callable[[Path, str], PackError]
 
 def read_overlays(files: PackFiles, names: Sequence[str]) -> list[Document[PolicyOverlay]]:
     """The overlays of these names, in this order."""
-    present = [name.partition("/")[2].removesuffix(".yaml") for name in files.listed(PROFILES)]
+    refuse_unknown_profiles(files, names)
     found: list[Document[PolicyOverlay]] = []
     for name in names:
-        if name not in present:
-            raise PackError(
-                f"{files.said(PROFILES)}: has no profile {name}; {nearest(name, present)}"
-            )
-        if any(each.model.metadata.id == name for each in found):
-            raise PackError(f"{files.said(PROFILES)}: profile {name} is chosen twice; choose once")
         path = f"{PROFILES}/{name}.yaml"
         document = read_document(files.read(path), files.said(path), PolicyOverlay)
         if document.model.metadata.id != name:
@@ -41,6 +35,18 @@ def read_overlays(files: PackFiles, names: Sequence[str]) -> list[Document[Polic
             )
         found.append(document)
     return found
+
+
+def refuse_unknown_profiles(files: PackFiles, names: Sequence[str]) -> None:
+    """Raise a PackError when a profile isn't there, or is chosen twice."""
+    present = [name.partition("/")[2].removesuffix(".yaml") for name in files.listed(PROFILES)]
+    for index, name in enumerate(names):
+        if name not in present:
+            raise PackError(
+                f"{files.said(PROFILES)}: has no profile {name}; {nearest(name, present)}"
+            )
+        if name in names[:index]:
+            raise PackError(f"{files.said(PROFILES)}: profile {name} is chosen twice; choose once")
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ class EvaluatorProcessor:
             ),
             disposition,
             KEEP_CLOSED_TASKS_S if outcome.state.closed else 0,
+            outcome.uses,
         )
 
     def timers(self, before: TaskState | None, after: TaskState, certain: bool) -> Sequence[Timer]:
