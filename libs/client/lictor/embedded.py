@@ -31,7 +31,7 @@ from lictor.server_process import (
     writable,
 )
 
-__all__ = ["EmbeddedError", "EmbeddedServers", "Endpoints"]
+__all__ = ["EmbeddedError", "EmbeddedServers", "Endpoints", "in_use"]
 
 
 @dataclass(frozen=True)
@@ -246,6 +246,23 @@ async def _lock(data_dir: Path) -> int:
             os.ftruncate(fd, 0)
             os.pwrite(fd, str(os.getpid()).encode("ascii"), 0)
             return fd
+
+
+def in_use(data_dir: Path) -> bool:
+    """Whether some process runs servers on this directory."""
+    try:
+        fd = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _open_lock(data_dir: Path) -> int:

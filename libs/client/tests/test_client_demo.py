@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lictor.commands.demo import fresh
 from lictor.commands.output import command_line
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
@@ -84,3 +86,28 @@ async def test_a_story_that_goes_otherwise_breaks_off_with_a_sentence(
     outcome = await cli("demo", LICTOR_PACKS=str(tmp_path / "packs"))
     assert outcome.returncode == 1
     assert "lictor: the story broke off: downgrade_status was expected" in outcome.stderr
+
+
+def test_the_last_demos_are_kept_and_older_ones_removed(tmp_path: Path) -> None:
+    made = [fresh(tmp_path) for _ in range(5)]
+    assert [folder.name for folder, _ in made] == [f"demo-{n}" for n in range(1, 6)]
+    assert [removed for _, removed in made] == [[], [], [], ["demo-1"], ["demo-2"]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo-3", "demo-4", "demo-5"]
+
+
+def test_what_no_demo_made_or_one_still_uses_stays(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "mine").mkdir(parents=True)
+    parent = tmp_path / ".lictor"
+    (parent / "demo-2").mkdir(parents=True)
+    for name in ("demo-x", "demo-", "demo-01", "nats"):
+        (parent / name).mkdir()
+    (parent / "demo-1").symlink_to(elsewhere)
+    (parent / "demo-3").touch()
+    with (parent / "demo-2" / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for _ in range(4):
+            fresh(parent)
+    kept = {path.name for path in parent.iterdir()}
+    assert {"demo-x", "demo-", "demo-01", "nats", "demo-1", "demo-2", "demo-3"} <= kept
+    assert (elsewhere / "mine").is_dir()

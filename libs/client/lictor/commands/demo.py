@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import shutil
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from lictor.commands.signals import ending_by_signal
 from lictor.commands.story_view import story_view
 from lictor.commands.up import stack_arguments, stack_settings
 from lictor.connect import connect
+from lictor.embedded import in_use
 from lictor.errors import LictorError
 from lictor.server_process import writable
 from lictor.stack import Stack
@@ -27,6 +30,9 @@ HELP = """\
 Start everything in a fresh directory, play a short agent story through the SDK, show the decisions
 as they arrive, seal the episode, stop everything again, and verify the seal offline.
 """
+
+_NAME = re.compile(r"demo-[1-9][0-9]{0,8}")
+_KEPT = 3
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -50,7 +56,10 @@ async def run(options: Namespace) -> int:
     """Play the story; anything that does not happen as told is an error."""
     quiet_logs()
     packs = packs_directory()
-    data_dir = options.data_dir or _fresh(data_directory(packs))
+    if options.data_dir:
+        data_dir, removed = options.data_dir, []
+    else:
+        data_dir, removed = fresh(data_directory(packs))
     settings = stack_settings(options, data_dir, packs)
     try:
         with ending_by_signal(), Progress(as_json=options.json, quiet=True) as progress:
@@ -66,6 +75,8 @@ async def run(options: Namespace) -> int:
         say_json(_as_json(ending, proof))
     else:
         _show(proof)
+        if removed:
+            say(f"Removed {', '.join(removed)}: the last {_KEPT} demos are kept.")
     if not proof.report.ok:
         raise LictorError(f"the sealed episode {proof.bundle} does not verify")
     if proof.report_on_changed.ok:
@@ -132,15 +143,36 @@ def _as_json(ending: Ending, proof: _Proof) -> dict[str, Any]:
     }
 
 
-def _fresh(parent: Path) -> Path:
-    """The first `demo-<n>` that does not exist yet."""
+def fresh(parent: Path) -> tuple[Path, list[str]]:
+    """A new `demo-<n>`, and the names of those removed for it: the last few are kept."""
     with writable(parent):
         parent.mkdir(parents=True, exist_ok=True)
-        number = 1
         while True:
+            names = sorted(
+                filter(_NAME.fullmatch, (path.name for path in parent.iterdir())), key=_number
+            )
+            folder = parent / f"demo-{_number(names[-1]) + 1 if names else 1}"
             try:
-                (parent / f"demo-{number}").mkdir()
-            except FileExistsError:
-                number += 1
-            else:
-                return parent / f"demo-{number}"
+                folder.mkdir()
+            except FileExistsError:  # by another demo that started just now
+                continue
+            break
+    made_by_us = [
+        name for name in names if (parent / name).is_dir() and not (parent / name).is_symlink()
+    ]
+    return folder, [name for name in made_by_us[: 1 - _KEPT] if _removed(parent / name)]
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("demo-"))
+
+
+def _removed(folder: Path) -> bool:
+    """Remove the directory of an earlier demo, unless that demo still runs or it is not ours to remove."""
+    if in_use(folder):
+        return False
+    try:
+        shutil.rmtree(folder)
+    except OSError:
+        return False
+    return True
