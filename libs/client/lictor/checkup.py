@@ -65,10 +65,13 @@ async def examine(
         yield Finding("nats", True, f"{version} at {where.url} ({where.source})")
         yield await jetstream(client)
     yield await redis()
+    if client is None:
+        names = ", ".join(SERVICES)
+        yield Finding("services", False, f"not asked, without NATS: {names}", "run `lictor up`")
+        return
     for service in SERVICES:
         yield await health(client, service)
-    if client is not None:
-        await client.close()
+    await client.close()
 
 
 def python() -> Finding:
@@ -184,10 +187,8 @@ async def redis() -> Finding:
     return Finding("redis", True, f"{where.url} ({where.source})")
 
 
-async def health(client: Client | None, service: str) -> Finding:
+async def health(client: Client, service: str) -> Finding:
     """Whether a service runs and can work."""
-    if client is None:
-        return Finding(service, False, "not asked: NATS does not answer", "run `lictor up`")
     try:
         state = await ask_health(client, service)
     except BusError as error:

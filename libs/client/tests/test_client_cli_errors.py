@@ -279,9 +279,16 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(cli: Cli, taken_port
     assert found["packs"]["ok"]
     assert found["packs"]["detail"].startswith("found ")
     assert str(taken_port) in found["ports"]["detail"]
-    for name in ("ports", "nats", *SERVICES):
+    for name in ("ports", "nats", "services"):
         assert not found[name]["ok"]
         assert found[name]["remedy"]
+    assert ", ".join(SERVICES) in found["services"]["detail"]
+
+
+async def test_the_doctor_gives_the_same_advice_once(cli: Cli) -> None:
+    outcome = await cli("doctor", "--url", NOBODY, LICTOR_REDIS_URL="redis://127.0.0.1:9/0")
+    assert outcome.stdout.count("problem  ") == 3
+    assert outcome.stdout.count("what to do: run `lictor up`") == 1
 
 
 @pytest.mark.parametrize("folder", ["/proc/x", "file", "file/x", "dangling"])

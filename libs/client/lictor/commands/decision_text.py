@@ -1,6 +1,6 @@
 """A decision in one line for people."""
 
-from lictor.commands.output import printable
+from lictor.commands.output import printable, say_beside
 from lictor_schema import DecisionRecord, Disposition
 
 STYLES = {
@@ -25,6 +25,25 @@ def cells(record: DecisionRecord) -> tuple[str, str, str, str, str]:
         record.event_type,
         printable(decision.policy_id),
         printable(decision.reason),
+    )
+
+
+def say_decision(record: DecisionRecord, about: str) -> None:
+    """The decision at a terminal: when and what, and beside it about what, why, and by which rule."""
+    from rich.text import Text
+
+    time, disposition, _, rule, reason = cells(record)
+    say_beside(
+        Text.assemble(
+            (f"{time[:8]}  ", "dim"), (f"{disposition:<20}  ", STYLES[record.decision.decision])
+        ),
+        Text.assemble(
+            (about, "bold"),
+            "\n",
+            reason,
+            (f"  {rule}", "dim"),
+            ("  task closed", "bold") if record.task_closed else "",
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from lictor.commands.output import (
     printable,
     quiet_logs,
     say,
+    say_beside,
     say_json,
 )
 
@@ -37,9 +38,11 @@ async def run(options: Namespace) -> int:
     async for finding in examine(
         url=options.url, data_dir=options.data_dir, ports=tuple(options.port)
     ):
+        # What was advised for one problem need not be said again for the next.
+        advised = {earlier.remedy for earlier in findings if not earlier.ok}
         findings.append(finding)
         if not options.json:
-            _show(finding)
+            _show(finding, advise=not finding.ok and finding.remedy not in advised)
     bad = [finding for finding in findings if not finding.ok]
     if options.json:
         say_json({"ok": not bad, "findings": [_as_json(finding) for finding in findings]})
@@ -48,17 +51,19 @@ async def run(options: Namespace) -> int:
     return FAILED if bad else OK
 
 
-def _show(finding: Finding) -> None:
-    text = f"{finding.name:<16}  {printable(finding.detail)}"
-    remedy = "" if finding.ok else f"\n{'':9}what to do: {printable(finding.remedy)}"
+def _show(finding: Finding, *, advise: bool) -> None:
+    detail = printable(finding.detail)
+    remedy = f"what to do: {printable(finding.remedy)}" if advise else ""
     if not at_terminal():
-        say(f"{'ok' if finding.ok else 'problem':<7}  {text}{remedy}")
+        say(f"{'ok' if finding.ok else 'problem':<7}  {finding.name:<16}  {detail}")
+        if remedy:
+            say(f"{'':9}{remedy}")
         return
-    from rich.console import Console
     from rich.text import Text
 
     mark = ("ok       ", "green") if finding.ok else ("problem  ", "bold red")
-    Console(soft_wrap=True).print(Text.assemble(mark, text, (remedy, "yellow")))
+    told = Text.assemble(detail, (f"\n{remedy}" if remedy else "", "yellow"))
+    say_beside(Text.assemble(mark, f"{finding.name:<16}  "), told)
 
 
 def _as_json(finding: Finding) -> dict[str, object]:

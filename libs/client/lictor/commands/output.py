@@ -8,7 +8,14 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Column
+    from rich.text import Text
+
+# Fewer characters than this beside something else are hard to read.
+_READABLE = 32
 
 
 def common_arguments(parser: ArgumentParser, *, connects: bool = True) -> None:
@@ -75,20 +82,58 @@ def _from(here: Path, path: Path) -> str | None:
 def say_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table: rich at a terminal, else columns with two spaces between them."""
     cells = [[printable(cell) for cell in row] for row in rows]
-    if at_terminal():
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(*titles, box=None, header_style="bold", pad_edge=False)
-        for row in cells:
-            table.add_row(*map(Text, row))
-        Console().print(table)
-        return
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    if at_terminal():
+        _say_fitted(titles, cells, widths)
+        return
     for row in [list(titles), *cells]:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say("  ".join(padded).rstrip())
+
+
+def _say_fitted(titles: Sequence[str], rows: list[list[str]], widths: list[int]) -> None:
+    """As columns if the last one, which may wrap, keeps a readable width; else row below row."""
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    console = Console()
+    *leading, last = widths
+    room = console.width - sum(leading) - 2 * len(leading)
+    if room < min(last, _READABLE):
+        for row in rows:
+            say_beside(Text("  ".join(row[:-1])), Text(row[-1]), beside=False)
+        return
+    columns = [*(Column(title, no_wrap=True) for title in titles[:-1]), _folding(titles[-1])]
+    table = Table(*columns, box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def say_beside(head: "Text", body: "Text", *, beside: bool = True) -> None:
+    """At a terminal: the body in a column beside the head, or below it where that would be too narrow.
+
+    Lines break between words; a word is broken only when it is longer than its line.
+    """
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Column, Table
+
+    console = Console()
+    if not beside or console.width - head.cell_len < _READABLE:
+        console.print(head, overflow="fold")
+        console.print(Padding(body, (0, 0, 0, 4)), overflow="fold")
+        return
+    row = Table.grid(Column(no_wrap=True), _folding(""), pad_edge=False)
+    row.add_row(head, body)
+    console.print(row)
+
+
+def _folding(title: str) -> "Column":
+    from rich.table import Column
+
+    return Column(title, overflow="fold")
 
 
 class _ToStderr(logging.Handler):

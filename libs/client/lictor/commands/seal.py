@@ -16,6 +16,7 @@ from lictor.commands.output import (
     printable,
     quiet_logs,
     say,
+    say_beside,
     say_json,
 )
 from lictor.errors import NotInTime
@@ -102,11 +103,10 @@ def _mark(mark: str, text: str) -> None:
     if not at_terminal():
         say(f"{mark:<4}  {text}")
         return
-    from rich.console import Console
     from rich.text import Text
 
-    styled = {"ok": ("✓ ", "green"), "skip": ("- ", "dim"), "FAIL": ("✗ ", "bold red")}[mark]
-    Console(soft_wrap=True).print(Text.assemble(styled, text))
+    sign, style = {"ok": ("✓ ", "green"), "skip": ("- ", "dim"), "FAIL": ("✗ ", "bold red")}[mark]
+    say_beside(Text(sign, style), Text(text))
 
 
 async def _export(options: Namespace) -> int:

@@ -1,10 +1,10 @@
-"""How the story of `lictor demo` is shown: a live table at a terminal, else lines."""
+"""How the story of `lictor demo` is shown: at a terminal row by row, with what happens now below, else as lines."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from lictor.commands.decision_text import STYLES, cells, line
+from lictor.commands.decision_text import line, say_decision
 from lictor.commands.output import at_terminal, say
 from lictor_schema import DecisionRecord
 
@@ -29,7 +29,7 @@ def story_view(*, silent: bool) -> Generator[StoryView, None, None]:
     elif not at_terminal():
         yield _Lines()
     else:
-        with _live_table() as view:
+        with _live_rows() as view:
             yield view
 
 
@@ -50,42 +50,28 @@ class _Lines:
 
 
 @contextmanager
-def _live_table() -> Generator[StoryView, None, None]:
-    from rich.console import Group
-    from rich.live import Live
-    from rich.spinner import Spinner
-    from rich.table import Column, Table
+def _live_rows() -> Generator[StoryView, None, None]:
+    from rich.console import Console
     from rich.text import Text
 
-    table = Table(
-        "time",
-        "the agent",
-        "decision",
-        Column("why", overflow="fold"),
-        box=None,
-        header_style="bold",
-        padding=(0, 2, 1, 0),
-    )
+    # Only what happens now is redrawn: a table that grows past the screen would hide its newest rows.
+    console = Console()
+    status = console.status("")
 
     class View:
         told = ""
 
         def narrate(self, text: str) -> None:
             self.told = text
-            live.update(Group(table, Spinner("dots", Text(text))), refresh=True)
+            status.update(Text(text))
+            status.start()
 
         def see(self, record: DecisionRecord) -> None:
-            time, disposition, event, rule, reason = cells(record)
-            table.add_row(
-                Text(time, style="dim"),
-                # A decision that nothing was told about is on an event of the broker's timers.
-                Text(self.told or event),
-                Text(disposition, style=STYLES[record.decision.decision]),
-                Text.assemble(reason, "\n", (rule, "dim")),
-            )
+            status.stop()
+            # A decision that nothing was told about is on an event of the broker's timers.
+            say_decision(record, self.told or record.event_type)
+            say()
             self.told = ""
-            live.refresh()
 
-    with Live(table, refresh_per_second=8) as live:
+    with status:
         yield View()
-        live.update(table, refresh=True)

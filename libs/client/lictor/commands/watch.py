@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from lictor.cli import OK
-from lictor.commands.decision_text import STYLES, cells, line
+from lictor.commands.decision_text import line, say_decision
 from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
 from lictor.connect import connect
 from lictor_schema import DecisionRecord
@@ -62,22 +62,8 @@ def _shower(as_json: bool, *, with_task: bool) -> Callable[[DecisionRecord], Non
     if not at_terminal():
         return show_line
 
-    from rich.console import Console
-    from rich.text import Text
+    def show_at_terminal(record: DecisionRecord) -> None:
+        task = f"  {printable(record.task_id, 36)}" if with_task else ""
+        say_decision(record, f"{record.event_type}{task}")
 
-    console = Console(soft_wrap=True)
-
-    def show_colours(record: DecisionRecord) -> None:
-        time, disposition, event, rule, reason = cells(record)
-        text = Text.assemble(
-            (f"{time}  ", "dim"),
-            (f"{disposition:<20}  ", STYLES[record.decision.decision]),
-            f"{event:<22}  ",
-            (f"{printable(record.task_id, 36)}  " if with_task else "", "dim"),
-            reason,
-            (f"  {rule}", "dim"),
-            ("  task closed", "bold") if record.task_closed else "",
-        )
-        console.print(text)
-
-    return show_colours
+    return show_at_terminal
