@@ -159,7 +159,9 @@ def test_the_record_shows_the_actions_as_intent_and_nothing_as_sent(stage: Any) 
     assert record.message_sent is None
 
 
-def test_the_first_and_the_closing_record_carry_the_episode(stage: Any, make_evidence: Any) -> None:
+def test_the_first_and_the_closing_record_carry_the_episode(
+    stage: Any, make_evidence: Any, shipped: Any
+) -> None:
     first = stage.say("task_started", session_id="s1").record
     between = stage.say("task_evidence_attached", 1, items=[make_evidence(1)]).record
     last = stage.say("task_claimed_complete", 2).record
@@ -167,12 +169,7 @@ def test_the_first_and_the_closing_record_carry_the_episode(stage: Any, make_evi
     assert between.episode is None
     assert last.episode.started_at == first.episode.started_at
     assert last.episode.session_id == "s1"
-    assert [pack.pack_id for pack in last.episode.packs] == [
-        "no-silence",
-        "mandatory-checkpoint-structure",
-        "no-fake-progress",
-        "verified-completion-only",
-    ]
+    assert last.episode.packs == shipped.packs
 
 
 def test_the_same_item_attached_again_is_nothing_new(stage: Any, make_evidence: Any) -> None:
