@@ -6,9 +6,9 @@ from pathlib import Path
 
 from lictor_policy.conditions import session_questions
 from lictor_policy.errors import PackError, gathered
-from lictor_policy.facts import Predicate
 from lictor_policy.files import PACK_FILE, DirectoryFiles, PackFiles
 from lictor_policy.history import HistoryPlan
+from lictor_policy.matching import Candidates, Lanes, lanes_of
 from lictor_policy.overlays import apply_overlays, read_overlays
 from lictor_policy.packs import LoadedPack, PackReader
 from lictor_policy.position import EventPosition
@@ -45,15 +45,6 @@ PACK_ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
-    """The rules of one pack that look at one event type."""
-
-    scope: Scope | None
-    first_only: bool
-    rules: tuple[tuple[Predicate | None, CompiledRule], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EvaluatorConfig:
     """Packs compiled and named by their content."""
 
@@ -61,7 +52,9 @@ class EvaluatorConfig:
     packs_json: str
     """The stamps as they stand in records."""
     config_hash: str
-    index: dict[EventType, tuple[_Candidates, ...]]
+    index: dict[EventType, tuple[Candidates, ...]]
+    lanes: Lanes
+    """The same, as an event is judged."""
     history: HistoryPlan
     """What the conditions need to have remembered."""
     sessions: SessionPlan
@@ -75,24 +68,18 @@ class EvaluatorConfig:
         self, state: TaskState, event: Event, position: EventPosition
     ) -> list[CompiledRule]:
         """Every rule that fires, in pack order; also those that only record."""
+        looking = self.lanes.get(event.event_type)
         matched: list[CompiledRule] = []
-        looking = self.index.get(event.event_type)
         if looking is None:
             return matched
-        claimed = claim_type_of(event)
-        for candidates in looking:
-            if candidates.scope is not None and not candidates.scope.takes(state):
+        for scope, first_only, rules in looking[claim_type_of(event)]:
+            if scope is not None and not scope.takes(state):
                 continue
-            for gate, rule in candidates.rules:
-                if gate is not None and not gate(state, event, position):
-                    continue
-                # An event that claims nothing isn't filtered by the type of its claim.
-                if claimed is not None and claimed not in rule.claim_types:
-                    continue
-                if rule.condition(state, event, position):
+            for holds, rule in rules:
+                if holds(state, event, position):
                     matched.append(rule)
                     # A rule that doesn't count must not stand before one that does.
-                    if candidates.first_only and not rule.is_quiet(state, position):
+                    if first_only and not rule.is_quiet(state, position):
                         break
         return matched
 
@@ -151,7 +138,7 @@ def build_config(
     compiled = gathered(packs, lambda pack: _compile_pack(pack, windows))
     if not any(rules for _, rules in compiled):
         raise PackError("every rule is switched off; nothing would be governed")
-    index: dict[EventType, list[_Candidates]] = {}
+    index: dict[EventType, list[Candidates]] = {}
     for (scope, rules), pack in zip(compiled, packs, strict=True):
         first_only = pack.pack.spec.evaluation_mode == "first_match"
         event_types: dict[EventType, None] = {}
@@ -161,7 +148,7 @@ def build_config(
             looking = tuple(
                 (rule.triggers[event_type], rule) for rule in rules if event_type in rule.triggers
             )
-            index.setdefault(event_type, []).append(_Candidates(scope, first_only, looking))
+            index.setdefault(event_type, []).append(Candidates(scope, first_only, looking))
     _refuse_too_many(packs, index)
     everything = [rule for _, rules in compiled for rule in rules]
     return EvaluatorConfig(
@@ -175,6 +162,7 @@ def build_config(
             }
         ),
         index={event_type: tuple(each) for event_type, each in index.items()},
+        lanes=lanes_of(index),
         history=HistoryPlan.of(
             kept for rule in everything for kept in memories(rule.rule.conditions)
         ),
@@ -219,7 +207,7 @@ def _refuse_doubles(packs: list[LoadedPack]) -> None:
                 raise origin.error(("id",), f"{rule.id} is also the id of a rule in {other.source}")
 
 
-def _refuse_too_many(packs: list[LoadedPack], index: Mapping[EventType, list[_Candidates]]) -> None:
+def _refuse_too_many(packs: list[LoadedPack], index: Mapping[EventType, list[Candidates]]) -> None:
     """A record lists every pack and every rule that fired, and its lists are bounded."""
     if len(packs) > MAX_ITEMS:
         raise PackError(f"there are {len(packs)} packs; the limit is {MAX_ITEMS}")

@@ -6,6 +6,7 @@ reports as unmet is missed. Only what is counted since the last checkpoint still
 a checkpoint that is being judged.
 """
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,6 +31,7 @@ from lictor_policy.reading import (
     claim_of,
     claim_type_of,
     says_nothing,
+    says_something,
     structure_of,
 )
 from lictor_policy.state import TaskState
@@ -81,12 +83,9 @@ def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:
         return False
     if state.missed_in_a_row or state.silences_in_a_row:
         return True
-    if state.checkpoint_due_us is None and state.silence_due_us is None:
-        return False
     now = position.stored_us
-    return any(
-        due is not None and due <= now for due in (state.checkpoint_due_us, state.silence_due_us)
-    )
+    due, silent = state.checkpoint_due_us, state.silence_due_us
+    return (due is not None and due <= now) or (silent is not None and silent <= now)
 
 
 def _asserts_completion(event: Event) -> bool:
@@ -131,12 +130,13 @@ def _target_status(event: Event) -> str:
 
 
 def _answers(field: str, what: str) -> Fact:
-    return Fact(
-        f"message.{field}_present",
-        FactType.BOOL,
-        f"The report says {what}",
-        lambda _state, event, _position: field in answers_given(event),
-    )
+    answer: Callable[[Any], str | None] = operator.attrgetter(field)
+
+    def is_given(_state: TaskState, event: Event, _position: EventPosition) -> bool:
+        structure = structure_of(event)
+        return structure is not None and says_something(answer(structure))
+
+    return Fact(f"message.{field}_present", FactType.BOOL, f"The report says {what}", is_given)
 
 
 def _statuses() -> tuple[str, ...]:

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 from lictor_policy.errors import PackError
 from lictor_policy.state import TaskState
 from lictor_policy.strict_yaml import Path
 from lictor_schema.packs import ANY, AppliesTo
+from lictor_schema.payloads import TaskMode, WorkflowShape
+
+_ALL = {"task_modes": set(get_args(TaskMode)), "workflow_shapes": set(get_args(WorkflowShape))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ def scope_of(given: AppliesTo, path: Path, fail: Callable[[Path, str], PackError
             return None
         if ANY in listed:
             raise fail((*path, field), "has * beside names; * alone takes any")
-        return frozenset(listed)
+        # A list of all there are takes any, and need not be asked for each event.
+        return None if set(listed) >= _ALL.get(field, {ANY}) else frozenset(listed)
 
     scope = Scope(*(names(field) for field in AppliesTo.model_fields))
     return None if scope == Scope(None, None, None, None) else scope
