@@ -152,7 +152,7 @@ class Backtest:
 
 
 def _fired(outcome: Outcome) -> tuple[str, ...]:
-    if outcome.decision.policy_id == NO_RULE_MATCHED:
+    if outcome.verdict.policy_id == NO_RULE_MATCHED:
         return ()
     record: Mapping[str, Any] = json.loads(outcome.record_json)
     return tuple(matched["rule_id"] for matched in record["matched_rules"])

@@ -26,12 +26,16 @@ class Outcome(NamedTuple):
     """What one event led to."""
 
     state: TaskState
-    decision: Decision
     record_id: str
     record_json: bytes
     uses: tuple[RuleUse, ...]
     """What became of each rule that fired."""
     verdict: Verdict
+
+    @property
+    def decision(self) -> Decision:
+        """The decision as its model."""
+        return self.verdict.decision
 
     @property
     def record(self) -> DecisionRecord:
@@ -49,14 +53,13 @@ def step(
     verdict, uses, repeats = (
         resolve(fired, seen, event, position, config) if fired else NOTHING_FIRED
     )
-    decision = verdict.decision
-    settled = settle(seen, event, decision)
+    settled = settle(seen, event, verdict.disposition, verdict.suggested_status)
     if repeats is not None:
         settled = settled.changed(repeats=repeats)
-    settled = config.history.note_decision(settled, event, decision.decision, position)
-    record_id = decision_id(event.task_id, event.event_id, config.config_hash, decision.policy_id)
+    settled = config.history.note_decision(settled, event, verdict.disposition, position)
+    record_id = decision_id(event.task_id, event.event_id, config.config_hash, verdict.policy_id)
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
-    return Outcome(settled, decision, record_id, record, uses, verdict)
+    return Outcome(settled, record_id, record, uses, verdict)
 
 
 def observed(

@@ -6,6 +6,7 @@ out takes three times as long. The text is, byte for byte, what ``DecisionRecord
 them, and ``Outcome.record`` reads it back through the model.
 """
 
+from collections.abc import Sequence
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
@@ -13,20 +14,11 @@ from lictor_policy.config import EvaluatorConfig
 from lictor_policy.json_text import optional, utc_micros, utc_millis
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_of, message_of
+from lictor_policy.rules import CompiledRule
 from lictor_policy.state import QUALITIES, TaskState, read_evidence
-from lictor_schema.decisions import Decision, MatchedRule, SuppressedRule
+from lictor_schema.decisions import Decision, Disposition, SuggestedStatus
 from lictor_schema.events import Event
-from lictor_schema.model import Model
 from lictor_schema.receipts import DeliveryReceipt
-
-
-def _text(model: Model) -> str:
-    return model.to_json().decode()
-
-
-def _array(models: tuple[Model, ...]) -> str:
-    return "[" + ",".join(map(_text, models)) + "]"
-
 
 _NONE_QUIET = '"shadow_rules":[],"suppressed_rules":[]'
 
@@ -34,47 +26,66 @@ _NONE_QUIET = '"shadow_rules":[],"suppressed_rules":[]'
 class Verdict(NamedTuple):
     """What the rules make of an event, and the parts of its record that say so."""
 
-    decision: Decision
+    disposition: Disposition
+    policy_id: str
+    suggested_status: SuggestedStatus | None
     missing: tuple[str, ...]
     matched: bool
+    """Whether any rule fired, counting or not."""
     decision_json: str
     matched_json: str
-    quiet_json: str
-    """The rules that didn't count: in shadow mode, or suppressed."""
     receipt_json: str
+    quiet_json: str = _NONE_QUIET
+    """The rules that didn't count: in shadow mode, or suppressed."""
 
-    @classmethod
-    def of(
-        cls,
-        decision: Decision,
-        matched: tuple[MatchedRule, ...],
-        missing: tuple[str, ...],
-        receipt_json: str,
-    ) -> "Verdict":
-        """Write the parts."""
-        return cls(
-            decision,
-            missing,
-            bool(matched),
-            _text(decision),
-            _array(matched),
-            _NONE_QUIET,
-            receipt_json,
-        )
+    @property
+    def decision(self) -> Decision:
+        """The decision as its model."""
+        return Decision.from_json(self.decision_json)
 
-    def beside(
-        self,
-        decision: Decision | None,
-        shadow: tuple[MatchedRule, ...],
-        suppressed: tuple[SuppressedRule, ...],
-    ) -> "Verdict":
-        """The same, beside rules that fired without counting; with another decision if one is given."""
-        told = self if decision is None else Verdict.of(decision, (), (), self.receipt_json)
+    def beside(self, shadow: Sequence[str], suppressed: Sequence[str]) -> "Verdict":
+        """The same, beside rules that fired without counting."""
         quiet = f'"shadow_rules":{_array(shadow)},"suppressed_rules":{_array(suppressed)}'
-        return told._replace(matched=True, quiet_json=quiet)
+        return self._replace(matched=True, quiet_json=quiet)
 
 
-NO_RULE = Verdict.of(Decision.allow(), (), (), _text(DeliveryReceipt.prepared()))
+def decided(
+    rule: CompiledRule,
+    decision_json: str,
+    lines: Sequence[str],
+    missing: tuple[str, ...],
+    receipt: str,
+) -> Verdict:
+    """The verdict of a rule that won."""
+    output = rule.rule.decision_output
+    return Verdict(
+        output.decision,
+        rule.policy_id,
+        output.suggested_status,
+        missing,
+        True,
+        decision_json,
+        _array(lines),
+        receipt,
+    )
+
+
+def _allowed(decision: Decision) -> Verdict:
+    receipt = DeliveryReceipt.prepared().to_json().decode()
+    text = decision.to_json().decode()
+    return Verdict(decision.decision, decision.policy_id, None, (), False, text, "[]", receipt)
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"[{','.join(texts)}]"
+
+
+NO_RULE = _allowed(Decision.allow())
+ONLY_QUIET = _allowed(
+    Decision.allow(
+        reason="only rules in shadow mode or under a suppression window matched this event"
+    )
+)
 
 
 _QUALITY_NAMES = tuple(quality.value for quality in QUALITIES)

@@ -5,17 +5,14 @@ from typing import NamedTuple
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.position import EventPosition
-from lictor_policy.records import NO_RULE, Verdict
+from lictor_policy.records import NO_RULE, ONLY_QUIET, Verdict, decided
+from lictor_policy.rule_text import NoticeText, with_window
 from lictor_policy.rules import CompiledRule, RuleUse
 from lictor_policy.state import TaskState
 from lictor_policy.templates import Situation
-from lictor_schema.decisions import Decision, MatchedRule, OperatorNotice, SuppressedRule
 from lictor_schema.events import Event
 
 _MAX_MISSING = 64
-_ONLY_QUIET = Decision.allow(
-    reason="only rules in shadow mode or under a suppression window matched this event"
-)
 
 
 class Resolution(NamedTuple):
@@ -58,10 +55,9 @@ def resolve(
         shadow = _ranked(shadow)
         suppressed.sort(key=lambda pair: pair[0].strength, reverse=True)
         situation = _situation([*shadow, *(rule for rule, _ in suppressed)], state, event, position)
-        verdict = verdict.beside(
-            None if counting else _ONLY_QUIET,
-            tuple(rule.matched(situation) for rule in shadow),
-            tuple(_suppressed(rule.matched(situation), window) for rule, window in suppressed),
+        verdict = (verdict if counting else ONLY_QUIET).beside(
+            [_line(rule, situation) for rule in shadow],
+            [with_window(_line(rule, situation), window) for rule, window in suppressed],
         )
         uses = (
             *uses,
@@ -78,16 +74,21 @@ def _judge(
         return NO_RULE, ()
     ranked = _ranked(rules)
     situation = _situation(ranked, state, event, position)
-    matched = tuple(rule.matched(situation) for rule in ranked)
+    reasons = [rule.reason.fill(situation) for rule in ranked]
     winner = ranked[0]
     notice = _strictest([rule.tell(situation) for rule in ranked])
-    verdict = Verdict.of(
-        winner.decide(situation, matched[0].reason, notice),
-        matched,
+    verdict = decided(
+        winner,
+        winner.decide(situation, reasons[0], notice),
+        [rule.text.write_line(reason) for rule, reason in zip(ranked, reasons, strict=True)],
         situation.missing,
         winner.receipt(notice),
     )
     return verdict, (winner.uses["fired"], *(rule.uses["overridden"] for rule in ranked[1:]))
+
+
+def _line(rule: CompiledRule, situation: Situation) -> str:
+    return rule.text.write_line(rule.reason.fill(situation))
 
 
 def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
@@ -102,17 +103,9 @@ def _situation(
     return Situation(state, event, position, missing[:_MAX_MISSING])
 
 
-def _strictest(notices: list[OperatorNotice | None]) -> OperatorNotice | None:
+def _strictest(notices: list[NoticeText | None]) -> NoticeText | None:
     given = [notice for notice in notices if notice is not None]
-    return max(
-        given,
-        key=lambda notice: (notice.required, notice.urgency.rank, notice.deadline is not None),
-        default=None,
-    )
-
-
-def _suppressed(matched: MatchedRule, window_id: str) -> SuppressedRule:
-    return SuppressedRule(**dict(matched), window_id=window_id)
+    return max(given, key=lambda notice: notice.strictness, default=None)
 
 
 def _counted(

@@ -11,6 +11,7 @@ from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import message_of
 from lictor_policy.repetition import repeated_rule
+from lictor_policy.rule_text import NoticeForm, NoticeText, RuleText
 from lictor_policy.state import QUALITIES, TaskState, class_bit
 from lictor_policy.strict_yaml import Path
 from lictor_policy.suppression import Window
@@ -18,9 +19,7 @@ from lictor_policy.templates import Situation, Template, TemplateError
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
     REPEATED_MATCH,
-    Decision,
     Disposition,
-    MatchedRule,
     OperatorNotice,
     PackStamp,
     Severity,
@@ -69,9 +68,7 @@ class _Words(TypedDict):
     severity: Severity
     strength: tuple[int, int]
     reason: Template
-    notice: OperatorNotice | None
-    notice_channel: Template | None
-    notice_text: Template | None
+    notice: NoticeForm | None
     rewrite: Template | None
     receipts: tuple[str, str]
 
@@ -91,14 +88,13 @@ class CompiledRule:
     """The claims it looks at, of events that claim something."""
     condition: Predicate
     reason: Template
-    notice: OperatorNotice | None
-    notice_channel: Template | None
-    notice_text: Template | None
+    notice: NoticeForm | None
     rewrite: Template | None
     receipts: tuple[str, str]
     """As JSON: without and with a notice that is owed."""
     policy_id: str
     """What the decision names as its origin."""
+    text: RuleText
     shadow: bool
     """Whether it only records."""
     windows: tuple[Window, ...]
@@ -129,50 +125,20 @@ class CompiledRule:
         """What the rule asks for and the task doesn't have."""
         return tuple(_missing(self.rule.evidence_requirements, state))
 
-    def matched(self, situation: Situation) -> MatchedRule:
-        """The line about this rule in the record."""
-        return MatchedRule(
-            pack_id=self.stamp.pack_id,
-            pack_version=self.stamp.pack_version,
-            pack_hash=self.stamp.pack_hash,
-            rule_id=self.rule.id,
-            decision=self.rule.decision_output.decision,
-            severity=self.severity,
-            reason=self.reason.fill(situation),
-        )
+    def decide(self, situation: Situation, reason: str, notice: NoticeText | None) -> str:
+        """The rule's decision as JSON, with the notice that all matched rules together demand."""
+        rewritten = None
+        if self.rewrite is not None and message_of(situation.event) is not None:
+            rewritten = self.rewrite.fill(situation)
+        return self.text.write_decision(reason, rewritten, notice)
 
-    def decide(self, situation: Situation, reason: str, notice: OperatorNotice | None) -> Decision:
-        """The rule's decision, with the notice that all matched rules together demand."""
-        output = self.rule.decision_output
-        speaks = self.rewrite is not None and message_of(situation.event) is not None
-        return Decision(
-            decision=output.decision,
-            policy_id=self.policy_id,
-            severity=self.severity,
-            reason=reason,
-            rewritten_message=self.rewrite.fill(situation) if self.rewrite and speaks else None,
-            suggested_status=output.suggested_status,
-            required_actions=output.required_actions,
-            operator_notice=notice,
-        )
-
-    def tell(self, situation: Situation) -> OperatorNotice | None:
+    def tell(self, situation: Situation) -> NoticeText | None:
         """The rule's notice in words."""
-        if self.notice is None or self.notice_channel is None:
-            return self.notice
-        text = None if self.notice_text is None else self.notice_text.fill(situation)
-        return OperatorNotice(
-            required=self.notice.required,
-            channel=self.notice_channel.fill(situation) or "operator",
-            urgency=self.notice.urgency,
-            message=text,
-            must_reference=self.notice.must_reference,
-            deadline=self.notice.deadline,
-        )
+        return None if self.notice is None else self.notice.fill(situation)
 
-    def receipt(self, notice: OperatorNotice | None) -> str:
+    def receipt(self, notice: NoticeText | None) -> str:
         """The receipt as JSON: nothing is done yet, the actions stand as intent."""
-        return self.receipts[notice is not None and notice.required]
+        return self.receipts[notice is not None and notice.is_owed]
 
 
 def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = ()) -> CompiledRule:
@@ -184,15 +150,16 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
         return loaded.error((*at, *path), problem)
 
     check_session_leaves(rule, fail)
-    stamp = stamp_of(loaded)
+    stamp, words = stamp_of(loaded), _worded(rule, metadata, fail)
     compiled = CompiledRule(
-        **_worded(rule, metadata, fail),
+        **words,
         stamp=stamp,
         rule=rule,
         triggers=_triggers(rule, fail),
         claim_types=frozenset(rule.triggers.claim_types or ClaimType),
         condition=compile_condition(rule.conditions, ("conditions",), fail),
         policy_id=rule.id,
+        text=RuleText.of(stamp, rule.id, rule.id, words["severity"], rule.decision_output),
         shadow=(rule.mode or metadata.mode) == "shadow",
         windows=windows,
         repeated=None,
@@ -204,13 +171,17 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
     if rule.escalate_after is None:
         return compiled
     escalated = repeated_rule(rule, compiled.severity, fail)
+    words = _worded(escalated, metadata, fail)
     return replace(
         compiled,
         repeated=replace(
             compiled,
-            **_worded(escalated, metadata, fail),
+            **words,
             rule=escalated,
             policy_id=REPEATED_MATCH,
+            text=RuleText.of(
+                stamp, rule.id, REPEATED_MATCH, words["severity"], escalated.decision_output
+            ),
         ),
     )
 
@@ -234,14 +205,11 @@ def _worded(rule: Rule, metadata: Metadata, fail: Callable[[Path, str], PackErro
     if wording is None and output.decision is not Disposition.ALLOW:
         wanted = " or ".join(NOTICE_TEMPLATES[output.decision])
         raise fail(("operator_message_templates",), f"{output.decision.value} needs {wanted}")
-    notice, channel, notice_text = _notice(output.operator_notice, wording, template)
     return _Words(
         severity=severity,
         strength=(output.decision.precedence, severity.rank),
         reason=reason,
-        notice=notice,
-        notice_channel=channel,
-        notice_text=notice_text,
+        notice=_notice(output.operator_notice, wording, template),
         rewrite=None if output.decision is Disposition.ALLOW else texts.get("placeholder_rewrite"),
         receipts=(_receipt(rule, owed=False), _receipt(rule, owed=True)),
     )
@@ -277,9 +245,9 @@ def _templates(
 
 def _notice(
     given: NoticeOutput | None, wording: Template | None, template: Callable[..., Template]
-) -> tuple[OperatorNotice | None, Template | None, Template | None]:
+) -> NoticeForm | None:
     if given is None:
-        return None, None, None
+        return None
     at = ("decision_output", "operator_notice")
     channel = template((*at, "channel"), given.channel, limit=_LABEL_LENGTH)
     text = template((*at, "message"), given.message) if given.message is not None else None
@@ -292,7 +260,7 @@ def _notice(
         must_reference=given.must_reference,
         deadline=given.deadline,
     )
-    return notice, channel, text
+    return NoticeForm.of(notice, channel, text)
 
 
 def _triggers(

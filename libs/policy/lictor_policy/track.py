@@ -22,7 +22,7 @@ from lictor_policy.reading import is_visible_update, says_nothing
 from lictor_policy.state import MAX_MISSES, MAX_TITLE, TaskState
 from lictor_schema.claims import TaskStatus
 from lictor_schema.context import ExternalizedPath
-from lictor_schema.decisions import Decision, Disposition
+from lictor_schema.decisions import Disposition, SuggestedStatus
 from lictor_schema.events import (
     Event,
     ReportAnchorMissing,
@@ -130,7 +130,9 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
             return state
 
 
-def settle(state: TaskState, event: Event, decision: Decision) -> TaskState:
+def settle(
+    state: TaskState, event: Event, disposition: Disposition, suggested: SuggestedStatus | None
+) -> TaskState:
     """What the decision about an event changes; a closed task is no longer waited for."""
     if event.event_type == "task_checkpoint_sent":
         state = state.changed(new_items=0, new_best=0, next_step_backed=False)
@@ -138,9 +140,9 @@ def settle(state: TaskState, event: Event, decision: Decision) -> TaskState:
         state = _came_due(state)
     if state.closed:
         return state
-    closing = _closing_status(event, decision)
+    closing = _closing_status(event, disposition)
     if closing is None:
-        return _with_status(state, event, decision)
+        return _with_status(state, event, disposition, suggested)
     return state.changed(
         status=closing.value,
         closed=True,
@@ -162,9 +164,9 @@ def _came_due(state: TaskState) -> TaskState:
     return deliver(state, delivered(state.promises, kept))
 
 
-def _closing_status(event: Event, decision: Decision) -> TaskStatus | None:
+def _closing_status(event: Event, disposition: Disposition) -> TaskStatus | None:
     """The status a task ends with when this decision on this event ends it."""
-    if decision.decision is not Disposition.ALLOW:
+    if disposition is not Disposition.ALLOW:
         return None
     if event.event_type == "task_claimed_complete":
         return TaskStatus.COMPLETED
@@ -174,10 +176,12 @@ def _closing_status(event: Event, decision: Decision) -> TaskStatus | None:
     return None
 
 
-def _with_status(state: TaskState, event: Event, decision: Decision) -> TaskState:
-    if decision.suggested_status is not None:
-        status = decision.suggested_status.value
-    elif event.event_type == "task_status_changed" and decision.decision is not Disposition.BLOCK:
+def _with_status(
+    state: TaskState, event: Event, disposition: Disposition, suggested: SuggestedStatus | None
+) -> TaskState:
+    if suggested is not None:
+        status = suggested.value
+    elif event.event_type == "task_status_changed" and disposition is not Disposition.BLOCK:
         status = event.payload.to_status.value
     else:
         return state

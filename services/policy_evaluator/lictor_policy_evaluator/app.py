@@ -101,7 +101,7 @@ class EvaluatorProcessor:
             outcome = fold_event(state, message.value, position, self._config_at(delivery.sequence))
         except Unacceptable as error:
             raise _refused(error.field, error.problem, error.remedy) from None
-        disposition = outcome.decision.decision.value
+        disposition = outcome.verdict.disposition.value
         return Stepped(
             outcome.state,
             (
