@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_policy.config import EvaluatorConfig
@@ -21,9 +21,11 @@ from lictor_policy.errors import StoryError
 from lictor_policy.evaluate import Outcome, step
 from lictor_policy.position import EventPosition, to_micros
 from lictor_policy.state import TaskState
+from lictor_policy.strict_yaml import YamlError, read_yaml
 from lictor_policy.timers import SetReportingTimer, TimerKind, timer_orders
 from lictor_schema.claims import TaskStatus
 from lictor_schema.decisions import DecisionRecord, Disposition, SuggestedStatus
+from lictor_schema.errors import describe_validation_error
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event, parse_event
 from lictor_schema.evidence import Quality
@@ -280,6 +282,17 @@ class Story(Model):
     title: Text
     failure_mode: Text | None = Field(default=None, description="The failure mode it shows")
     steps: Annotated[tuple[StoryStep, ...], Field(min_length=1, max_length=1000)]
+
+
+def read_story(source: bytes, name: str) -> Story:
+    """Read a story from YAML text; `name` stands for the file in errors."""
+    try:
+        return Story.model_validate_json(json.dumps(read_yaml(source).data))
+    except YamlError as error:
+        raise StoryError(f"{name}:{error.line or 1}: {error.problem}") from error
+    except ValidationError as error:
+        told = describe_validation_error(error)[0]
+        raise StoryError(f"{name}: {told.path}: {told.problem}") from error
 
 
 def play_step(stage: Stage, told: StoryStep) -> Outcome:
