@@ -49,7 +49,7 @@ def _story(config: EvaluatorConfig, story: Story) -> str:
         lines.append(f"| {_clock(told.at)} | {_happening(told)} | {_decision(outcome)} |")
         said += _words(told, outcome)
     if said:
-        lines += ["", *said]
+        lines += ["", *said[:-1]]
     return "\n".join(lines) + "\n"
 
 

@@ -107,6 +107,15 @@ def _child_due(situation: Situation) -> str:
     return "no set time" if owed is None else _time(owed.due_us)
 
 
+def _owed(situation: Situation) -> str:
+    """The overdue thing that the event tells of."""
+    run = named_run(situation.event)
+    if run is not None:
+        return f"child {run}, due {_child_due(situation)}"
+    promise = _promise(situation)
+    return "a report" if promise is None else f'"{promise.name}", due {_time(promise.due_us)}'
+
+
 VARIABLES: dict[str, Variable] = {
     **{f"answer_{name}": _answer(name) for name in CHECKPOINT_ANSWERS},
     "agent_id": lambda s: s.event.agent_id,
@@ -128,6 +137,7 @@ VARIABLES: dict[str, Variable] = {
     "new_evidence_items": lambda s: str(s.state.new_items),
     "next_step": _next_step,
     "original_message": lambda s: message_of(s.event) or _NOT_SAID,
+    "owed": _owed,
     "promised": _promised,
     "promised_by": _promised_by,
     "silences_in_a_row": lambda s: str(s.state.silences_in_a_row),

@@ -7,12 +7,20 @@ from typing import Any, Literal
 from lictor_policy.conditions import FITTING
 from lictor_policy.facts import FACTS, SIGNALS
 from lictor_policy.moments import MEASURES
+from lictor_policy.reading import CHECKPOINT_ANSWERS
 from lictor_policy.templates import VARIABLES
 
 VARIABLE_MEANINGS: dict[str, str] = {
+    **{
+        f"answer_{name}": f"The report's answer to {what}, or that it is not given"
+        for name, what in CHECKPOINT_ANSWERS.items()
+    },
     "agent_id": "The agent of the event",
     "best_quality": "The strongest evidence attached to the task",
     "channel": "The channel the operator is reported to",
+    "child_due": "When what the child of the event owes was due",
+    "child_failure": "What went wrong with the child of the event",
+    "child_run": "The run of the child that the event is about",
     "claim_text": "What the event claims, word for word",
     "claim_type": "How much the event claims; none when it claims nothing",
     "completion_quality": "The strongest evidence offered for a completion",
@@ -21,13 +29,21 @@ VARIABLE_MEANINGS: dict[str, str] = {
     "event_type": "The type of the event",
     "last_visible_update": "When the operator last saw an update",
     "missed_in_a_row": "Checkpoints missed since the last visible update",
+    "missing_answers": "Which of the five checkpoint answers the report does not give",
     "missing_evidence": "What the rules that fired ask for and the task lacks",
     "new_evidence_items": "Evidence items attached since the last checkpoint",
     "next_step": "The next step that the claim announces",
     "original_message": "The text meant for the operator, word for word",
+    "owed": "The overdue thing that the event tells of, in a few words",
+    "promised": "What was promised that is due now",
+    "promised_by": "When that was to be there",
     "silences_in_a_row": "Silence windows that ran out since the last visible update",
+    "status_only_in_a_row": "Reports in a row that brought no new evidence",
     "task_id": "The id of the task",
     "task_title": "What the task is, in a line",
+    "times_told": "How often the overdue thing was told, this time included",
+    "unforwarded_results": "How many children's results the operator has not been shown",
+    "unreported_failures": "How many children failed without a report since",
 }
 """What each variable stands for."""
 
