@@ -63,7 +63,7 @@ async def play(
         )
         await told.until("task_checkpoint_sent", Disposition.ALLOW)
 
-        narrate("the agent claims completion without evidence")
+        narrate("the agent claims completion without evidence for it")
         await task.claim_complete("The importer is migrated.", message="Done, all good!")
         await told.until("task_claimed_complete", Disposition.DOWNGRADE_STATUS)
 
