@@ -41,7 +41,7 @@ from workload import story_events
 
 # As large as the average decision record that the evaluator writes for this workload.
 DECISION = json.dumps(
-    {"decision": "allow", "reason": "no rule matched this event", "pad": "x" * 1300}
+    {"decision": "allow", "reason": "no rule matched this event", "pad": "x" * 1750}
 )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.position import EventPosition
 from lictor_policy.records import NO_RULE, ONLY_QUIET, Verdict, decided
-from lictor_policy.rule_text import NoticeText, with_window
+from lictor_policy.rule_text import NoticeForm, NoticeText, with_window
 from lictor_policy.rules import CompiledRule, RuleUse
 from lictor_policy.state import TaskState
 from lictor_policy.templates import Situation
@@ -76,7 +76,7 @@ def _judge(
     situation = _situation(ranked, state, event, position)
     reasons = [rule.reason.fill(situation) for rule in ranked]
     winner = ranked[0]
-    notice = _strictest([rule.tell(situation) for rule in ranked])
+    notice = _strictest(ranked, situation)
     verdict = decided(
         winner,
         winner.decide(situation, reasons[0], notice),
@@ -103,9 +103,14 @@ def _situation(
     return Situation(state, event, position, missing[:_MAX_MISSING])
 
 
-def _strictest(notices: list[NoticeText | None]) -> NoticeText | None:
-    given = [notice for notice in notices if notice is not None]
-    return max(given, key=lambda notice: notice.strictness, default=None)
+def _strictest(ranked: list[CompiledRule], situation: Situation) -> NoticeText | None:
+    """Of all notices the rules demand, the strictest in words; of equally strict ones, that of the strongest rule."""
+    forms = [rule.notice for rule in ranked if rule.notice is not None]
+    return max(forms, key=_strictness).fill(situation) if forms else None
+
+
+def _strictness(form: NoticeForm) -> tuple[bool, int, bool]:
+    return form.strictness
 
 
 def _counted(

@@ -132,10 +132,6 @@ class CompiledRule:
             rewritten = self.rewrite.fill(situation)
         return self.text.write_decision(reason, rewritten, notice)
 
-    def tell(self, situation: Situation) -> NoticeText | None:
-        """The rule's notice in words."""
-        return None if self.notice is None else self.notice.fill(situation)
-
     def receipt(self, notice: NoticeText | None) -> str:
         """The receipt as JSON: nothing is done yet, the actions stand as intent."""
         return self.receipts[notice is not None and notice.is_owed]

@@ -174,7 +174,7 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
 class Template:
     """A text ready to be filled in."""
 
-    __slots__ = ("_limit", "_parts", "literal")
+    __slots__ = ("_form", "_limit", "_variables", "literal")
 
     def __init__(self, text: str, *, limit: int = MAX_TEXT_LENGTH) -> None:
         pieces = _PLACE.split(text)
@@ -187,11 +187,11 @@ class Template:
         self.literal = "".join(literals).strip()
         """What the text says before any variable is filled in."""
         self._limit = limit
-        self._parts: tuple[str | Variable, ...] = tuple(
-            VARIABLES[piece] if index % 2 else piece for index, piece in enumerate(pieces) if piece
-        )
+        # One formatting of the whole is twice as fast as joining the pieces.
+        self._form = "%s".join(literal.replace("%", "%%") for literal in literals)
+        self._variables: tuple[Variable, ...] = tuple(VARIABLES[name] for name in names)
 
     def fill(self, situation: Situation) -> str:
         """The text about a situation, cut where the schema's limit is."""
-        text = "".join(part if isinstance(part, str) else part(situation) for part in self._parts)
+        text = self._form % tuple([variable(situation) for variable in self._variables])
         return text if len(text) <= self._limit else text[: self._limit - 1] + "…"
