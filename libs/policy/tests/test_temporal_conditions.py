@@ -197,6 +197,18 @@ def test_a_total_without_a_window_has_no_limit(new_stage: Any, asking: Asking) -
     assert fires(stage.say("task_checkpoint_sent", 2, message="x" * 60_000))
 
 
+def test_a_total_in_a_window_is_known_past_what_it_is_compared_with(
+    new_stage: Any, asking: Asking
+) -> None:
+    stage = new_stage(
+        asking({"total": {"of": "visible_updates", "within": "1h"}, "greater_than": 2})
+    )
+    stage.say("task_started")
+    fired = [fires(stage.say("task_checkpoint_sent", at)) for at in (1, 2, 3, 4)]
+    assert fired == [False, False, True, True]
+    assert not fires(stage.say("task_checkpoint_sent", 3604.5))
+
+
 def test_questions_that_are_the_same_share_one_memory(new_stage: Any, asking: Asking) -> None:
     visible = {"operator_visible": True, "reminder_only": False}
     turned = dict(reversed(visible.items()))
