@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.config import compile_files, load_config
+from lictor_policy.config import EvaluatorConfig, compile_files, load_config
 from lictor_policy.errors import PackError
 from lictor_policy.files import DirectoryFiles
+from lictor_policy.rules import CompiledRule
 
 PACKS = Path(__file__).parents[3] / "policy-packs"
 APPROVED = {"reason": "agreed in the review of March", "approved_by": "head of operations"}
@@ -166,3 +167,27 @@ def test_the_three_documented_profiles_are_there() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_each_shipped_profile_fits_the_shipped_packs(name: str) -> None:
     assert load_config(PACKS, profiles=[name]).packs == load_config(PACKS).packs
+
+
+def test_strict_mode_is_nowhere_weaker_and_solo_mode_nowhere_stricter_than_the_packs() -> None:
+    plain, strict, solo = (
+        rules_by_id(load_config(PACKS, profiles=names))
+        for names in ([], ["strict-manager-mode"], ["minimal-solo-mode"])
+    )
+    assert plain.keys() == strict.keys() == solo.keys()
+    assert all(strict[name].strength >= rule.strength for name, rule in plain.items())
+    assert all(solo[name].strength == rule.strength for name, rule in plain.items())
+    assert not any(rule.shadow for rule in strict.values())
+    assert not any(name.startswith("no-silence") for name, rule in solo.items() if rule.shadow)
+    after_solo = load_config(PACKS, profiles=["minimal-solo-mode", "strict-manager-mode"])
+    quiet = {name for name, rule in rules_by_id(after_solo).items() if rule.shadow}
+    assert quiet == set(), "the stricter overlay has the last word"
+
+
+def rules_by_id(config: EvaluatorConfig) -> dict[str, CompiledRule]:
+    return {
+        rule.rule.id: rule
+        for looking in config.index.values()
+        for candidates in looking
+        for _, rule in candidates.rules
+    }
