@@ -3,12 +3,15 @@
 Never an error, which a caller might swallow, and never a yes.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from lictor_bus import subjects
 from lictor_schema import (
@@ -78,12 +81,23 @@ def read_answer(gate: str, request: GateRequest, data: bytes) -> GateAnswer:
     return answer
 
 
-def deny_malformed_question(request_id: str, gate: str, error: ValidationError) -> GateAnswer:
-    """The denial of a question that can't even be asked."""
+def build_question(
+    gate: str, request_type: type[GateRequest], fields: Mapping[str, Any]
+) -> GateRequest | GateAnswer:
+    """The question these fields make, or the denial of one that can't even be asked."""
+    request_id = str(fields["request_id"])
+    try:
+        # Through JSON: a mapping is as good as a model there, and text as good as a name.
+        return request_type.from_json(to_json(fields, by_alias=True, inf_nan_mode="constants"))
+    except ValidationError as error:
+        problem = _in_words(describe_validation_error(error))
+    # ValueError: a mapping that contains itself.
+    except (CanonicalError, PydanticSerializationError, ValueError) as error:
+        problem = str(error)
     return GateAnswer.deny(
         request_id,
         MALFORMED_QUESTION,
-        f"the question to gate {gate} is malformed: {_in_words(describe_validation_error(error))}",
+        f"the question to gate {gate} is malformed: {problem}",
         "correct the named fields and ask again",
     )
 

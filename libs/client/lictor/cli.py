@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": "play a short agent story through everything, and verify its seal",
     "publish": "publish events from a file or a pipe",
     "watch": "show decisions as they are made",
+    "decision": "show one decision and what became of it",
     "pack": "check, test, explain, compare and watch over policy packs",
     "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, or verify one offline",

@@ -25,5 +25,9 @@ class EventRefused(LictorError):
     """An event was not stored, or stored and then set aside by a service."""
 
 
+class InvalidReceipt(LictorError):
+    """A receipt contradicts itself; nothing was reported."""
+
+
 class NotInTime(LictorError):
     """What was waited for did not happen in time."""

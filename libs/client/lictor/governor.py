@@ -12,23 +12,34 @@ from typing import Any, Literal
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor.asking import GATE_TIMEOUT_S, ask_gate, deny_malformed_question
-from lictor.errors import EventRefused, NotInTime
+from lictor.asking import GATE_TIMEOUT_S, ask_gate, build_question
+from lictor.errors import EventRefused, InvalidReceipt, NotInTime
 from lictor.follow import follow
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
+from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.tasks import Task
 from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead
 from lictor_bus.read import last_on_subjects
 from lictor_schema import (
     CanonicalError,
+    CheckpointStructure,
+    Claim,
     DecisionRecord,
+    DeliveryReceipt,
+    DispatchGateRequest,
+    EvidenceRef,
     ExternalizedPath,
     GateAnswer,
     GateRequest,
     OperatorContext,
+    PromisedFollowup,
+    ReceiptAnswer,
+    ReceiptReport,
     ReportAnchor,
+    ReportGateRequest,
     ToolGateRequest,
+    describe_validation_error,
 )
 from lictor_schema.ids import episode_id
 
@@ -181,27 +192,142 @@ class Governor:
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> GateAnswer:
         """May this tool be called? Never raises: no answer, or no usable one, is a denial."""
-        request_id = str(uuid.uuid4())
-        try:
-            request = ToolGateRequest(
-                request_id=request_id,
-                runtime=self.identity.runtime,
-                agent_id=self.identity.agent_id,
-                task_id=task_id,
-                session_id=session_id,
-                requested_at=self._now(),
-                tool=tool,
-                params=dict(params),
-            )
-        except ValidationError as error:
-            return deny_malformed_question(request_id, "tool", error)
-        return await self.ask("tool", request, timeout_s=timeout_s)
+        fields = {"tool": tool, "params": dict(params)}
+        return await self._ask_about(
+            "tool", ToolGateRequest, task_id, session_id, fields, timeout_s
+        )
+
+    async def may_report(
+        self,
+        message: str,
+        *,
+        task_id: str,
+        claim: Claim | Mapping[str, Any] | None = None,
+        structure: CheckpointStructure | Mapping[str, str | None] | None = None,
+        promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
+        reminder_only: bool = False,
+        session_id: str | None = None,
+        timeout_s: float = GATE_TIMEOUT_S,
+    ) -> GateAnswer:
+        """May this message be shown to the operator? With `rewrite`, show the answer's `message`.
+
+        Never raises: no answer, or no usable one, is a denial.
+        """
+        fields = {
+            "message": message,
+            "claim": claim,
+            "structure": structure,
+            "promised_followup": promised_followup,
+            "reminder_only": reminder_only,
+        }
+        return await self._ask_about(
+            "report", ReportGateRequest, task_id, session_id, fields, timeout_s
+        )
+
+    async def may_dispatch(
+        self,
+        purpose: str,
+        *,
+        task_id: str,
+        dispatch_kind: Literal["task", "subagent"] = "subagent",
+        mode: Literal["interactive", "silent"] = "interactive",
+        report_anchor: ReportAnchor | Mapping[str, Any] | None = None,
+        externalized_path: ExternalizedPath | Mapping[str, Any] | None = None,
+        child_session_key: str | None = None,
+        channel: str | None = None,
+        workflow_shape: Literal["single-agent", "parent-child"] = "single-agent",
+        parent_task_id: str | None = None,
+        session_id: str | None = None,
+        timeout_s: float = GATE_TIMEOUT_S,
+    ) -> GateAnswer:
+        """May this subagent of the task, or this task itself, be dispatched?
+
+        Never raises: no answer, or no usable one, is a denial.
+        """
+        fields = {
+            "dispatch_kind": dispatch_kind,
+            "mode": mode,
+            "purpose": purpose,
+            "report_anchor": report_anchor,
+            "externalized_path": externalized_path,
+            "child_session_key": child_session_key,
+            "channel": channel,
+            "workflow_shape": workflow_shape,
+            "parent_task_id": parent_task_id,
+        }
+        return await self._ask_about(
+            "dispatch", DispatchGateRequest, task_id, session_id, fields, timeout_s
+        )
+
+    async def _ask_about(
+        self,
+        gate: Gate,
+        request_type: type[GateRequest],
+        task_id: str,
+        session_id: str | None,
+        fields: Mapping[str, Any],
+        timeout_s: float,
+    ) -> GateAnswer:
+        asking = {
+            "request_id": str(uuid.uuid4()),
+            "runtime": self.identity.runtime,
+            "agent_id": self.identity.agent_id,
+            "task_id": task_id,
+            "session_id": session_id,
+            "requested_at": self._now(),
+        }
+        request = build_question(gate, request_type, {**asking, **fields})
+        if isinstance(request, GateAnswer):
+            return request
+        return await self.ask(gate, request, timeout_s=timeout_s)
 
     async def ask(
         self, gate: Gate, request: GateRequest, *, timeout_s: float = GATE_TIMEOUT_S
     ) -> GateAnswer:
         """Ask any gate. Never raises: no answer, or no usable one, is a denial."""
         return await ask_gate(self._client, gate, request, timeout_s)
+
+    async def report_receipt(
+        self,
+        record: DecisionRecord,
+        receipt: DeliveryReceipt,
+        *,
+        message_sent: str | None = None,
+        proof: EvidenceRef | None = None,
+        report_id: str | None = None,
+        timeout_s: float = RECEIPT_TIMEOUT_S,
+    ) -> ReceiptAnswer:
+        """Say what was done with a decision; the answer says whether it was kept, or which field is refused.
+
+        Raises InvalidReceipt when the parts don't fit together, such as `acked` without a proof, and
+        Unreachable when nobody answers; then report again with the same `report_id`.
+        """
+        try:
+            report = ReceiptReport(
+                report_id=report_id or str(uuid.uuid4()),
+                record_id=record.record_id,
+                recorded_at=record.recorded_at,
+                task_id=record.task_id,
+                runtime=self.identity.runtime,
+                receipt=receipt,
+                message_sent=message_sent,
+                proof=proof,
+                reported_at=self._now(),
+            )
+        except ValidationError as error:
+            told = "; ".join(f"{p.path} {p.problem}" for p in describe_validation_error(error)[:5])
+            raise InvalidReceipt(f"the receipt is invalid: {told}") from None
+        return await send_report(self._client, report, timeout_s)
+
+    async def receipts(self, record: DecisionRecord) -> list[ReceiptReport]:
+        """Every report kept on a decision, oldest first."""
+        return await receipts_of(self._client, record)
+
+    async def find_decision(
+        self, record_id: str, *, task_id: str | None = None
+    ) -> DecisionRecord | None:
+        """A decision by its id; quick when its task is given, else the whole stream is read."""
+        return await find_decision(self._client, record_id, task_id)
 
     async def sealed(self, task_id: str, *, timeout_s: float = SEAL_TIMEOUT_S) -> bytes:
         """The seal bundle of a closed task, byte for byte as its file; waits until it is sealed."""

@@ -11,8 +11,10 @@ from lictor_schema import (
     DecisionRecord,
     EventType,
     EvidenceRef,
+    ExternalizedPath,
     GateAnswer,
     PromisedFollowup,
+    ReportAnchor,
 )
 
 if TYPE_CHECKING:
@@ -187,6 +189,48 @@ class Task:
     ) -> GateAnswer:
         """May this tool be called for this task? No answer is a denial."""
         return await self._governor.may(tool, params, task_id=self.task_id, timeout_s=timeout_s)
+
+    async def may_report(
+        self,
+        message: str,
+        *,
+        claim: Claim | Mapping[str, Any] | None = None,
+        structure: CheckpointStructure | Mapping[str, str | None] | None = None,
+        promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
+        reminder_only: bool = False,
+        timeout_s: float = 2.0,
+    ) -> GateAnswer:
+        """May this message about the task be shown to the operator? No answer is a denial."""
+        return await self._governor.may_report(
+            message,
+            task_id=self.task_id,
+            claim=claim,
+            structure=structure,
+            promised_followup=promised_followup,
+            reminder_only=reminder_only,
+            timeout_s=timeout_s,
+        )
+
+    async def may_dispatch(
+        self,
+        purpose: str,
+        *,
+        mode: Literal["interactive", "silent"] = "interactive",
+        report_anchor: ReportAnchor | Mapping[str, Any] | None = None,
+        externalized_path: ExternalizedPath | Mapping[str, Any] | None = None,
+        child_session_key: str | None = None,
+        timeout_s: float = 2.0,
+    ) -> GateAnswer:
+        """May the task dispatch this subagent? No answer is a denial."""
+        return await self._governor.may_dispatch(
+            purpose,
+            task_id=self.task_id,
+            mode=mode,
+            report_anchor=report_anchor,
+            externalized_path=externalized_path,
+            child_session_key=child_session_key,
+            timeout_s=timeout_s,
+        )
 
     async def sealed(self, timeout_s: float = 30.0) -> bytes:
         """The seal bundle of this task once it is closed."""

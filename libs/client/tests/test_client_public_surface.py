@@ -63,6 +63,7 @@ def test_every_error_has_one_root() -> None:
         errors.Unreachable,
         errors.InvalidEvent,
         errors.EventRefused,
+        errors.InvalidReceipt,
         errors.NotInTime,
         embedded.EmbeddedError,
     ):

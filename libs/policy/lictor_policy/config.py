@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lictor_policy.capabilities import read_capabilities
 from lictor_policy.conditions import session_questions
 from lictor_policy.errors import PackError, gathered
 from lictor_policy.files import PACK_FILE, DirectoryFiles, PackFiles
@@ -13,7 +14,7 @@ from lictor_policy.overlays import apply_overlays, read_overlays
 from lictor_policy.packs import LoadedPack, PackReader
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
-from lictor_policy.rules import CompiledRule, compile_rule, stamp_of
+from lictor_policy.rules import NO_CAPABILITIES, CompiledRule, compile_rule, stamp_of
 from lictor_policy.scope import Scope, scope_of
 from lictor_policy.session import SessionPlan
 from lictor_policy.state import TaskState
@@ -21,6 +22,7 @@ from lictor_policy.suppression import Window, compile_windows, read_windows
 from lictor_policy.temporal import memories
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.canonical import content_hash
+from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.decisions import PackStamp
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
@@ -63,6 +65,8 @@ class EvaluatorConfig:
     """Whether every rule counts whenever it fires, and counts the same each time."""
     repeating: frozenset[str]
     """The rules whose matches are counted."""
+    capabilities: Mapping[str, AdapterCapabilities]
+    """What runtimes can do, by name; of one that isn't here nothing is known."""
 
     def matches(
         self, state: TaskState, event: Event, position: EventPosition
@@ -112,18 +116,25 @@ def compile_files(
             )
     reader = PackReader(files)
     overlays, windows = read_overlays(files, profiles), read_windows(files)
+    runtimes = read_capabilities(files)
+    capabilities = {each.model.runtime.name: each.model for each in runtimes}
+    settings: dict[str, object] = {}
+    if runtimes:
+        settings["runtimes"] = [each.content_hash for each in runtimes]
     packs = gathered(wanted, reader.pack)
     if not overlays and not windows:
-        return build_config(packs)
+        return build_config(packs, settings=settings, capabilities=capabilities)
     # What isn't in force can be named all the same: a profile is written for all packs there are.
     known = {name: [rule.id for rule in reader.pack(name).pack.spec.rules] for name in present}
     return build_config(
         apply_overlays(packs, overlays, known),
         compile_windows(windows, known),
         {
+            **settings,
             "profiles": [each.content_hash for each in overlays],
             "windows": [each.content_hash for each in windows],
         },
+        capabilities,
     )
 
 
@@ -131,11 +142,12 @@ def build_config(
     loaded: Iterable[LoadedPack],
     windows: Sequence[Window] = (),
     settings: Mapping[str, object] | None = None,
+    capabilities: Mapping[str, AdapterCapabilities] = NO_CAPABILITIES,
 ) -> EvaluatorConfig:
     """Compile packs that were read; `settings` is what else the configuration's hash covers."""
     packs = sorted(loaded, key=lambda each: _order(each.pack.metadata.id))
     _refuse_doubles(packs)
-    compiled = gathered(packs, lambda pack: _compile_pack(pack, windows))
+    compiled = gathered(packs, lambda pack: _compile_pack(pack, windows, capabilities))
     if not any(rules for _, rules in compiled):
         raise PackError("every rule is switched off; nothing would be governed")
     index: dict[EventType, list[Candidates]] = {}
@@ -171,16 +183,19 @@ def build_config(
         ),
         plain=not any(rule.shadow or rule.windows or rule.repeated for rule in everything),
         repeating=frozenset(rule.rule.id for rule in everything if rule.repeated),
+        capabilities=capabilities,
     )
 
 
 def _compile_pack(
-    pack: LoadedPack, windows: Sequence[Window]
+    pack: LoadedPack,
+    windows: Sequence[Window],
+    capabilities: Mapping[str, AdapterCapabilities],
 ) -> tuple[Scope | None, list[CompiledRule]]:
     def one(number: int) -> CompiledRule:
         rule_id = pack.pack.spec.rules[number].id
         about = tuple(each for each in windows if each.names(pack.pack.metadata.id, rule_id))
-        return compile_rule(pack, number, about)
+        return compile_rule(pack, number, about, capabilities)
 
     scope = scope_of(pack.pack.metadata.applies_to, ("metadata", "applies_to"), pack.error)
     return scope, gathered(range(len(pack.pack.spec.rules)), one)

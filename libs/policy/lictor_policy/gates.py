@@ -202,15 +202,15 @@ def _judge(
     except Unacceptable as error:
         refusal = Objection(NOT_JUDGED, f"{error.field}: {error.problem}", error.remedy)
         return _denied(request, (*objections, refusal))
-    decision = outcome.decision
-    if decision.policy_id == NO_RULE_MATCHED:
+    verdict = outcome.verdict
+    if verdict.policy_id == NO_RULE_MATCHED:
         if objections:
-            return _denied(request, objections, decision.decision)
+            return _denied(request, objections, verdict.disposition)
         answer = GateAnswer.allow(
             request.request_id, NO_RULE_MATCHED, "no rule stands against this act"
         )
-        return Judgement(answer, decision.decision)
-    verdict = outcome.verdict
+        return Judgement(answer, verdict.disposition)
+    decision = outcome.decision
     if objections:
         return _denied(
             request, objections, decision.decision, verdict.matched_json, verdict.missing

@@ -82,7 +82,7 @@ def _judge(
         winner.decide(situation, reasons[0], notice),
         [rule.text.write_line(reason) for rule, reason in zip(ranked, reasons, strict=True)],
         situation.missing,
-        winner.receipt(notice),
+        winner.receipt(notice, state.runtime),
     )
     return verdict, (winner.uses["fired"], *(rule.uses["overridden"] for rule in ranked[1:]))
 

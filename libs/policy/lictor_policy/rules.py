@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypedDict, get_args
 
+from lictor_policy.capabilities import fresh_receipts, receipts_by_runtime
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import SIGNALS, Predicate, unknown_name
@@ -16,6 +17,7 @@ from lictor_policy.state import QUALITIES, TaskState, class_bit
 from lictor_policy.strict_yaml import Path
 from lictor_policy.suppression import Window
 from lictor_policy.templates import Situation, Template, TemplateError
+from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
     REPEATED_MATCH,
@@ -32,7 +34,6 @@ from lictor_schema.packs import (
     NoticeOutput,
     Rule,
 )
-from lictor_schema.receipts import DeliveryReceipt, ReceiptAction
 
 _LABEL_LENGTH = 256
 
@@ -62,6 +63,9 @@ class RuleUse(NamedTuple):
     fate: Fate
 
 
+NO_CAPABILITIES: Mapping[str, AdapterCapabilities] = {}
+
+
 class _Words(TypedDict):
     """What of a compiled rule follows from its decision and texts."""
 
@@ -71,6 +75,7 @@ class _Words(TypedDict):
     notice: NoticeForm | None
     rewrite: Template | None
     receipts: tuple[str, str]
+    receipts_by_runtime: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ class CompiledRule:
     rewrite: Template | None
     receipts: tuple[str, str]
     """As JSON: without and with a notice that is owed."""
+    receipts_by_runtime: Mapping[str, tuple[str, str]]
+    """The same, by what each runtime with a descriptor can do."""
     policy_id: str
     """What the decision names as its origin."""
     text: RuleText
@@ -132,12 +139,18 @@ class CompiledRule:
             rewritten = self.rewrite.fill(situation)
         return self.text.write_decision(reason, rewritten, notice)
 
-    def receipt(self, notice: NoticeText | None) -> str:
-        """The receipt as JSON: nothing is done yet, the actions stand as intent."""
-        return self.receipts[notice is not None and notice.is_owed]
+    def receipt(self, notice: NoticeText | None, runtime: str) -> str:
+        """The receipt as JSON: nothing is done yet, what the runtime can do stands as intent."""
+        receipts = self.receipts_by_runtime.get(runtime, self.receipts)
+        return receipts[notice is not None and notice.is_owed]
 
 
-def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = ()) -> CompiledRule:
+def compile_rule(
+    loaded: LoadedPack,
+    index: int,
+    windows: tuple[Window, ...] = (),
+    capabilities: Mapping[str, AdapterCapabilities] = NO_CAPABILITIES,
+) -> CompiledRule:
     """Check a rule against the vocabulary and make it ready to run."""
     metadata, rule = loaded.pack.metadata, loaded.pack.spec.rules[index]
     at: Path = ("spec", "rules", index)
@@ -146,7 +159,7 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
         return loaded.error((*at, *path), problem)
 
     check_session_leaves(rule, fail)
-    stamp, words = stamp_of(loaded), _worded(rule, metadata, fail)
+    stamp, words = stamp_of(loaded), _worded(rule, metadata, capabilities, fail)
     compiled = CompiledRule(
         **words,
         stamp=stamp,
@@ -167,7 +180,7 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
     if rule.escalate_after is None:
         return compiled
     escalated = repeated_rule(rule, compiled.severity, fail)
-    words = _worded(escalated, metadata, fail)
+    words = _worded(escalated, metadata, capabilities, fail)
     return replace(
         compiled,
         repeated=replace(
@@ -182,7 +195,12 @@ def compile_rule(loaded: LoadedPack, index: int, windows: tuple[Window, ...] = (
     )
 
 
-def _worded(rule: Rule, metadata: Metadata, fail: Callable[[Path, str], PackError]) -> _Words:
+def _worded(
+    rule: Rule,
+    metadata: Metadata,
+    capabilities: Mapping[str, AdapterCapabilities],
+    fail: Callable[[Path, str], PackError],
+) -> _Words:
     """The decision of a rule and its texts."""
 
     def template(path: Path, text: str, *, limit: int | None = None) -> Template:
@@ -207,19 +225,9 @@ def _worded(rule: Rule, metadata: Metadata, fail: Callable[[Path, str], PackErro
         reason=reason,
         notice=_notice(output.operator_notice, wording, template),
         rewrite=None if output.decision is Disposition.ALLOW else texts.get("placeholder_rewrite"),
-        receipts=(_receipt(rule, owed=False), _receipt(rule, owed=True)),
+        receipts=fresh_receipts(rule),
+        receipts_by_runtime=receipts_by_runtime(rule, capabilities),
     )
-
-
-def _receipt(rule: Rule, *, owed: bool) -> str:
-    receipt = DeliveryReceipt.prepared(
-        tuple(
-            ReceiptAction(action=act.action, mandatory=act.mandatory, target=act.target)
-            for act in rule.decision_output.required_actions
-        ),
-        operator_notice_required=owed,
-    )
-    return receipt.to_json().decode()
 
 
 def stamp_of(loaded: LoadedPack) -> PackStamp:

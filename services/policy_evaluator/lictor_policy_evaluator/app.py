@@ -35,6 +35,7 @@ from lictor_policy.timers import (
 from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
+from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.sessions import session_watch
 from lictor_schema import (
     DecisionRecord,
@@ -43,6 +44,8 @@ from lictor_schema import (
     FieldProblem,
     GateAnswer,
     GateRecord,
+    ReceiptAnswer,
+    ReceiptReport,
     ReportGateRequest,
     parse_event,
 )
@@ -165,7 +168,14 @@ SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Judges canonical events by policy packs: exactly one decision record per event.",
-    streams=(streams.EVENTS, streams.DECISIONS, streams.TIMERS, streams.GATES, streams.PACKS),
+    streams=(
+        streams.EVENTS,
+        streams.DECISIONS,
+        streams.TIMERS,
+        streams.GATES,
+        streams.RECEIPTS,
+        streams.PACKS,
+    ),
     channels=(
         Channel(
             subject="lictor.ev.{runtime}.{task}",
@@ -185,6 +195,12 @@ SPEC = ServiceSpec(
             description="Every answer of a gate, with its question (stream GATES).",
             reads=False,
         ),
+        Channel(
+            subject="lictor.rcpt.{status}.{task}.{record}",
+            message=ReceiptReport,
+            description="What became of decisions (stream RECEIPTS).",
+            reads=False,
+        ),
     ),
     questions=(
         Question(
@@ -201,6 +217,13 @@ SPEC = ServiceSpec(
             answer=GateAnswer,
             description="Gate `dispatch`: may this task or subagent be dispatched?",
         ),
+        Question(
+            subject="lictor.receipt.{runtime}",
+            title="receipt",
+            request=ReceiptReport,
+            answer=ReceiptAnswer,
+            description="What a runtime did with a decision: checked, then kept exactly once.",
+        ),
     ),
 )
 
@@ -208,7 +231,7 @@ SPEC = ServiceSpec(
 async def make_responder(
     runtime: Runtime, config_of: Callable[[int], EvaluatorConfig]
 ) -> Responder:
-    """The gates, on a connection of their own."""
+    """The gates and the receipts, on a connection of their own."""
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
     gates = Gates(
         client,
@@ -219,7 +242,12 @@ async def make_responder(
         replicas=runtime.settings.replicas,
         config_of=config_of,
     )
-    answers = {subjects.gate("report"): gates.report, subjects.gate("dispatch"): gates.dispatch}
+    receipts = Receipts(client, runtime.telemetry, lambda name: config_of(0).capabilities.get(name))
+    answers = {
+        subjects.gate("report"): gates.report,
+        subjects.gate("dispatch"): gates.dispatch,
+        "lictor.receipt.*": receipts.take,
+    }
     return Responder(client, NAME, answers, gates.close)
 
 

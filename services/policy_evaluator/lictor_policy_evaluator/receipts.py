@@ -1,0 +1,199 @@
+"""Receipts on the bus: a runtime says what it did with a decision; checked, then kept exactly once.
+
+The reports on one decision record share a subject filter, and each is stored on the condition that no other has come in
+between: so of two instances that check at once, only one can store.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from pydantic import ValidationError
+
+from lictor_bus import streams, subjects
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError
+from lictor_bus.read import read_from, read_since
+from lictor_bus.telemetry import Telemetry
+from lictor_policy.receipts import find_dishonesty
+from lictor_policy.timers import RUNTIME
+from lictor_schema import (
+    AdapterCapabilities,
+    CanonicalError,
+    DecisionRecord,
+    ReceiptAnswer,
+    ReceiptReport,
+    describe_validation_error,
+)
+
+log = logging.getLogger("lictor.receipt")
+
+_PAGE = 100
+_TRIES = 20
+_WRONG_LAST_SEQUENCE = 10071
+
+
+class Receipts:
+    """Takes receipt reports."""
+
+    def __init__(
+        self,
+        client: Client,
+        telemetry: Telemetry,
+        capabilities_of: Callable[[str], AdapterCapabilities | None],
+    ) -> None:
+        self._client = client
+        self._telemetry = telemetry
+        self._capabilities_of = capabilities_of
+
+    async def take(self, message: Msg) -> bytes:
+        """Keep a report, or refuse it with the field and the remedy."""
+        answer = await self._answer(message)
+        self._telemetry.receipt_answered(answer.outcome)
+        return answer.to_json()
+
+    async def _answer(self, message: Msg) -> ReceiptAnswer:
+        try:
+            report = ReceiptReport.from_json(message.data)
+        except ValidationError as error:
+            problem = describe_validation_error(error)[0]
+            return ReceiptAnswer.refused(
+                "unknown", problem.path[:256], problem.problem, "correct it and report again"
+            )
+        except CanonicalError as error:
+            return ReceiptAnswer.refused("unknown", "report", str(error), "send plain JSON")
+        if message.subject != subjects.receipt_report(report.runtime):
+            return ReceiptAnswer.refused(
+                report.record_id,
+                "runtime",
+                f"{report.runtime!r} is not the runtime of subject {message.subject}",
+                "report on the subject of the runtime itself",
+            )
+        try:
+            return await self._keep(report)
+        except (BusError, NatsError, OSError, TimeoutError) as error:
+            log.warning("a receipt for %s was not kept: %s", report.record_id, error)
+            return ReceiptAnswer.refused(
+                report.record_id,
+                "report",
+                f"the streams can't be reached ({type(error).__name__}); nothing was kept",
+                "report again with the same report_id",
+            )
+
+    async def _keep(self, report: ReceiptReport) -> ReceiptAnswer:
+        record = await self._record(report)
+        if record is None:
+            return ReceiptAnswer.refused(
+                report.record_id,
+                "record_id",
+                f"task {report.task_id} has no decision {report.record_id}"
+                f" recorded at {report.recorded_at}",
+                "repeat record_id, task_id and recorded_at of the decision record",
+            )
+        task_runtime = await self._task_runtime(record)
+        subject = subjects.receipts_of_record(report.task_id, report.record_id)
+        for _ in range(_TRIES):
+            stored = await self._kept(subject)
+            before = [ReceiptReport.from_json(each.body) for each in stored]
+            for each, kept in zip(stored, before, strict=True):
+                if kept.report_id == report.report_id:
+                    return self._again(report, kept, each, before[-1])
+            dishonest = find_dishonesty(
+                report, record, task_runtime, before, self._capabilities_of(report.runtime)
+            )
+            if dishonest is not None:
+                return ReceiptAnswer.refused(
+                    report.record_id, *dishonest, before[-1].receipt if before else record.receipt
+                )
+            sequence = await self._store(report, subject, stored[-1].sequence if stored else 0)
+            if sequence is not None:
+                return ReceiptAnswer(
+                    outcome="stored",
+                    record_id=report.record_id,
+                    sequence=sequence,
+                    receipt=report.receipt,
+                )
+        raise BusError(f"others kept reporting on {report.record_id}")
+
+    async def _kept(self, subject: str) -> list[Delivery]:
+        """The reports on a decision so far; there are never many."""
+        kept: list[Delivery] = []
+        # A page can be short of what was asked for: the broker also cuts by bytes.
+        while page := await read_from(
+            self._client, streams.RECEIPTS, subject, kept[-1].sequence + 1 if kept else 1, _PAGE
+        ):
+            kept += page
+        return kept
+
+    def _again(
+        self, report: ReceiptReport, kept: ReceiptReport, stored: Delivery, last: ReceiptReport
+    ) -> ReceiptAnswer:
+        # Whoever had no answer reports again, later.
+        if kept.model_copy(update={"reported_at": report.reported_at}) != report:
+            return ReceiptAnswer.refused(
+                report.record_id,
+                "report_id",
+                f"{report.report_id} is the id of another report on this decision",
+                "give every report an id of its own",
+                last.receipt,
+            )
+        return ReceiptAnswer(
+            outcome="duplicate",
+            record_id=report.record_id,
+            sequence=stored.sequence,
+            receipt=last.receipt,
+        )
+
+    async def _record(self, report: ReceiptReport) -> DecisionRecord | None:
+        """The decision record: it was stored at its own time or later, among those of its task."""
+        subject = subjects.decisions_on_task(report.task_id)
+        page = await read_since(
+            self._client,
+            streams.DECISIONS,
+            subject,
+            datetime.fromisoformat(report.recorded_at),
+            _PAGE,
+        )
+        while page:
+            for stored in page:
+                told = json.loads(stored.body)
+                if told["record_id"] == report.record_id:
+                    return DecisionRecord.from_json(stored.body)
+                # Decisions on a task stand in the order of its events: it can't come any more.
+                if told["recorded_at"] > report.recorded_at:
+                    return None
+            page = await read_from(
+                self._client, streams.DECISIONS, subject, page[-1].sequence + 1, _PAGE
+            )
+        return None
+
+    async def _task_runtime(self, record: DecisionRecord) -> str:
+        """Who carries the decision out: on an event that we derived, the runtime whose task it is."""
+        if record.runtime != RUNTIME:
+            return record.runtime
+        subject = subjects.decisions_on_task(record.task_id)
+        first = await read_from(self._client, streams.DECISIONS, subject, 1, 1)
+        return str(json.loads(first[0].body)["runtime"]) if first else record.runtime
+
+    async def _store(self, report: ReceiptReport, subject: str, after: int) -> int | None:
+        """The sequence it got; None when another report came in between."""
+        answer = await self._client.request(
+            subjects.receipt(report.receipt.status.value, report.task_id, report.record_id),
+            report.to_json(),
+            timeout=5,
+            headers={
+                "Nats-Expected-Last-Subject-Sequence": str(after),
+                "Nats-Expected-Last-Subject-Sequence-Subject": subject,
+            },
+        )
+        content = json.loads(answer.data)
+        error = content.get("error")
+        if error is None:
+            return int(content["seq"])
+        if error.get("err_code") == _WRONG_LAST_SEQUENCE:
+            return None
+        raise BusError(f"{streams.RECEIPTS} refused a receipt: {error.get('description')}")
