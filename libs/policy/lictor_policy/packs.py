@@ -14,7 +14,15 @@ from lictor_policy.templates import Template, TemplateError, take_in
 from lictor_schema.canonical import content_hash
 from lictor_schema.decisions import Severity
 from lictor_schema.model import Model
-from lictor_schema.packs import MessageTemplates, PolicyPack, Rule, RuleSet, TemplateSet
+from lictor_schema.packs import (
+    V1ALPHA1,
+    MessageTemplates,
+    PolicyPack,
+    Rule,
+    RuleSet,
+    TemplateSet,
+    extended_fields,
+)
 
 M = TypeVar("M", bound=Model)
 Part = TypeVar("Part", bound=Model)
@@ -104,6 +112,7 @@ class PackReader:
         self, document: Document[PolicyPack], folder: str, chain: tuple[str, ...] = ()
     ) -> LoadedPack:
         """A pack with all it brings together."""
+        _refuse_extensions(document)
         pack_id = document.model.metadata.id
         sets = self._files(document, folder, "rule_files", RuleSet)
         templates = self._files(document, folder, "template_files", TemplateSet)
@@ -160,6 +169,15 @@ class PackReader:
                 raise document.error(path, f"there is no pack {base}; {nearest(base, present)}")
             bases.append(self.pack(base, chain))
         return bases
+
+
+def _refuse_extensions(document: Document[PolicyPack]) -> None:
+    """The documented format has exactly the documented fields, also where they would say nothing."""
+    if document.model.api_version == V1ALPHA1:
+        paths = extended_fields(document.model, written=True)
+        told = [str(document.error(path, "needs apiVersion: lictor/v1")) for path in paths]
+        if told:
+            raise PackError("\n".join(told))
 
 
 def _written(

@@ -37,6 +37,7 @@ def refused(files: Any, pack_id: str = "child") -> str:
         ({"rule_files": ["more.yaml"]}, "spec.rule_files"),
         ({"template_files": ["texts.yaml"]}, "spec.template_files"),
         ({"remove_rules": ["a"]}, "spec.remove_rules"),
+        ({"extends": []}, "spec.extends"),
     ],
 )
 def test_what_the_documents_do_not_have_needs_our_version(

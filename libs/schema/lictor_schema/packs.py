@@ -385,20 +385,19 @@ class TemplateSet(PackModel):
 
 
 def extended_fields(
-    part: PackModel, at: tuple[str | int, ...] = ()
+    part: PackModel, at: tuple[str | int, ...] = (), *, written: bool = False
 ) -> Iterator[tuple[str | int, ...]]:
-    """The paths of the fields in use that only `lictor/v1` has."""
+    """The paths of the fields in use that only `lictor/v1` has; `written`: also those that say nothing."""
     for name, field in type(part).model_fields.items():
         value = getattr(part, name)
-        if value is None or value == ():
-            continue
         path = (*at, field.serialization_alias or name)
         if name in part.EXTENDED:
-            yield path
+            if value not in (None, ()) or (written and name in part.model_fields_set):
+                yield path
         elif isinstance(value, PackModel):
-            yield from extended_fields(value, path)
+            yield from extended_fields(value, path, written=written)
         elif isinstance(value, tuple):
             members = cast("tuple[Any, ...]", value)
             for index, member in enumerate(members):
                 if isinstance(member, PackModel):
-                    yield from extended_fields(member, (*path, index))
+                    yield from extended_fields(member, (*path, index), written=written)
