@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lictor_policy.config import PACK_ORDER
-from lictor_policy.facts import FACTS, SIGNALS, FactType
+from lictor_policy.facts import FACTS, FactType
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
+from lictor_policy.signals import SIGNALS
 from lictor_policy.state import TaskState
 from lictor_schema.decisions import Disposition
 from lictor_schema.event_types import EventType

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from lictor.commands.pack import VERBS
-from lictor_policy.facts import FACTS, SIGNALS
+from lictor_policy.facts import FACTS
 from lictor_policy.moments import MEASURES
+from lictor_policy.signals import SIGNALS
 from lictor_policy.templates import VARIABLES
 from lictor_policy.vocabulary import VARIABLE_MEANINGS
 

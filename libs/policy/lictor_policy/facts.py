@@ -1,4 +1,4 @@
-"""The facts that conditions may ask about, and the signals that rules may be triggered by.
+"""The facts that conditions may ask about.
 
 A fact is a pure function of the task's state, the event and its position. The state already
 counts the event: evidence it attaches is attached, an update it makes was seen, a checkpoint it
@@ -36,7 +36,6 @@ from lictor_policy.reading import (
 )
 from lictor_policy.state import TaskState
 from lictor_schema.claims import ClaimType, TaskStatus
-from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
 from lictor_schema.payloads import TaskMode, WorkflowShape
 
@@ -67,16 +66,6 @@ class Fact:
     """Every text the fact can be, where that is known; comparing with another is a mistake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A derived trigger: raised by events of some types when a predicate holds."""
-
-    name: str
-    meaning: str
-    event_types: tuple[EventType, ...]
-    holds: Predicate
-
-
 def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:  # noqa: ARG001 -- the shape of a fact
     """Whether a report is owed and late."""
     if state.closed:
@@ -92,7 +81,8 @@ def _asserts_completion(event: Event) -> bool:
     return claim_type_of(event) in (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 
-def _bears_progress(event: Event) -> bool:
+def bears_progress(event: Event) -> bool:
+    """Whether the event claims progress, or reports something as finished."""
     structure = structure_of(event)
     return claim_type_of(event) is ClaimType.PROGRESS or (
         structure is not None and not says_nothing(structure.completed_this_segment)
@@ -106,16 +96,6 @@ def _announces_next_step(event: Event) -> bool:
 
 def _is_reminder_only(event: Event) -> bool:
     return event.event_type == "task_checkpoint_sent" and event.payload.reminder_only
-
-
-def _watches(event: Event, condition: str) -> bool:
-    return event.event_type == "watchdog_fired" and event.payload.condition == condition
-
-
-def _tells_failure(event: Event) -> bool:
-    return event.event_type == "subagent_spawn_failed" or (
-        event.event_type == "subagent_completed" and event.payload.outcome == "failure"
-    )
 
 
 def _is_placeholder(event: Event) -> bool:
@@ -215,7 +195,7 @@ _ALL = (
         "claim.is_progress_bearing",
         FactType.BOOL,
         "The event claims progress, or reports something as finished",
-        lambda _state, event, _position: _bears_progress(event),
+        lambda _state, event, _position: bears_progress(event),
     ),
     Fact(
         "claim.completion_asserted",
@@ -399,47 +379,6 @@ _ALL = (
 )
 
 FACTS: dict[str, Fact] = {fact.name: fact for fact in _ALL}
-
-SIGNALS: dict[str, Signal] = {
-    signal.name: signal
-    for signal in (
-        Signal(
-            "checkpoint_overdue",
-            "A timer or a watch reports that a visible update is overdue",
-            ("task_checkpoint_due", "silence_timeout", "watchdog_fired"),
-            is_overdue,
-        ),
-        Signal(
-            "checkpoint_progress_claim",
-            "A report claims progress",
-            ("task_checkpoint_sent", "task_status_changed", "forced_operator_update"),
-            lambda _state, event, _position: _bears_progress(event),
-        ),
-        Signal(
-            "promised_followup_due",
-            "A timer or a watch reports that a promised follow-up is due",
-            ("watchdog_fired",),
-            lambda state, event, position: (
-                _watches(event, "promised_followup_due")
-                and due_promise(state, event, position) is not None
-            ),
-        ),
-        Signal(
-            "subagent_overdue",
-            "A timer or a watch reports that a child is late",
-            ("watchdog_fired",),
-            lambda state, event, position: (
-                _watches(event, "subagent_overdue") and overdue(state.runs, position) > 0
-            ),
-        ),
-        Signal(
-            "subagent_failed",
-            "A child failed, or could not be dispatched",
-            ("subagent_spawn_failed", "subagent_completed"),
-            lambda _state, event, _position: _tells_failure(event),
-        ),
-    )
-}
 
 
 def unknown_name(kind: str, name: str, known: Mapping[str, Any]) -> str:

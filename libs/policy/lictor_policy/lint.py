@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from lictor_policy.conditions import read_leaf
 from lictor_policy.errors import PackError
-from lictor_policy.facts import SIGNALS, unknown_name
+from lictor_policy.facts import unknown_name
 from lictor_policy.packs import LoadedPack
 from lictor_policy.rules import compile_rule
 from lictor_policy.satisfiable import can_hold, claims_something, facts_on
+from lictor_policy.signals import SIGNALS
 from lictor_policy.strict_yaml import Path
 from lictor_policy.templates import Template, TemplateError
 from lictor_policy.wording import parts_of

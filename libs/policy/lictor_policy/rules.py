@@ -7,12 +7,13 @@ from typing import Literal, NamedTuple, TypedDict, get_args
 from lictor_policy.capabilities import fresh_receipts, receipts_by_runtime
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
-from lictor_policy.facts import SIGNALS, Predicate, unknown_name
+from lictor_policy.facts import Predicate, unknown_name
 from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import message_of
 from lictor_policy.repetition import repeated_rule
 from lictor_policy.rule_text import NoticeForm, NoticeText, RuleText
+from lictor_policy.signals import SIGNALS
 from lictor_policy.state import QUALITIES, TaskState, class_bit
 from lictor_policy.strict_yaml import Path
 from lictor_policy.suppression import Window

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lictor_policy.conditions import FITTING
-from lictor_policy.facts import FACTS, SIGNALS
+from lictor_policy.facts import FACTS
 from lictor_policy.moments import MEASURES
 from lictor_policy.reading import CHECKPOINT_ANSWERS
+from lictor_policy.signals import SIGNALS
 from lictor_policy.templates import VARIABLES
 
 VARIABLE_MEANINGS: dict[str, str] = {

@@ -32,10 +32,11 @@ from lictor_policy.conditions import FITTING, compile_condition
 from lictor_policy.config import EvaluatorConfig, build_config
 from lictor_policy.errors import PackError
 from lictor_policy.evaluate import EventPosition, Unacceptable, observed, step
-from lictor_policy.facts import FACTS, SIGNALS, Fact, FactType
+from lictor_policy.facts import FACTS, Fact, FactType
 from lictor_policy.json_text import rfc3339
 from lictor_policy.packs import read_pack
 from lictor_policy.position import to_micros
+from lictor_policy.signals import SIGNALS
 from lictor_policy.state import TaskState
 from lictor_schema import DecisionRecord, Disposition, Event
 from lictor_schema.claims import ClaimType

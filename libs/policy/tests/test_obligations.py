@@ -103,6 +103,17 @@ def test_a_promise_told_by_a_watch_and_by_the_timer_is_told_once(task: Stage) ->
     assert due(task) == {"followup": 601}
 
 
+def test_a_timer_that_is_stored_a_moment_before_its_time_still_counts(task: Stage) -> None:
+    task.say("task_checkpoint_sent", 10, promised_followup=PROMISE)
+    task.say("subagent_spawned", 11, expected_by="t+300")
+    task.say("subagent_completed", 12, run_id="run-2", forward_by="t+300")
+    for kind in ("followup", "subagent", "forwarding"):
+        event = parse_event(task.pending.pop(kind).event_json())
+        outcome = task.play(event, 299.9995)
+        assert fact(task, "obligation.newly_told", 299.9995, event), kind
+        assert outcome.record.decision.decision.value == "force_checkpoint", kind
+
+
 def test_a_watch_may_tell_of_a_promise_that_was_never_published(task: Stage) -> None:
     told = usual_event("watchdog_fired", 50, condition="promised_followup_due", detail="a call")
     task.play(told, 50)
