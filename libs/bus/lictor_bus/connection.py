@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -14,6 +14,7 @@ from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_bus.streams import check_server_version
+from lictor_bus.subjects import inboxes
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -138,6 +139,7 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Tolera
                 error_cb=on_error,
                 disconnected_cb=on_disconnected,
                 reconnected_cb=on_reconnected,
+                inbox_prefix=inbox_prefix(url),
                 pending_size=16 * 1024 * 1024,
                 # Every subject is made by lictor_bus.subjects.
                 skip_subject_validation=True,
@@ -154,6 +156,12 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Tolera
         await client.close()
         raise
     return client
+
+
+def inbox_prefix(url: str) -> str:
+    """Where answers to us go: a user that the address names has inboxes of its own, which nobody else may read."""
+    user = _parts(url).username
+    return inboxes(unquote(user)) if user else "_INBOX"
 
 
 async def close_nats(client: Client, timeout_s: float = 1.0) -> None:

@@ -25,7 +25,13 @@ from prometheus_client import make_asgi_app  # pyright: ignore[reportUnknownVari
 from redis.asyncio import Redis
 
 from lictor_bus import subjects
-from lictor_bus.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.connection import (
+    TolerantClient,
+    close_nats,
+    connect_nats,
+    connect_redis,
+    inbox_prefix,
+)
 from lictor_bus.control import ControlBroker
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
@@ -171,6 +177,7 @@ class Service:
             # The loops drain at the same time, and need the server for it more than the gates do.
             stop_within_s=settings.drain_timeout_s / 2,
             name=f"lictor-{self.name}",
+            inbox_prefix=inbox_prefix(settings.nats_url),
             # Without types applied, a malformed question reaches the gate, which answers it with a denial.
             apply_types=False,
             logger=None,

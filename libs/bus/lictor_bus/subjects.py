@@ -167,6 +167,11 @@ def health(service: str) -> str:
     return f"lictor.health.{service}"
 
 
+def inboxes(user: str) -> str:
+    """The prefix of a NATS user's own inboxes, where the answers to its questions come."""
+    return f"_INBOX.{token(user)}"
+
+
 def event_message_id(task_id: str, event_id: str) -> str:
     """The broker's duplicate key of an event: event ids are only promised to be unique within a task."""
     return f"{token(task_id)}:{token(event_id)}"

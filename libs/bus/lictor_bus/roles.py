@@ -1,0 +1,185 @@
+"""Who may say what on the bus: a NATS user for each role, as data and as the server's configuration.
+
+``python -m lictor_bus.roles RUNTIME...`` writes the users for the services, for operators, and for each runtime named.
+Passwords are not in it: the server reads them from its environment (``NATS_PASSWORD_<USER>``).
+
+A runtime publishes events in its own name only, asks gates, and reads decisions and episodes. Only the evaluator
+writes decisions, only the sealer episodes. Every user has inboxes of its own, so nobody overhears the answers to
+another, and only services may write to inboxes, so nobody else can answer in their place.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lictor_bus import streams
+from lictor_bus.subjects import inboxes, token
+
+OPERATORS = "ops"
+_READABLE_BY_RUNTIMES = (streams.DECISIONS, streams.EPISODES, streams.GUIDANCE, streams.PROOFS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A user: what it may publish and what it may listen to."""
+
+    user: str
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...] = ()
+
+
+def password_variable(user: str) -> str:
+    """The server's environment variable that holds the user's password."""
+    return "NATS_PASSWORD_" + "".join(c if c.isalnum() else "_" for c in user).upper()
+
+
+def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
+    """Every role: the services, operators, and a user for each runtime."""
+    return (
+        _service(
+            "policy-evaluator",
+            declares=(
+                streams.EVENTS,
+                streams.DECISIONS,
+                streams.TIMERS,
+                streams.GATES,
+                streams.PACKS,
+                streams.RECEIPTS,
+            ),
+            writes=(
+                "lictor.dec.*.*",
+                # What it derives itself, and switches of the configuration.
+                "lictor.ev.lictor.*",
+                "lictor.ev.*.lictor.config.switch",
+                "lictor.sched.*.*",
+                "lictor.gated.*.*",
+                "lictor.rcpt.*.*.*",
+                "lictor.packs.bundle.*",
+                "lictor.packs.refused.*",
+            ),
+            answers=("lictor.gate.report", "lictor.gate.dispatch", "lictor.receipt.*"),
+        ),
+        _service(
+            "sealer",
+            declares=(streams.DECISIONS, streams.EPISODES),
+            writes=("lictor.ep.*.*", "lictor.log.*"),
+            answers=("lictor.gate.action",),
+        ),
+        _service(
+            "feedback",
+            declares=(streams.GUIDANCE,),
+            writes=("lictor.guide.*",),
+            answers=("lictor.gate.tool", "lictor.gate.stop"),
+        ),
+        _service(
+            "prover",
+            declares=(streams.PROGRAMS, streams.PROOFS),
+            writes=("lictor.proof.*.*",),
+        ),
+        _operators(),
+        *(_runtime(runtime) for runtime in runtimes),
+    )
+
+
+def _service(
+    name: str, *, declares: Sequence[str], writes: Sequence[str], answers: Sequence[str] = ()
+) -> Role:
+    api = [call for stream in (*declares, streams.DEAD) for call in _declaring(stream)]
+    folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
+    return Role(
+        user=name,
+        publish=(*writes, f"lictor.dead.{name}.*.*", *api, *folds, "_INBOX.>"),
+        subscribe=(*answers, f"lictor.health.{name}", f"{inboxes(name)}.>"),
+    )
+
+
+def _operators() -> Role:
+    return Role(
+        user=OPERATORS,
+        publish=(
+            # Replays of dead letters, under the names of those who wrote them.
+            "lictor.ev.*.*",
+            "lictor.prog.*",
+            "lictor.packs.*.*",
+            "lictor.gate.*",
+            "lictor.health.*",
+            *_reading("*"),
+        ),
+        subscribe=("lictor.>", f"{inboxes(OPERATORS)}.>"),
+    )
+
+
+def _runtime(name: str) -> Role:
+    own = token(name)
+    return Role(
+        user=name,
+        publish=(
+            f"lictor.ev.{own}.*",
+            f"lictor.receipt.{own}",
+            "lictor.prog.*",
+            "lictor.gate.*",
+            "lictor.health.*",
+            *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
+        ),
+        subscribe=(f"{inboxes(name)}.>",),
+    )
+
+
+def _declaring(stream: str) -> Sequence[str]:
+    return [f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE")]
+
+
+def _reading(stream: str) -> Sequence[str]:
+    return [
+        "$JS.API.INFO",
+        f"$JS.API.STREAM.INFO.{stream}",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}",
+        *(
+            f"$JS.API.CONSUMER.{verb}.{stream}.>"
+            for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")
+        ),
+    ]
+
+
+def _folding(stream: str) -> Sequence[str]:
+    return [f"$JS.API.CONSUMER.UNPIN.{stream}.>", f"$JS.ACK.{stream}.>"]
+
+
+def users_config(runtimes: Iterable[str] = ()) -> str:
+    """The server's ``authorization`` block."""
+    lines = [
+        "# Written by `python -m lictor_bus.roles`; don't change it by hand.",
+        "authorization {",
+        "    users: [",
+    ]
+    for role in roles(runtimes):
+        lines += [
+            "        {",
+            f'            user: "{_quotable(role.user)}"',
+            f"            password: ${password_variable(role.user)}",
+            "            permissions: {",
+            *_permission("publish", role.publish),
+            *_permission("subscribe", role.subscribe),
+            "            }",
+            "        }",
+        ]
+    return "\n".join([*lines, "    ]", "}", ""])
+
+
+def _permission(name: str, subjects: Iterable[str]) -> list[str]:
+    return [
+        f"                {name}: [",
+        *(f'                    "{subject}"' for subject in dict.fromkeys(subjects)),
+        "                ]",
+    ]
+
+
+def _quotable(user: str) -> str:
+    if not user.isprintable() or set(user) & set('"\\:@/'):
+        raise SystemExit(f"lictor: {user!r} can't be the name of a NATS user; use a plain name.")
+    return user
+
+
+if __name__ == "__main__":
+    sys.stdout.write(users_config(sys.argv[1:]))
