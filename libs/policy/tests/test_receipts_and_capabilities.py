@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lictor_policy.capabilities import read_capabilities
 from lictor_policy.config import EvaluatorConfig, compile_files
 from lictor_policy.errors import PackError
 from lictor_policy.files import MemoryFiles
@@ -19,6 +21,7 @@ from lictor_schema import (
 )
 
 FULL = {"supported": True, "level": "full"}
+EXAMPLE = Path(__file__).parents[3] / "examples" / "runtimes" / "openclaw.yaml"
 PROOF = {"kind": "message", "ref": "telegram:42"}
 
 
@@ -237,3 +240,10 @@ def test_a_runtime_does_not_say_what_it_can_not_know(decided):
     ):
         found = find_dishonesty(report(record, "planned", state), record, "openclaw", (), few)
         assert (found is None) == honest
+
+
+def test_the_example_of_a_descriptor_can_be_used_as_it_stands():
+    example = EXAMPLE.read_bytes()
+    files = {"example/policy.yaml": b"", "runtimes/openclaw.yaml": example}
+    found = read_capabilities(MemoryFiles("", files))
+    assert [each.model.runtime.name for each in found] == ["openclaw"]
