@@ -30,7 +30,7 @@ async def pack(cli: Cli, tmp_path: Path) -> Path:
 async def test_a_new_pack_passes_its_tests(cli: Cli, which: str) -> None:
     told = await cli("pack", "test", which)
     assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout == ("ok    known-channels: 2 examples\n1 packs, 2 examples: ok\n")
+    assert told.stdout == ("ok    known-channels: 2 examples\n1 pack, 2 examples: ok\n")
 
 
 async def test_a_new_pack_takes_a_title_that_yaml_would_stumble_over(cli: Cli) -> None:

@@ -27,7 +27,7 @@ async def test_a_tree_tells_what_each_fact_was(cli: Cli, tmp_path: Path) -> None
     told = await cli("pack", "explain", "event.json", "--history", "history.jsonl")
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("task_claimed_complete task_claimed_complete-60-0 of task task-1")
-    assert f"  ✓ {WITHOUT_EVIDENCE}: downgrade_status (high)\n" in told.stdout
+    assert f"  ✓ {WITHOUT_EVIDENCE}: downgrade_status (high), decides\n" in told.stdout
     assert "✓ evidence.completion_min_quality less_than moderate (it is none)\n" in told.stdout
     assert "other rules did not look at the event; --all tells why" in told.stdout
     assert f"{WITHOUT_EVIDENCE} is the only rule that fired" in told.stdout

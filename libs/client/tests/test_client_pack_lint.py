@@ -25,7 +25,7 @@ async def pack(cli: Cli, tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("pack")
 async def test_a_new_pack_is_without_fault(cli: Cli, which: str) -> None:
     told = await cli("pack", "lint", "--strict", which)
-    assert (told.returncode, told.stdout) == (0, "1 packs checked: ok\n"), told.stderr
+    assert (told.returncode, told.stdout) == (0, "1 pack checked: ok\n"), told.stderr
 
 
 async def test_the_shipped_packs_are_without_errors(cli: Cli) -> None:

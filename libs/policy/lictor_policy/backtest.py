@@ -4,9 +4,7 @@ Only what was stored is folded. Had the other packs been in force, the agents wo
 answers and said other things; nobody can tell what.
 """
 
-import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +13,7 @@ from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import Outcome, step
 from lictor_policy.position import EventPosition
 from lictor_policy.state import TaskState
-from lictor_schema.decisions import NO_RULE_MATCHED, Decision
+from lictor_schema.decisions import Decision
 from lictor_schema.events import Event
 
 Kind = Literal["stricter", "milder", "other rule", "other content", "overridden"]
@@ -115,7 +113,7 @@ class Backtest:
             self.rules.setdefault(rule, Fires()).old += 1
         for rule in fired[1]:
             self.rules.setdefault(rule, Fires()).new += 1
-        if old.decision == new.decision and fired[0] == fired[1]:
+        if old.verdict.decision_json == new.verdict.decision_json and fired[0] == fired[1]:
             return
         change = _change(event, old.decision, new.decision, *fired)
         self.changes[change] += 1
@@ -152,10 +150,7 @@ class Backtest:
 
 
 def _fired(outcome: Outcome) -> tuple[str, ...]:
-    if outcome.verdict.policy_id == NO_RULE_MATCHED:
-        return ()
-    record: Mapping[str, Any] = json.loads(outcome.record_json)
-    return tuple(matched["rule_id"] for matched in record["matched_rules"])
+    return tuple(use.rule_id for use in outcome.uses if use.fate in ("fired", "overridden"))
 
 
 def _change(

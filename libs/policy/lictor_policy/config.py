@@ -54,6 +54,8 @@ class EvaluatorConfig:
     packs_json: str
     """The stamps as they stand in records."""
     config_hash: str
+    rules: tuple[CompiledRule, ...]
+    """Every rule, in the order of packs and then as written."""
     index: dict[EventType, tuple[Candidates, ...]]
     lanes: Lanes
     """The same, as an event is judged."""
@@ -173,6 +175,7 @@ def build_config(
                 **(settings or {}),
             }
         ),
+        rules=tuple(everything),
         index={event_type: tuple(each) for event_type, each in index.items()},
         lanes=lanes_of(index),
         history=HistoryPlan.of(

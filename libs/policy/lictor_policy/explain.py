@@ -6,7 +6,7 @@ shown.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lictor_policy.conditions import read_leaf
@@ -22,6 +22,7 @@ from lictor_policy.state import QUALITIES, TaskState
 from lictor_policy.strict_yaml import Path
 from lictor_policy.temporal import NEVER
 from lictor_policy.wording import leaf_text, parts_of, scalar
+from lictor_schema.decisions import REPEATED_MATCH
 from lictor_schema.events import Event
 from lictor_schema.packs import Condition
 
@@ -56,6 +57,8 @@ class Look:
     """Why the rule did not look at the event; None when it did."""
     answer: Answer | None
     """What its condition came to, when it looked."""
+    fate: str = "did not fire"
+    """What became of it: did it decide, was it overridden, or did it not count."""
 
     @property
     def fired(self) -> bool:
@@ -73,6 +76,7 @@ class Look:
             "looked": self.not_looked is None,
             "why_not_looked": self.not_looked,
             "fired": self.fired,
+            "fate": self.fate,
             "condition": None if self.answer is None else self.answer.to_json_value(),
         }
 
@@ -105,15 +109,15 @@ def explain(
     """Explain one event; raises Unacceptable when it can't be judged."""
     outcome = step(state, event, position, config)
     seen = observed(state, event, rfc3339(event.timestamp), position, config)
-    looks = tuple(_looks(seen, event, position, config))
-    fired = [look.rule for look in looks if look.fired]
-    matched = config.matches(seen, event, position)
-    if [rule.rule.id for rule in fired] != [rule.rule.id for rule in matched]:
+    looks = [_with_fate(look, outcome) for look in _looks(seen, event, position, config)]
+    told = sorted(_identity(look.rule) for look in looks if look.fired)
+    done = sorted((use.pack_id, use.rule_id) for use in outcome.uses)
+    if told != done:
         raise EvaluatorError(
-            "the explanation disagrees with the evaluator, which is a defect of Lictor: "
-            f"{_names(fired)} against {_names(matched)}; please report it with the packs"
+            f"the explanation disagrees with the evaluator, which is a defect of Lictor: {told}"
+            f" against {done}; please report it with the packs"
         )
-    return Explanation(event, looks, outcome, _why(fired))
+    return Explanation(event, tuple(looks), outcome, _why(outcome))
 
 
 def answer(condition: Condition, state: TaskState, event: Event, position: EventPosition) -> Answer:
@@ -144,12 +148,12 @@ def _shown(fact: Fact, value: Any) -> str:
 def _looks(
     state: TaskState, event: Event, position: EventPosition, config: EvaluatorConfig
 ) -> Iterator[Look]:
-    looking: set[str] = set()
+    looking: set[tuple[str, str]] = set()
     for candidates in config.index.get(event.event_type, ()):
         outside = candidates.scope is not None and not candidates.scope.takes(state)
         done = False
         for gate, rule in candidates.rules:
-            looking.add(rule.rule.id)
+            looking.add(_identity(rule))
             if outside:
                 yield Look(rule, "its pack does not govern this task (metadata.applies_to)", None)
             elif done:
@@ -158,10 +162,11 @@ def _looks(
                 yield Look(rule, told, None)
             else:
                 look = Look(rule, None, answer(rule.rule.conditions, state, event, position))
-                done = look.fired and candidates.first_only
+                counts = look.fired and not rule.is_quiet(state, position)
+                done = counts and candidates.first_only
                 yield look
-    for rule in rules_of(config):
-        if rule.rule.id not in looking:
+    for rule in config.rules:
+        if _identity(rule) not in looking:
             yield Look(rule, f"it looks at {', '.join(rule.triggers)}", None)
 
 
@@ -181,32 +186,41 @@ def _not_looked(
     return None
 
 
-def rules_of(config: EvaluatorConfig) -> list[CompiledRule]:
-    """Every rule, by pack in the order of packs."""
-    found: dict[str, CompiledRule] = {}
-    for looking in config.index.values():
-        for candidates in looking:
-            found.update((rule.rule.id, rule) for _, rule in candidates.rules)
-    order = [stamp.pack_id for stamp in config.packs]
-    return sorted(found.values(), key=lambda rule: order.index(rule.stamp.pack_id))
+def _identity(rule: CompiledRule) -> tuple[str, str]:
+    return rule.stamp.pack_id, rule.rule.id
 
 
-def _why(fired: list[CompiledRule]) -> str:
-    if not fired:
-        return "no rule fired, so the event is allowed"
-    ranked = sorted(fired, key=lambda rule: rule.strength, reverse=True)
+_FATES = {
+    "fired": "decides",
+    "overridden": "fired, but a stronger rule decides",
+    "shadow": "would fire, but is in shadow mode",
+    "suppressed": "would fire, but a suppression window lets it rest",
+}
+
+
+def _with_fate(look: Look, outcome: Outcome) -> Look:
+    for use in outcome.uses:
+        if (use.pack_id, use.rule_id) == _identity(look.rule):
+            return replace(look, fate=_FATES[use.fate])
+    return look
+
+
+def _why(outcome: Outcome) -> str:
+    ranked = outcome.record.matched_rules
+    if not ranked:
+        quiet = "no rule that counts fired" if outcome.uses else "no rule fired"
+        return f"{quiet}, so the event is allowed"
     winner = ranked[0]
+    again = ""
+    if outcome.decision.policy_id == REPEATED_MATCH:
+        again = ", and has fired so often in this task that it escalates (escalate_after)"
     if len(ranked) == 1:
-        return f"{winner.rule.id} is the only rule that fired"
+        return f"{winner.rule_id} is the only rule that fired{again}"
     second = ranked[1]
-    over = f"{winner.rule.id} decides over {second.rule.id}"
-    mine, other = (each.rule.decision_output.decision.value for each in (winner, second))
-    if winner.strength[0] != second.strength[0]:
-        return f"{over}: {mine} comes before {other}"
-    if winner.strength != second.strength:
-        return f"{over}: both {mine}, and {winner.severity.value} is above {second.severity.value}"
-    return f"{over}: equally strong, and it comes first in the order of packs and rules"
-
-
-def _names(rules: list[CompiledRule]) -> str:
-    return ", ".join(rule.rule.id for rule in rules) or "none"
+    over = f"{winner.rule_id} decides over {second.rule_id}"
+    if winner.decision is not second.decision:
+        return f"{over}: {winner.decision.value} comes before {second.decision.value}{again}"
+    both = f"{over}: both {winner.decision.value}"
+    if winner.severity is not second.severity:
+        return f"{both}, and {winner.severity.value} is above {second.severity.value}{again}"
+    return f"{both}, equally severe, and it comes first in the order of packs and rules{again}"

@@ -1,28 +1,40 @@
 """A directory of packs, linted: every file of it, alone and together."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lictor_policy.config import PACK_FILE, load_config
+from lictor_policy.config import compile_files
+from lictor_policy.documents import read_document
 from lictor_policy.errors import PackError
+from lictor_policy.files import PACK_FILE, PROFILES, SHARED, DirectoryFiles, PackFiles
 from lictor_policy.lint import Finding, findings_in, lint_pack
 from lictor_policy.pack_tests import TESTS_FILE, load_pack_tests, missing_examples
-from lictor_policy.packs import LoadedPack, load_pack
+from lictor_policy.packs import LoadedPack, PackReader
+from lictor_schema.packs import TemplateSet
+
+_TAKES_IN = re.compile(rb"\{\{>\s*([A-Za-z0-9_.-]+)\s*\}\}")
 
 
-def lint_packs(directory: Path, pack_ids: Sequence[str]) -> list[Finding]:
-    """What is wrong with the packs named, in the order of their names."""
+def lint_packs(directory: Path, pack_ids: Sequence[str] | None = None) -> list[Finding]:
+    """What is wrong with the packs named; with none named, with all that the directory holds."""
+    files = DirectoryFiles(directory)
+    reader = PackReader(files)
+    names = files.pack_ids() if pack_ids is None else list(pack_ids)
     found: list[Finding] = []
-    for pack_id in pack_ids:
+    loaded: list[LoadedPack] = []
+    for pack_id in names:
         try:
-            pack = load_pack(directory / pack_id / PACK_FILE)
+            pack = reader.pack(pack_id)
         except PackError as error:
             found += findings_in(error)
             continue
+        loaded.append(pack)
         found += lint_pack(pack)
         found += _examples(directory / pack_id / TESTS_FILE, pack)
     if not any(finding.level == "error" for finding in found):
-        found += _together(directory, pack_ids)
+        found += _together(files, names, whole=pack_ids is None)
+        found += _unused_texts(files, loaded, whole=pack_ids is None)
     return list(dict.fromkeys(found))
 
 
@@ -43,10 +55,42 @@ def _no_example(path: Path, rule: str | None, problem: str) -> Finding:
     return Finding("warning", "examples", str(path), None, rule, "tests", problem, told)
 
 
-def _together(directory: Path, pack_ids: Sequence[str]) -> list[Finding]:
-    """What shows only when the packs are put together, as the evaluator will."""
-    try:
-        load_config(directory, pack_ids)
-    except PackError as error:
-        return findings_in(error)
-    return []
+def _together(files: PackFiles, pack_ids: list[str], *, whole: bool) -> list[Finding]:
+    """What shows only when the packs are put together, as the evaluator will; with each profile."""
+    profiles = [name.partition("/")[2].removesuffix(".yaml") for name in files.listed(PROFILES)]
+    found: list[Finding] = []
+    for chosen in ([], *([name] for name in profiles if whole)):
+        try:
+            compile_files(files, pack_ids, chosen)
+        except PackError as error:
+            found += findings_in(error)
+    return found
+
+
+def _unused_texts(files: PackFiles, packs: list[LoadedPack], *, whole: bool) -> Iterator[Finding]:
+    """Shared texts that no rule takes in, of the files that the packs name."""
+    used: dict[str, set[str]] = {name: set() for name in files.listed(SHARED) if whole}
+    for pack in packs:
+        written, folder = pack.document.model, pack.pack.metadata.id
+        sources = [f"{folder}/{name}" for name in (PACK_FILE, *written.spec.rule_files)]
+        taken = {
+            name.decode() for source in sources for name in _TAKES_IN.findall(files.read(source))
+        }
+        for name in written.spec.template_files:
+            path = name if name.startswith(f"{SHARED}/") else f"{folder}/{name}"
+            used.setdefault(path, set()).update(taken)
+    for path, taken in used.items():
+        try:
+            document = read_document(files.read(path), files.said(path), TemplateSet)
+        except PackError as error:
+            yield from findings_in(error)
+            continue
+        for name in document.model.templates:
+            if name not in taken:
+                line = document.yaml.line_of(("templates", name))
+                told = "take it in with {{> " + name + "}}, or remove it"
+                field = f"templates.{name}"
+                problem = "no rule uses this text"
+                yield Finding(
+                    "warning", "unused", files.said(path), line, None, field, problem, told
+                )

@@ -1,11 +1,13 @@
 """What differs between two sets of packs, by pack, rule and field."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
+from lictor_policy.config import EvaluatorConfig
+from lictor_policy.rules import CompiledRule
+from lictor_policy.scope import Scope
 from lictor_policy.wording import condition_text
-from lictor_schema.packs import PolicyPack, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +33,63 @@ class Difference:
         }
 
 
-def diff_packs(old: Iterable[PolicyPack], new: Iterable[PolicyPack]) -> list[Difference]:
-    """Every difference, in the order of the new packs."""
-    before = {pack.metadata.id: pack for pack in old}
-    after = {pack.metadata.id: pack for pack in new}
+def diff_configs(old: EvaluatorConfig, new: EvaluatorConfig) -> list[Difference]:
+    """Every difference of what is in force, whatever file it comes from."""
+    before, after = _by_pack(old), _by_pack(new)
     found = [Difference("removed", name) for name in before if name not in after]
     for name, pack in after.items():
         if name in before:
-            found += _in_pack(before[name], pack)
+            found += _in_pack(name, before[name], pack)
         else:
             found.append(Difference("added", name))
     return found
 
 
-def _in_pack(old: PolicyPack, new: PolicyPack) -> list[Difference]:
-    name = new.metadata.id
-    found = _fields(name, None, _flat(_head(old)), _flat(_head(new)))
-    before = {rule.id: rule for rule in old.spec.rules}
-    after = {rule.id: rule for rule in new.spec.rules}
-    found += [Difference("removed", name, rule) for rule in before if rule not in after]
-    for rule_id, rule in after.items():
-        if rule_id in before:
-            found += _fields(name, rule_id, _flat(_rule(before[rule_id])), _flat(_rule(rule)))
+class _Pack(NamedTuple):
+    fields: dict[str, Any]
+    rules: dict[str, dict[str, Any]]
+
+
+def _by_pack(config: EvaluatorConfig) -> dict[str, _Pack]:
+    packs = {stamp.pack_id: _Pack({"version": stamp.pack_version}, {}) for stamp in config.packs}
+    first_only = {
+        rule.stamp.pack_id
+        for looking in config.index.values()
+        for candidates in looking
+        if candidates.first_only
+        for _, rule in candidates.rules
+    }
+    scopes = {
+        rule.stamp.pack_id: candidates.scope
+        for looking in config.index.values()
+        for candidates in looking
+        for _, rule in candidates.rules
+    }
+    for name, pack in packs.items():
+        pack.fields["evaluation_mode"] = "first_match" if name in first_only else "any_rule_match"
+        scope = scopes.get(name)
+        for field in Scope.__slots__ if scope is not None else ():
+            taken: frozenset[str] | None = getattr(scope, field)
+            if taken is not None:
+                pack.fields[f"applies_to.{field}"] = sorted(taken)
+    for rule in config.rules:
+        packs[rule.stamp.pack_id].rules[rule.rule.id] = _flat(_rule(rule))
+    return packs
+
+
+def _in_pack(name: str, old: _Pack, new: _Pack) -> list[Difference]:
+    found = _fields(name, None, old.fields, new.fields)
+    found += [Difference("removed", name, rule) for rule in old.rules if rule not in new.rules]
+    for rule_id, rule in new.rules.items():
+        if rule_id in old.rules:
+            found += _fields(name, rule_id, old.rules[rule_id], rule)
         else:
             found.append(Difference("added", name, rule_id))
-    shared = [rule for rule in before if rule in after]
-    if shared != [rule for rule in after if rule in before]:
-        # The order decides between equally strong rules, and which is first in first_match.
-        order = ("spec.rules order", shared, [rule for rule in after if rule in before])
-        found.append(Difference("changed", name, None, *order))
+    before = [rule for rule in old.rules if rule in new.rules]
+    after = [rule for rule in new.rules if rule in old.rules]
+    if before != after:
+        # It decides between equally strong rules, and which is the first of a first_match pack.
+        found.append(Difference("changed", name, None, "order of rules", before, after))
     return found
 
 
@@ -82,19 +112,16 @@ def _what(
     return "changed" if name in new else "removed"
 
 
-def _head(pack: PolicyPack) -> dict[str, Any]:
-    whole = _data(pack)
-    cast("dict[str, Any]", whole["spec"]).pop("rules", None)
-    return whole
-
-
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(compiled: CompiledRule) -> dict[str, Any]:
+    rule = compiled.rule
+    told = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    told["decision_output"]["severity"] = compiled.severity.value
     # A condition is read as a whole: by path, a part put in front would seem to change all the others.
-    return {**_data(rule), "conditions": condition_text(rule.conditions)}
-
-
-def _data(model: PolicyPack | Rule) -> dict[str, Any]:
-    return model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    told["conditions"] = condition_text(rule.conditions)
+    told["mode"] = "shadow" if compiled.shadow else "enforce"
+    if compiled.windows:
+        told["rests_in"] = [window.window_id for window in compiled.windows]
+    return told
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

@@ -112,9 +112,8 @@ def _run(config: EvaluatorConfig, pack_id: str, test: PackTest) -> PackTestResul
             first = describe_validation_error(error)[0]
             problems.append(f"{where}: {first.path}: {first.problem}")
             break
-        fired = tuple(
-            rule.rule_id for rule in outcome.record.matched_rules if rule.pack_id == pack_id
-        )
+        # Also when it only records: a rule is tried out in shadow mode with its examples.
+        fired = tuple(use.rule_id for use in outcome.uses if use.pack_id == pack_id)
         if told.expect is not None:
             found = disagreements(told.expect, outcome, stage, pack_id=pack_id)
             problems.extend(f"{where}: {problem}" for problem in found)

@@ -38,7 +38,7 @@ class ShadowCase(NamedTuple):
 class RuleCounts:
     """What one rule did."""
 
-    decided: int = 0
+    fired: int = 0
     """It fired, and its decision stood."""
     overridden: int = 0
     """It fired, and a stronger rule decided."""
@@ -53,11 +53,6 @@ class RuleCounts:
     last: str = ""
     """When it did any of it last."""
     cases: list[ShadowCase] = field(default_factory=list[ShadowCase])
-
-    @property
-    def fired(self) -> int:
-        """How often it counted."""
-        return self.decided + self.overridden
 
 
 @dataclass
@@ -89,7 +84,7 @@ class RuleStats:
         # The strongest comes first: it decided.
         for number, (name, _) in enumerate(matched):
             counts = self._at(name, when)
-            counts.decided += number == 0
+            counts.fired += number == 0
             counts.overridden += number > 0
         for name, _ in suppressed:
             self._at(name, when).suppressed += 1

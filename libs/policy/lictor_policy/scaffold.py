@@ -3,13 +3,12 @@
 import json
 import re
 
-from lictor_policy.config import PACK_FILE
 from lictor_policy.errors import PackError
+from lictor_policy.files import PACK_FILE, RESERVED
 from lictor_policy.pack_tests import TESTS_FILE
 
 _PACK_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 _LONGEST = 64
-_RESERVED = ("profiles", "shared", "maintenance", "runtimes")
 
 _POLICY = """\
 apiVersion: reporting-governance/v1alpha1
@@ -89,7 +88,7 @@ def new_pack(pack_id: str, *, title: str | None = None, owner: str = "my-team") 
             f"{pack_id[:80]!r} can't be the id of a pack; use lower-case letters and digits with"
             f" single hyphens between, at most {_LONGEST} characters"
         )
-    if pack_id in _RESERVED:
+    if pack_id in RESERVED:
         raise PackError(f"{pack_id} is the name of a folder with another meaning; choose another")
     words = {
         "pack_id": pack_id,

@@ -135,3 +135,34 @@ def test_a_pack_that_does_not_govern_the_task_says_so(
     told = explain(None, usual_event("task_started"), position, config)
     assert told.looks[0].not_looked == "its pack does not govern this task (metadata.applies_to)"
     assert told.why == "no rule fired, so the event is allowed"
+
+
+def test_a_rule_that_only_records_is_told_apart(config_of: Any, pack_of: Any, rule_of: Any) -> None:
+    shadow = rule_of("example.shadow", "escalate", mode="shadow")
+    pack = {**pack_of(shadow, rule_of("example.rule", "rewrite")), "apiVersion": "lictor/v1"}
+    position = EventPosition(1, to_micros(moment(0)), HASH)
+    told = explain(None, usual_event("task_started"), position, config_of(pack))
+    assert [(look.fired, look.fate) for look in told.looks] == [
+        (True, "would fire, but is in shadow mode"),
+        (True, "decides"),
+    ]
+    assert told.why == "example.rule is the only rule that fired"
+
+
+def test_an_escalation_on_repetition_is_said_to_be_one(
+    config_of: Any, pack_of: Any, rule_of: Any
+) -> None:
+    notice = {"required": True, "channel": "operator", "urgency": "low"}
+    rule = rule_of(
+        escalate_after=2,
+        triggers={"event_types": ["task_checkpoint_sent"]},
+        output={"operator_notice": notice},
+    )
+    config = config_of({**pack_of(rule), "apiVersion": "lictor/v1"})
+    stage = Stage(config)
+    stage.say("task_started")
+    stage.say("task_checkpoint_sent", 10)
+    event = usual_event("task_checkpoint_sent", 20)
+    told = explain(stage.state, event, EventPosition(3, to_micros(moment(20)), HASH), config)
+    assert told.outcome.decision.decision == "escalate"
+    assert "has fired so often in this task that it escalates" in told.why

@@ -1,6 +1,7 @@
 """Lint finds every error at once, and what can never happen; and it never cries wolf."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from lictor_policy.conditions import FITTING
 from lictor_policy.errors import PackError
 from lictor_policy.facts import FACTS, FactType
 from lictor_policy.lint import Finding, findings_in, lint_pack
+from lictor_policy.lint_files import lint_packs
 from lictor_policy.packs import read_pack
 from lictor_policy.position import EventPosition, to_micros
 from lictor_policy.satisfiable import can_hold, facts_on
@@ -251,3 +253,54 @@ def test_what_events_of_a_type_can_make_of_facts_is_true(event_type: Any, shippe
         position = EventPosition(1, to_micros(moment(10)), HASH)
         for name, values in facts_on(event_type).items():
             assert FACTS[name].compute(outcome.state, event, position) in values, name
+
+
+@pytest.fixture
+def directory(tmp_path: Path, pack_of: Any, rule_of: Any) -> Path:
+    """A pack that takes a text from a shared file, and examples for its rule."""
+    rule = rule_of(operator_message_templates={"blocked": "{{> stop}}"})
+    pack = {**pack_of(rule), "apiVersion": "lictor/v1"}
+    pack["spec"]["template_files"] = ["shared/texts.yaml"]
+    texts = {"stop": "Stopped.", "go": "Going."}
+    shared = {"apiVersion": "lictor/v1", "kind": "TemplateSet", "templates": texts}
+    tests = {
+        "kind": "PolicyPackTests",
+        "pack": "example",
+        "tests": [
+            {"title": "a", "rule": "example.rule", "fires": fires, "steps": [step]}
+            for fires, step in (
+                (True, {"at": 0, "event": "task_started"}),
+                (False, {"at": 0, "event": "report_anchor_missing"}),
+            )
+        ],
+    }
+    for name, content in (
+        ("example/policy.yaml", pack),
+        ("example/tests.yaml", tests),
+        ("shared/texts.yaml", shared),
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content, indent=1))
+    return tmp_path
+
+
+def test_a_shared_text_that_nobody_uses_is_told(directory: Path) -> None:
+    (found,) = lint_packs(directory)
+    assert (found.check, found.field, found.line) == ("unused", "templates.go", 6)
+    assert found.suggestion == "take it in with {{> go}}, or remove it"
+
+
+def test_a_profile_that_can_not_be_applied_is_an_error(directory: Path) -> None:
+    profile = directory / "profiles/weak.yaml"
+    profile.parent.mkdir()
+    profile.write_text(
+        "apiVersion: lictor/v1\nkind: PolicyOverlay\n"
+        "metadata: {id: weak, title: Weak, summary: Less, owner: me}\n"
+        "spec: {rules: [{id: example.rule, enabled: false}]}\n"
+    )
+    errors = [found for found in lint_packs(directory) if found.level == "error"]
+    assert [(each.file, each.line) for each in errors] == [(str(profile), 4)]
+    assert "weakens rule example.rule" in errors[0].problem
+    # One pack alone is judged without the profiles of the directory.
+    assert all(found.level == "warning" for found in lint_packs(directory, ["example"]))

@@ -58,6 +58,11 @@ def printable(text: str, limit: int | None = None) -> str:
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
+def counted(number: int, what: str) -> str:
+    """`1 pack`, `2 packs`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def command_line(*arguments: str | Path) -> str:
     """A `lictor` command to copy into the shell: by the path of this one, where that is below."""
     here = Path.cwd()

@@ -7,14 +7,22 @@ from typing import Any
 
 from lictor.cli import DIFFERENT, OK
 from lictor.commands.counting import counting
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, say_table
-from lictor.commands.pack_sources import find_packs
+from lictor.commands.output import (
+    common_arguments,
+    counted,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    say_table,
+)
+from lictor.commands.pack_sources import find_packs, profiles_argument
 from lictor.commands.publish import split
 from lictor.past import ALL_EVENTS, events_in_file, events_in_stream, events_of_task
 from lictor.stored import extent, streams_at
 from lictor_bus.streams import EVENTS
 from lictor_policy.backtest import Backtest, Side
-from lictor_policy.pack_diff import Difference, diff_packs
+from lictor_policy.pack_diff import Difference, diff_configs
 from lictor_policy.wording import scalar
 
 HELP = """\
@@ -38,15 +46,17 @@ def arguments(parser: ArgumentParser) -> None:
         " JSON or one a line (- for stdin)",
     )
     parser.add_argument("--task", metavar="TASK", help="with --against: only events of this task")
+    profiles_argument(parser)
     common_arguments(parser)
 
 
 async def run(options: Namespace) -> int:
     """Compare, and judge the past anew where told."""
     quiet_logs()
-    old, new = find_packs(options.old), find_packs(options.new)
-    differences = diff_packs(old.packs(), new.packs())
-    test = Backtest(old.load(), new.load())
+    old = find_packs(options.old, options.profiles).load()
+    new = find_packs(options.new, options.profiles).load()
+    differences = diff_configs(old, new)
+    test = Backtest(old, new)
     if options.against == EVENTS:
         await _fold_stream(test, options)
     elif options.against is not None:
@@ -114,14 +124,14 @@ def _value(value: Any) -> str:
 def _tell_backtest(test: Backtest) -> None:
     refused = f" ({test.refused} more were refused or doubled)" if test.refused else ""
     say(
-        f"{test.events} past events of {test.tasks} tasks{refused}:"
-        f" {test.changed or 'no'} decisions would change"
+        f"{counted(test.events, 'past event')} of {counted(test.tasks, 'task')}{refused}:"
+        f" {counted(test.changed, 'decision')} would change"
     )
     for change, count in test.changes.most_common():
         details = f" ({', '.join(change.fields)})" if change.kind == "other content" else ""
         say()
         say(
-            f"{count} times {change.kind} on {change.event_type}: {_side(change.old)} ->"
+            f"{counted(count, 'time')} {change.kind} on {change.event_type}: {_side(change.old)} ->"
             f" {_side(change.new)}{details}"
         )
         for example in test.examples[change]:

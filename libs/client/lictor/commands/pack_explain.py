@@ -18,7 +18,7 @@ from lictor.commands.output import (
     warn,
 )
 from lictor.commands.pack_diff import read_input
-from lictor.commands.pack_sources import find_packs, packs_argument
+from lictor.commands.pack_sources import find_packs, packs_argument, profiles_argument
 from lictor.commands.publish import split
 from lictor.errors import LictorError
 from lictor.past import PastEvent, events_in_file, events_in_stream, events_of_task
@@ -58,6 +58,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--record", metavar="ID", help="the event of this decision record")
     parser.add_argument("--all", action="store_true", help="also rules that did not look")
     packs_argument(parser)
+    profiles_argument(parser)
     common_arguments(parser)
 
 
@@ -71,7 +72,7 @@ async def run(options: Namespace) -> int:
     if (options.history and not options.file) or (options.event and not options.task):
         warn("--history goes with a file, --event with --task.")
         return USAGE
-    config = find_packs(options.packs).load()
+    config = find_packs(options.packs, options.profiles).load()
     record: dict[str, Any] | None = None
     if options.file is not None:
         past = _from_files(options.file, options.history)
@@ -238,7 +239,8 @@ def _asked(answer: Answer) -> str:
 
 def _rule(look: Look) -> str:
     output = look.rule.rule.decision_output
-    return printable(f"{look.rule.rule.id}: {output.decision.value} ({look.rule.severity.value})")
+    told = f"{look.rule.rule.id}: {output.decision.value} ({look.rule.severity.value})"
+    return printable(f"{told}, {look.fate}" if look.fired else told)
 
 
 def _mark(holds: bool) -> str:

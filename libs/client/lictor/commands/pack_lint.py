@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 
 from lictor.cli import FAILED, OK
-from lictor.commands.output import at_terminal, common_arguments, printable, say, say_json
+from lictor.commands.output import at_terminal, common_arguments, counted, printable, say, say_json
 from lictor.commands.pack_sources import find_packs
 from lictor_policy.lint import Finding
 from lictor_policy.lint_files import lint_packs
@@ -17,6 +17,7 @@ and field, with what to do; and warnings about what is allowed but surely not me
   shadowed        a rule of a first_match pack that an earlier one always comes before
   no-effect       something given that changes nothing
   must-reference  a text that leaves out what it must mention
+  unused          a shared text that no rule takes in
   examples        a rule without an example in tests.yaml for firing and for not firing
 
 Exits with 1 when there is an error; with --strict, also when there is a warning.
@@ -44,7 +45,7 @@ def run(options: Namespace) -> int:
         source = find_packs(given)
         names = source.pack_names()
         checked += len(names)
-        found += lint_packs(source.directory, names)
+        found += lint_packs(source.directory, source.names)
     for finding in found:
         if options.json:
             say_json(finding.to_json_value())
@@ -52,8 +53,8 @@ def run(options: Namespace) -> int:
             _tell(finding)
     counts = Counter(finding.level for finding in found)
     if not options.json:
-        told = f"{counts['error']} errors, {counts['warning']} warnings"
-        say(f"{checked} packs checked: {told if found else 'ok'}")
+        told = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+        say(f"{counted(checked, 'pack')} checked: {told if found else 'ok'}")
     return FAILED if counts["error"] or (options.strict and found) else OK
 
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from lictor.cli import OK
-from lictor.commands.output import common_arguments, printable, say, say_json
+from lictor.commands.output import common_arguments, counted, printable, say, say_json
 from lictor.commands.pack_stats import count_records
 from lictor.commands.since import since_argument
 from lictor_policy.rule_stats import RuleCounts, RuleName
@@ -44,18 +44,20 @@ async def run(options: Namespace) -> int:
     for name, counts in found:
         _tell(name, counts)
     if not found:
-        say(f"no rule in shadow mode would have fired ({stats.records} decisions looked at)")
+        say(
+            f"no rule in shadow mode would have fired ({counted(stats.records, 'decision')} looked at)"
+        )
     return OK
 
 
 def _tell(name: RuleName, counts: RuleCounts) -> None:
     decisions = ", ".join(
-        f"{what} {count} times" for what, count in counts.would_decide.most_common()
+        f"{what} {counted(count, 'time')}" for what, count in counts.would_decide.most_common()
     )
     say(f"{printable(name.rule_id)} ({printable(name.pack_id)} {printable(name.pack_version)})")
     say(
-        f"  would have fired {counts.shadow} times ({decisions}),"
-        f" and been stricter than what stood {counts.would_change} times"
+        f"  would have fired {counted(counts.shadow, 'time')} ({decisions}),"
+        f" and been stricter than what stood {counted(counts.would_change, 'time')}"
     )
     for case in counts.cases:
         say(

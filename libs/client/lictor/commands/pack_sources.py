@@ -1,35 +1,32 @@
 """Where a command finds packs: a directory of them, one pack's folder, or its file."""
 
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import NamedTuple
 
 from lictor.errors import LictorError
 from lictor.where import packs_directory
-from lictor_policy.config import PACK_FILE, EvaluatorConfig, load_config
-from lictor_policy.packs import load_pack
-from lictor_schema.packs import PolicyPack
+from lictor_policy.config import EvaluatorConfig, load_config
+from lictor_policy.files import PACK_FILE, DirectoryFiles
 
 
 class PackSource(NamedTuple):
-    """Packs to load: all of a directory, or those named."""
+    """Packs to load: all of a directory, or those named, as the profiles want them."""
 
     directory: Path
     names: tuple[str, ...] | None
+    profiles: tuple[str, ...] = ()
 
     def load(self) -> EvaluatorConfig:
         """Compile them."""
-        return load_config(self.directory, self.names)
-
-    def packs(self) -> list[PolicyPack]:
-        """Their models."""
-        return [load_pack(self.directory / name / PACK_FILE).pack for name in self.pack_names()]
+        return load_config(self.directory, self.names, self.profiles)
 
     def pack_names(self) -> list[str]:
         """Their names."""
         if self.names is not None:
             return list(self.names)
-        found = sorted(path.parent.name for path in self.directory.glob(f"*/{PACK_FILE}"))
+        found = DirectoryFiles(self.directory).pack_ids()
         if not found:
             raise LictorError(f"{self.directory} holds no pack; `lictor pack new ID` starts one.")
         return found
@@ -44,10 +41,23 @@ def packs_argument(parser: ArgumentParser) -> None:
     )
 
 
-def find_packs(given: str | None) -> PackSource:
+def profiles_argument(parser: ArgumentParser) -> None:
+    """`--profiles`, for commands that load packs as the evaluator does."""
+    parser.add_argument(
+        "--profiles",
+        metavar="NAMES",
+        default=os.environ.get("LICTOR_PROFILES", ""),
+        help="overlays to apply in this order, between commas (default: LICTOR_PROFILES)",
+    )
+
+
+def find_packs(given: str | None, profiles: str = "") -> PackSource:
     """The packs that an argument names, or those of this installation."""
+    chosen = tuple(name.strip() for name in profiles.split(",") if name.strip())
     if given is None:
-        return PackSource(packs_directory(), None)
+        found, here = packs_directory(), Path.cwd()
+        found = found.relative_to(here) if found.is_relative_to(here) else found
+        return PackSource(found, None, chosen)
     path = Path(given)
     if path.is_file():
         path = path.parent.resolve() if path.name == PACK_FILE else _refuse(path)
@@ -55,8 +65,8 @@ def find_packs(given: str | None) -> PackSource:
         raise LictorError(f"{given} does not exist; name a directory of packs, or one pack.")
     if (path / PACK_FILE).is_file():
         path = path.resolve()
-        return PackSource(path.parent, (path.name,))
-    return PackSource(path, None)
+        return PackSource(path.parent, (path.name,), chosen)
+    return PackSource(path, None, chosen)
 
 
 def _refuse(path: Path) -> Path:

@@ -6,7 +6,15 @@ from datetime import datetime
 
 from lictor.cli import OK
 from lictor.commands.counting import counting
-from lictor.commands.output import common_arguments, quiet_logs, say, say_json, say_table, warn
+from lictor.commands.output import (
+    common_arguments,
+    counted,
+    quiet_logs,
+    say,
+    say_json,
+    say_table,
+    warn,
+)
 from lictor.commands.since import since_argument
 from lictor.stored import extent, stored, streams_at
 from lictor_bus.streams import DECISIONS
@@ -15,8 +23,8 @@ from lictor_policy.rule_stats import RuleStats
 HELP = """\
 Count, by rule and version, from the decision records:
 
-  fired       it fired; of these,
-  overridden  a stronger rule decided
+  fired       it fired, and its decision stood
+  overridden  it fired, but a stronger rule decided
   suppressed  a suppression window let it rest
   shadow      it would have fired, but is in shadow mode (see `lictor pack shadow-report`)
 """
@@ -63,7 +71,7 @@ async def run(options: Namespace) -> int:
             ),
         )
         say()
-    say(f"{stats.records} decisions, {stats.no_rule} of them without any rule")
+    say(f"{counted(stats.records, 'decision')}, {stats.no_rule} of them without any rule")
     return OK
 
 

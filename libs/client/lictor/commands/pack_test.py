@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from lictor.cli import FAILED, OK
 from lictor.commands.counting import counting
-from lictor.commands.output import common_arguments, printable, say, say_json
+from lictor.commands.output import common_arguments, counted, printable, say, say_json
 from lictor.commands.pack_sources import PackSource, find_packs
 from lictor_policy.config import load_config
 from lictor_policy.errors import PackError
-from lictor_policy.explain import rules_of
 from lictor_policy.pack_tests import (
     TESTS_FILE,
     PackTestResult,
@@ -68,7 +67,8 @@ def run(options: Namespace) -> int:
     failed = sum(not each.ok for each in tested)
     if not options.json:
         examples = sum(len(each.results) for each in tested)
-        say(f"{len(tested)} packs, {examples} examples: {f'{failed} failed' if failed else 'ok'}")
+        packs = f"{counted(len(tested), 'pack')}, {counted(examples, 'example')}"
+        say(f"{packs}: {f'{failed} failed' if failed else 'ok'}")
     return FAILED if failed else OK
 
 
@@ -82,13 +82,13 @@ def _test(source: PackSource, name: str) -> _Tested:
     except PackError as error:
         return _Tested(name, [], str(error).splitlines())
     problems = [] if tests.pack == name else [f"{path}: pack: is {tests.pack}, not {name}"]
-    rules = [rule.rule.id for rule in rules_of(config)]
+    rules = [rule.rule.id for rule in config.rules]
     problems += [f"{path}: {problem}" for problem in missing_examples(rules, tests)]
     return _Tested(name, run_pack_tests(config, tests), problems)
 
 
 def _say(tested: _Tested) -> None:
-    told = f"{len(tested.results)} examples"
+    told = counted(len(tested.results), "example")
     if tested.failed:
         told += f", {len(tested.failed)} failed"
     say(f"{'ok' if tested.ok else 'FAIL':<4}  {tested.pack}: {told}")
