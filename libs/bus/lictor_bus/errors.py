@@ -43,6 +43,10 @@ class StaleState(BusError):
     """A stored state was written by an engine that this one can't read; it must be folded anew."""
 
 
+class BundleMissing(BusError):
+    """Stream PACKS does not hold the bundle that was named."""
+
+
 class Refused(BusError):
     """A message can't be processed; it goes to the dead-letter stream whole, with this reason."""
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from lictor_bus import subjects
 from lictor_bus.delivery import Delivery
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BundleMissing, BusError
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_bus.streams import EVENTS, PACKS
@@ -44,7 +44,7 @@ async def load_bundle(client: Client, bundle_hash: str) -> bytes:
     """The bundle with this hash."""
     body = await _find_bundle(client, bundle_hash)
     if body is None:
-        raise BusError(
+        raise BundleMissing(
             f"stream PACKS does not hold the bundle {bundle_hash}; restore PACKS from a backup,"
             " or publish the same packs again"
         )

@@ -105,6 +105,11 @@ class Telemetry:
             unit="{time}",
             description="Times a worker had to start again, by cause",
         )
+        self._releases = meter.create_counter(
+            "lictor.pack.releases",
+            unit="{release}",
+            description="Releases of policy packs seen, by outcome",
+        )
         self._gates = meter.create_counter(
             "lictor.gate.answers", unit="{answer}", description="Gate answers, by gate and decision"
         )
@@ -159,6 +164,10 @@ class Telemetry:
     def reopened(self, cause: str) -> None:
         """Count a restart of a worker's loop."""
         self._reopened.add(1, {"service": self._service, "cause": cause})
+
+    def release_seen(self, outcome: str) -> None:
+        """Count a release of policy packs: ``taken`` or ``refused``."""
+        self._releases.add(1, {"service": self._service, "outcome": outcome})
 
     def gate_answered(self, gate: str, decision: str) -> None:
         """Count an answer of a gate."""

@@ -201,7 +201,6 @@ if TYPE_CHECKING:
         ConfigSwitch,
         PackBundle,
         PackRelease,
-        ReleasedPack,
         ReleaseRefusal,
     )
     from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
@@ -358,7 +357,6 @@ __all__ = [
     "ReceiptStatus",
     "RecordDigest",
     "ReleaseRefusal",
-    "ReleasedPack",
     "ReportAnchor",
     "ReportAnchorMissing",
     "ReportAnchorMissingPayload",

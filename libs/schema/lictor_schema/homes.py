@@ -54,7 +54,7 @@ _HOMES = {
     ),
     "overlays": "PolicyOverlay SuppressionWindow",
     "packs": "PolicyPack RuleSet TemplateSet",
-    "pack_releases": "ConfigSwitch PackBundle PackRelease ReleaseRefusal ReleasedPack",
+    "pack_releases": "ConfigSwitch PackBundle PackRelease ReleaseRefusal",
     "payloads": (
         "ForcedOperatorUpdatePayload OperatorReviewRequestedPayload "
         "ReportAnchorMissingPayload SilenceTimeoutPayload SubagentCompletedPayload "

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from lictor_schema.decisions import PackStamp
 from lictor_schema.model import ContentHash, Count, Label, Model, Positive, Text, UtcMillis
 
 Channel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -42,14 +43,6 @@ class ConfigSwitch(Model):
     why: Text = Field(description="What led to the switch")
 
 
-class ReleasedPack(Model):
-    """One pack of a release."""
-
-    id: Label = Field(description="The pack's id")
-    version: Label = Field(description="Its version")
-    pack_hash: ContentHash = Field(description="Hash of its content")
-
-
 class PackRelease(Model):
     """A bundle made known on a channel; it counts only when a trusted key signed it."""
 
@@ -59,7 +52,7 @@ class PackRelease(Model):
     channel: Channel = Field(description="The channel it is for")
     number: Positive = Field(description="Counts the releases of a channel; never used twice")
     bundle_hash: ContentHash = Field(description="The bundle, as it stands in stream PACKS")
-    packs: Annotated[tuple[ReleasedPack, ...], Field(min_length=1, max_length=1000)] = Field(
+    packs: Annotated[tuple[PackStamp, ...], Field(min_length=1, max_length=1000)] = Field(
         description="What is in it"
     )
     rollback_of: ContentHash | None = Field(

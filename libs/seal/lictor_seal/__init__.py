@@ -25,6 +25,7 @@ from lictor_seal.errors import (
     KeyFileError,
     MerkleError,
     NoteError,
+    ReleaseError,
     SealError,
     TrustStoreError,
     UnknownSignerError,
@@ -51,6 +52,7 @@ from lictor_seal.note import (
     sign_note,
     verify_note,
 )
+from lictor_seal.release import open_release, sign_release
 from lictor_seal.seal import Seal, SealMetadata, seal_episode, seal_hash
 from lictor_seal.trust import TrustedKey, TrustStore
 from lictor_seal.verify import (
@@ -77,6 +79,7 @@ __all__ = [
     "Note",
     "NoteError",
     "NoteSignature",
+    "ReleaseError",
     "Seal",
     "SealBundle",
     "SealError",
@@ -96,6 +99,7 @@ __all__ = [
     "leaf_data",
     "leaf_hash",
     "node_hash",
+    "open_release",
     "parse_checkpoint_text",
     "parse_note",
     "parse_verifier_key",
@@ -103,6 +107,7 @@ __all__ = [
     "seal_hash",
     "sign_checkpoint",
     "sign_note",
+    "sign_release",
     "tree_root",
     "verify_bundle",
     "verify_checkpoint",

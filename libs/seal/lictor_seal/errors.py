@@ -35,3 +35,7 @@ class TrustStoreError(SealError):
 
 class BundleError(SealError):
     """Bytes are not a seal bundle."""
+
+
+class ReleaseError(SealError):
+    """Bytes are not a release of policy packs that a trusted key signed."""

@@ -18,7 +18,7 @@ from lictor_bus.relay import TickRelay
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
-from lictor_policy.bundle import bundle_directory
+from lictor_policy.bundle import Bundled, bundle_directory
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import PackError, StateError, Unacceptable
 from lictor_policy.evaluate import EventPosition
@@ -36,6 +36,7 @@ from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
 from lictor_policy_evaluator.receipts import Receipts
+from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
 from lictor_schema import (
     DecisionRecord,
@@ -270,6 +271,13 @@ def make_service() -> Service:
         bundled = bundle_directory(directory, chosen_profiles())
     except PackError as error:
         raise BusError(str(error)) from None
+    source = ReleaseSource.from_environment(os.environ)
+    pin = os.environ.get("LICTOR_PACK_PIN") or None
+
+    def tell(in_force: Bundled, why: str) -> None:
+        service.config_hash = in_force.config.config_hash
+        packs = ", ".join(pack.pack_id for pack in in_force.config.packs)
+        service.detail = f"packs {packs}; {why}"
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         outbox = StreamOutbox(
@@ -280,8 +288,18 @@ def make_service() -> Service:
             PartitionConfigs(runtime.client, partition, library)
             for partition in range(runtime.settings.partitions)
         ]
+        chosen, why = bundled, f"started with the packs of {directory}"
+        following: list[Runnable] = []
+        if source is not None:
+            follower = ReleaseFollower(
+                runtime.client, source, library, configs, runtime.telemetry, tell
+            )
+            chosen, why = await follower.begin(bundled)
+            following.append(follower)
+        refuse_unpinned(chosen, pin)
+        tell(chosen, why)
         for each in configs:
-            each.want(bundled, f"started with the packs of {directory}")
+            each.want(chosen, why)
         workers = [
             runtime.worker(
                 streams.EVENTS,
@@ -295,7 +313,7 @@ def make_service() -> Service:
         ]
 
         def in_force(partition: int) -> EvaluatorConfig:
-            return configs[partition].latest or bundled.config
+            return configs[partition].latest or chosen.config
 
         relays = [
             TickRelay(
@@ -309,11 +327,7 @@ def make_service() -> Service:
             for kind in TimerKind
         ]
         watch = session_watch(runtime, library)
-        return [*workers, *relays, watch, await make_responder(runtime, in_force)]
+        return [*workers, *relays, *following, watch, await make_responder(runtime, in_force)]
 
-    return Service(
-        spec=SPEC,
-        loops=loops,
-        config_hash=bundled.config.config_hash,
-        detail=f"packs {', '.join(pack.pack_id for pack in bundled.config.packs)}",
-    )
+    service = Service(spec=SPEC, loops=loops, config_hash=bundled.config.config_hash)
+    return service

@@ -37,17 +37,17 @@ class Library:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._compiled: dict[str, EvaluatorConfig] = {}
+        self._compiled: dict[str, Bundled] = {}
         self.asks_sessions = asyncio.Event()
         """Set once there is a configuration that asks about sessions."""
 
     def add(self, bundled: Bundled) -> None:
         """Keep what is compiled already."""
-        self._compiled[bundled.bundle_hash] = bundled.config
+        self._compiled[bundled.bundle_hash] = bundled
         if bundled.config.sessions.questions:
             self.asks_sessions.set()
 
-    async def compiled(self, bundle_hash: str) -> EvaluatorConfig:
+    async def compiled(self, bundle_hash: str) -> Bundled:
         """What a bundle in stream PACKS compiles to; raises PackError when it does not."""
         if bundle_hash not in self._compiled:
             body = await load_bundle(self._client, bundle_hash)
@@ -165,7 +165,7 @@ class PartitionConfigs:
     async def _config(self, at: SwitchAt) -> EvaluatorConfig:
         switch = at.switch
         try:
-            config = await self._library.compiled(switch.bundle_hash)
+            config = (await self._library.compiled(switch.bundle_hash)).config
         except PackError as error:
             raise BusError(
                 f"the packs in force from EVENTS {at.sequence} on don't load with this engine"

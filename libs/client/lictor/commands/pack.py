@@ -7,6 +7,7 @@ VERBS = {
     "new": "start a pack: one rule that works, and the examples that show it",
     "lint": "find errors, and what is surely not meant",
     "test": "run the examples beside each pack",
+    "publish": "sign packs and put them in force without a restart",
     "explain": "tell why an event was decided as it was",
     "diff": "compare packs, and tell which past decisions would change",
     "stats": "count what each rule did",
