@@ -60,7 +60,7 @@ class Library:
         for partition in range(partitions):
             for _, switch in await read_switches(self._client, partition):
                 if switch.config_hash == config_hash:
-                    return await self.compiled(switch.bundle_hash)
+                    return (await self.compiled(switch.bundle_hash)).config
         return None
 
 
