@@ -58,6 +58,7 @@ def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
                 "lictor.packs.refused.*",
             ),
             answers=("lictor.gate.report", "lictor.gate.dispatch", "lictor.receipt.*"),
+            hears=("lictor.packs.release.*",),
         ),
         _service(
             "sealer",
@@ -82,14 +83,19 @@ def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
 
 
 def _service(
-    name: str, *, declares: Sequence[str], writes: Sequence[str], answers: Sequence[str] = ()
+    name: str,
+    *,
+    declares: Sequence[str],
+    writes: Sequence[str],
+    answers: Sequence[str] = (),
+    hears: Sequence[str] = (),
 ) -> Role:
     api = [call for stream in (*declares, streams.DEAD) for call in _declaring(stream)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     return Role(
         user=name,
         publish=(*writes, f"lictor.dead.{name}.*.*", *api, *folds, "_INBOX.>"),
-        subscribe=(*answers, f"lictor.health.{name}", f"{inboxes(name)}.>"),
+        subscribe=(*answers, *hears, f"lictor.health.{name}", f"{inboxes(name)}.>"),
     )
 
 

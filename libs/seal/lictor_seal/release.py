@@ -7,8 +7,6 @@ can never pass for one.
 from datetime import datetime
 from typing import Final
 
-from pydantic import ValidationError
-
 from lictor_schema.canonical import CanonicalError, canonical_json
 from lictor_schema.pack_releases import PackRelease
 from lictor_seal.errors import NoteError, ReleaseError
@@ -46,5 +44,6 @@ def open_release(data: bytes, trust: TrustStore, received: datetime) -> PackRele
         raise ReleaseError("what was signed is no release of policy packs")
     try:
         return PackRelease.from_json(verified.text.removeprefix(_HEADER))
-    except (ValidationError, CanonicalError) as error:
+    # ValueError: the model's own complaint.
+    except (ValueError, CanonicalError) as error:
         raise ReleaseError(f"the signed release can't be read: {error}") from error

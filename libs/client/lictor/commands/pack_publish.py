@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 
 from lictor.cli import FAILED, OK
 from lictor.commands import pack_lint, pack_test
@@ -110,7 +111,11 @@ def _key(path: Path, options: Namespace) -> SigningKey:
 
 
 async def _publish(client: Client, bundled: Bundled, key: SigningKey, options: Namespace) -> int:
-    await declare(client, PACKS)
+    try:
+        await client.jetstream().stream_info(PACKS)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
+    except NotFoundError:
+        # Before any service has run; where users are separated, only the evaluator may make it.
+        await declare(client, PACKS)
     in_force = (await read_switches(client, 0))[-1:] if options.rollback else []
     if options.rollback and not in_force:
         raise LictorError("nothing is in force yet that could be taken back.")
