@@ -37,10 +37,11 @@ from peers.questions import Context, context_of, needed, questions_of, winner
 from peers.zen_expressions import ZenExpressions
 from reporting import ROOT, emit
 
-Work = Callable[[], None]
+Work = Callable[[int, int], None]
+"""Does the runs from one number up to another."""
 HISTORIES = (10, 1_000, 100_000)
 PACK_COUNTS = (4, 40, 400)
-REPEATS = 100
+TURN = 200
 
 
 class Moment(NamedTuple):
@@ -65,14 +66,21 @@ def record(config: EvaluatorConfig, stream: Iterable[Placed]) -> list[Moment]:
 
 
 def rates(works: Mapping[str, Work], count: int, rounds: int) -> dict[str, list[float]]:
-    """Runs per second of CPU time of each, `count` at a time, round by round."""
+    """Runs per second of CPU time of each, round by round.
+
+    They take turns every few runs: what else the machine does then falls on all of them.
+    """
     measured: dict[str, list[float]] = {name: [] for name in works}
     for number in range(rounds + 1):
-        for name, work in works.items():
-            started = time.process_time()
-            work()
-            if number:  # the first round warms up
-                measured[name].append(count / (time.process_time() - started))
+        spent = dict.fromkeys(works, 0.0)
+        for start in range(0, count, TURN):
+            for name, work in works.items():
+                started = time.process_time()
+                work(start, start + TURN)
+                spent[name] += time.process_time() - started
+        if number:  # the first round warms up
+            for name, seconds in spent.items():
+                measured[name].append(count / seconds)
     return measured
 
 
@@ -89,25 +97,21 @@ def judgements(packs: list[LoadedPack], moments: list[Moment]) -> dict[str, Work
     for engine in engines:
         _must_agree(config, engine, moments, contexts)
 
-    def ours() -> None:
-        for _, seen, event, position in moments:
+    def ours(start: int, stop: int) -> None:
+        for _, seen, event, position in moments[start:stop]:
             fired = config.matches(seen, event, position)
             if fired:
                 max(fired, key=_strength)
 
-    def verdicts() -> None:
-        for _, seen, event, position in moments:
+    def verdicts(start: int, stop: int) -> None:
+        for _, seen, event, position in moments[start:stop]:
             fired = config.matches(seen, event, position)
             if fired:
                 resolve(fired, seen, event, position, config)
 
-    def steps() -> None:
-        for state, _, event, position in moments:
-            step(state, event, position, config)
-
     def theirs(engine: Any) -> Work:
-        def judge() -> None:
-            for _, seen, event, position in moments:
+        def judge(start: int, stop: int) -> None:
+            for _, seen, event, position in moments[start:stop]:
                 known = computes.get(event.event_type)
                 if known is None:
                     continue
@@ -117,8 +121,8 @@ def judgements(packs: list[LoadedPack], moments: list[Moment]) -> dict[str, Work
         return judge
 
     def theirs_given(engine: Any) -> Work:
-        def judge() -> None:
-            for each, context in zip(moments, contexts, strict=True):
+        def judge(start: int, stop: int) -> None:
+            for each, context in zip(moments[start:stop], contexts[start:stop], strict=True):
                 winner(engine.matched(each.event.event_type, context))
 
         return judge
@@ -126,7 +130,7 @@ def judgements(packs: list[LoadedPack], moments: list[Moment]) -> dict[str, Work
     return {
         "ours": ours,
         "verdicts": verdicts,
-        "steps": steps,
+        "steps": _steps(config, moments),
         **{engine.name: theirs(engine) for engine in engines},
         **{f"{engine.name} given facts": theirs_given(engine) for engine in engines},
     }
@@ -191,14 +195,14 @@ def history(packs: list[LoadedPack], rounds: int) -> dict[str, object]:
         state = step(state, event, position, config).state
         if number in HISTORIES:
             works[str(number)] = _next_ten(config, state, stream[number : number + 10])
-    return _growth("history", rates(works, 10 * REPEATS, rounds))
+    return _growth("history", rates(works, 1_000, rounds))
 
 
 def _next_ten(config: EvaluatorConfig, state: TaskState, coming: list[Placed]) -> Work:
     stored = state.encode()
 
-    def work() -> None:
-        for _ in range(REPEATS):
+    def work(start: int, stop: int) -> None:
+        for _ in range(start, stop, len(coming)):
             encoded = stored
             for event, position in coming:
                 outcome = step(TaskState.decode(encoded), event, position, config)
@@ -219,8 +223,8 @@ def pack_counts(packs: list[LoadedPack], rounds: int) -> dict[str, object]:
 
 
 def _steps(config: EvaluatorConfig, moments: list[Moment]) -> Work:
-    def work() -> None:
-        for state, _, event, position in moments:
+    def work(start: int, stop: int) -> None:
+        for state, _, event, position in moments[start:stop]:
             step(state, event, position, config)
 
     return work

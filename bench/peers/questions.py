@@ -8,7 +8,7 @@ so that agreement means something.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from lictor_policy.config import PACK_ORDER
 from lictor_policy.facts import FACTS, FactType
@@ -21,6 +21,7 @@ from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
 from lictor_schema.evidence import Quality
 from lictor_schema.packs import Condition, PolicyPack, Rule
+from lictor_schema.payloads import TaskMode, WorkflowShape
 from lictor_schema.temporal import duration_seconds
 
 Scalar = bool | int | str
@@ -82,6 +83,7 @@ _SCOPES: dict[str, tuple[str, Compute]] = {
     "workflow_shapes": ("scope.shape", lambda state, _event, _position: state.workflow_shape),
     "channels": ("scope.channel", lambda state, _event, _position: state.channel),
 }
+_ALL = {"task_modes": set(get_args(TaskMode)), "workflow_shapes": set(get_args(WorkflowShape))}
 _CLAIMED = "event.claimed"
 VALUES: dict[str, Compute] = {
     **{fact.name: fact.compute for fact in FACTS.values()},
@@ -174,7 +176,8 @@ def _order(pack_id: str) -> tuple[int, str]:
 def _scope(pack: PolicyPack) -> Iterator[Expression]:
     for field, (name, _) in _SCOPES.items():
         given: tuple[str, ...] | None = getattr(pack.metadata.applies_to, field)
-        if given is not None and given != ("*",):
+        # A list of all there are is no question; asking it would only slow an engine down.
+        if given is not None and given != ("*",) and not set(given) >= _ALL.get(field, {"*"}):
             yield Test(name, "in", given)
 
 
