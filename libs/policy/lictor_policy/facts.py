@@ -39,6 +39,10 @@ from lictor_schema.claims import ClaimType, TaskStatus
 from lictor_schema.events import Event
 from lictor_schema.payloads import TaskMode, WorkflowShape
 
+# Named here: finding a member of an enumeration takes longer than comparing it.
+_PROGRESS = ClaimType.PROGRESS
+_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
+
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
 
 
@@ -78,15 +82,15 @@ def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:
 
 
 def _asserts_completion(event: Event) -> bool:
-    return claim_type_of(event) in (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
+    return claim_type_of(event) in _COMPLETIONS
 
 
 def bears_progress(event: Event) -> bool:
     """Whether the event claims progress, or reports something as finished."""
+    if claim_type_of(event) is _PROGRESS:
+        return True
     structure = structure_of(event)
-    return claim_type_of(event) is ClaimType.PROGRESS or (
-        structure is not None and not says_nothing(structure.completed_this_segment)
-    )
+    return structure is not None and not says_nothing(structure.completed_this_segment)
 
 
 def _announces_next_step(event: Event) -> bool:

@@ -1,18 +1,26 @@
 """Which rules an event is shown to, laid out at load so that judging asks nothing twice.
 
 Per event type and claim, the rules stand in lanes: neighbouring packs that take any task and all their rules share one.
-What can be known before the event comes (does this rule look at such a claim?) is not asked when it does.
+What can be known before the event comes (does this rule look at such a claim? can its condition hold?) is not asked
+when it does.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lictor_policy.conditions import compile_condition
+from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate
+from lictor_policy.foregone import CLAIMING, reduced
+from lictor_policy.position import EventPosition
 from lictor_policy.rules import CompiledRule
 from lictor_policy.scope import Scope
+from lictor_policy.state import TaskState
+from lictor_policy.strict_yaml import Path
 from lictor_schema.claims import ClaimType
 from lictor_schema.event_types import EventType
+from lictor_schema.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +45,26 @@ Lanes = Mapping[EventType, Mapping[ClaimType | None, tuple[Lane, ...]]]
 
 def lanes_of(index: Mapping[EventType, Iterable[Candidates]]) -> Lanes:
     """Lay out the rules of an index."""
-    claims: tuple[ClaimType | None, ...] = (None, *ClaimType)
     return {
-        event_type: {claim: _lanes(looking, claim) for claim in claims}
+        event_type: {
+            claim: _lanes(looking, event_type, claim)
+            for claim in ((None, *ClaimType) if event_type in CLAIMING else (None,))
+        }
         for event_type, looking in index.items()
     }
 
 
-def _lanes(looking: Iterable[Candidates], claim: ClaimType | None) -> tuple[Lane, ...]:
+def _lanes(
+    looking: Iterable[Candidates], event_type: EventType, claim: ClaimType | None
+) -> tuple[Lane, ...]:
     lanes: list[Lane] = []
     for candidates in looking:
         rules = tuple(
-            (_gated(gate, rule.condition), rule)
+            (holds, rule)
             for gate, rule in candidates.rules
             # An event that claims nothing isn't filtered by the type of its claim.
             if claim is None or claim in rule.claim_types
+            if (holds := _asked(gate, rule, event_type, claim)) is not None
         )
         lane = Lane(candidates.scope, candidates.first_only, rules)
         if lanes and _is_open(lane) and _is_open(lanes[-1]):
@@ -59,6 +72,29 @@ def _lanes(looking: Iterable[Candidates], claim: ClaimType | None) -> tuple[Lane
         elif rules:
             lanes.append(lane)
     return tuple(lanes)
+
+
+def _asked(
+    gate: Predicate | None, rule: CompiledRule, event_type: EventType, claim: ClaimType | None
+) -> Predicate | None:
+    """What such an event must still be asked; None when the rule can't fire."""
+    left = reduced(rule.rule.conditions, event_type, claim)
+    if left is False:
+        return None
+    if left is True:
+        return gate or _always
+    if left is rule.rule.conditions:
+        return _gated(gate, rule.condition)
+    return _gated(gate, compile_condition(left, ("conditions",), _checked_before))
+
+
+def _always(_state: TaskState, _event: Event, _position: EventPosition) -> bool:
+    return True
+
+
+def _checked_before(path: Path, problem: str) -> PackError:
+    """The whole condition was compiled already, so nothing is found in what is left of it."""
+    return PackError(f"{path}: {problem}")
 
 
 def _is_open(lane: Lane) -> bool:

@@ -69,7 +69,7 @@ def is_visible_update(event: Event) -> bool:
 _PLACEHOLDERS = frozenset(
     ("", "-", "--", "...", "…", "?", "n/a", "na", "tbd", "tba", "todo", "unknown", "unclear")
 )
-_NOTHING = frozenset(
+_NOTHING = _PLACEHOLDERS.union(
     (
         "none",
         "nothing",
@@ -90,7 +90,7 @@ def says_something(text: str | None) -> bool:
 
 def says_nothing(text: str | None) -> bool:
     """Whether a text is no answer, or answers that there is nothing."""
-    return not says_something(text) or (text or "").strip().lower().rstrip(".!") in _NOTHING
+    return text is None or text.strip().lower().rstrip(".!") in _NOTHING
 
 
 CHECKPOINT_ANSWERS = {
