@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -218,6 +219,35 @@ async def test_a_pin_refuses_every_other_bundle(clean_infra: Endpoints, tmp_path
         running.raise_version("9.0.0")
         at = await running.publish(running.release())
         assert "LICTOR_PACK_PIN" in await running.refused(at)
+
+
+async def test_a_start_with_other_packs_than_the_pin_says_is_refused(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    trust = tmp_path / "trust.json"
+    trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    for settings, told in (
+        ({"LICTOR_PACK_PIN": "sha256:" + "0" * 64}, "LICTOR_PACK_PIN is sha256:000"),
+        ({"LICTOR_PACK_CHANNEL": "main"}, "LICTOR_PACK_CHANNEL is set without LICTOR_PACK_TRUST"),
+        (
+            {"LICTOR_PACK_CHANNEL": "main", "LICTOR_PACK_TRUST": str(tmp_path / "no.json")},
+            "there is no trust store",
+        ),
+    ):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "lictor_policy_evaluator"),
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "LICTOR_NATS_URL": clean_infra.nats_url,
+                "LICTOR_REDIS_URL": clean_infra.redis_url,
+                **settings,
+            },
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, err = await process.communicate()
+        assert process.returncode == 1
+        assert told in err.decode()
 
 
 async def test_the_command_publishes_and_tells_what_became_of_it(

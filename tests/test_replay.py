@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nats
 import pytest
+import redis.asyncio
 from nats.aio.client import Client
 from reporting import ROOT, publish_events, reach, service_process, sized_stream, wait_until_ready
 from workload import story_events
@@ -186,6 +187,31 @@ async def test_a_changed_a_missing_and_an_extra_record_are_found(clean_infra: En
         ("extra", at[40]): [],
     }
     assert (report.differing, report.same) == (4, 57)
+    await client.close()
+
+
+async def test_a_refold_after_a_loss_of_redis_judges_each_event_by_the_packs_of_its_time(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    new = raised_version(tmp_path / "packs")
+    client = await decided(clean_infra, 100)
+    store = redis.asyncio.from_url(clean_infra.redis_url)
+    events = story_events(300, prefix="t", checkpoint_interval_s=None)
+    for count in (200, 300):
+        # Started with other packs, then with nothing left in Redis: every event is folded again.
+        await store.flushall()
+        packs = str(tmp_path / "packs")
+        async with service_process(EVALUATOR, clean_infra, LICTOR_PACKS=packs):
+            await wait_until_ready(client, "policy-evaluator")
+            await publish_events(client, events[count - 100 : count])
+            await reach(client, "DECISIONS", count)
+            await settled(client)
+    report = await replay(client)
+    assert summary(report) == (300, 0, 300, 0, 0)
+    assert new.config.config_hash in report.configs
+    assert len(report.configs) == 2
+    assert {len(await read_switches(client, partition)) for partition in range(4)} == {2}
+    await store.aclose()
     await client.close()
 
 

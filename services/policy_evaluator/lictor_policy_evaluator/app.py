@@ -320,7 +320,8 @@ def make_service() -> Service:
                 runtime.client,
                 kind.value,
                 to_stream=streams.EVENTS,
-                to_prefix="lictor.ev.",
+                # Only what timers say: a tick must not be able to switch the configuration.
+                to_prefix=f"lictor.ev.{RUNTIME}.",
                 dead=DeadLetters(runtime.client, NAME),
                 telemetry=runtime.telemetry,
             )
