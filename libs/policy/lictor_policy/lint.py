@@ -8,9 +8,10 @@ from typing import Any, Literal
 from lictor_policy.conditions import read_leaf
 from lictor_policy.errors import PackError
 from lictor_policy.facts import unknown_name
+from lictor_policy.foregone import CLAIMING
 from lictor_policy.packs import LoadedPack
 from lictor_policy.rules import compile_rule
-from lictor_policy.satisfiable import can_hold, claims_something, facts_on
+from lictor_policy.satisfiable import can_hold, claims_on, facts_on
 from lictor_policy.signals import SIGNALS
 from lictor_policy.strict_yaml import Path
 from lictor_policy.templates import Template, TemplateError
@@ -184,7 +185,7 @@ def _rule_warnings(loaded: LoadedPack, number: int, rule: Rule) -> list[Finding]
             )
             for each in idle
         ]
-    if rule.triggers.claim_types and not any(map(claims_something, types)):
+    if rule.triggers.claim_types and CLAIMING.isdisjoint(types):
         found.append(
             warning(
                 "no-effect",
@@ -207,8 +208,9 @@ def _event_types(rule: Rule) -> list[EventType]:
 
 
 def _can_fire(rule: Rule, event_type: EventType) -> bool:
-    return can_hold(
-        [(rule.conditions, True)], facts_on(event_type, rule.triggers.claim_types or ClaimType)
+    return any(
+        can_hold([(rule.conditions, True)], facts_on(event_type, claim))
+        for claim in claims_on(event_type, rule.triggers.claim_types or ClaimType)
     )
 
 
@@ -239,9 +241,10 @@ def _takes_all(earlier: Rule, later: Rule) -> bool:
     fires: list[EventType] = [each for each in types if _can_fire(later, each)]
     return bool(fires) and not any(
         can_hold(
-            [(later.conditions, True), (earlier.conditions, False)], facts_on(each, tuple(claims))
+            [(later.conditions, True), (earlier.conditions, False)], facts_on(event_type, claim)
         )
-        for each in fires
+        for event_type in fires
+        for claim in claims_on(event_type, claims)
     )
 
 

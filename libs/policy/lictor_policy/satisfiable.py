@@ -6,18 +6,17 @@ Facts are taken as independent of each other, so the answer "never" is certain a
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from lictor_policy.conditions import Leaf, read_leaf
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Fact, FactType
+from lictor_policy.foregone import CLAIMING, OPEN, SETTLED
 from lictor_policy.state import QUALITIES
 from lictor_policy.strict_yaml import Path
 from lictor_policy.wording import parts_of
 from lictor_schema.claims import ClaimType
 from lictor_schema.event_types import EventType
-from lictor_schema.events import Event
 from lictor_schema.packs import Condition
 
 _MOST_CASES = 2000
@@ -60,41 +59,22 @@ def can_hold(conditions: Iterable[tuple[Condition, bool]], domains: Domains) -> 
     return cases is None or bool(cases)
 
 
-def facts_on(event_type: EventType, claim_types: Iterable[ClaimType] = ClaimType) -> Domains:
-    """What an event of a type, claiming one of these or nothing, can make of facts about itself."""
-    claims, must_claim = _field(event_type, "claim")
-    structured, _ = _field(event_type, "structure")
-    types: set[str] = {claim.value for claim in claim_types} if claims else set()
+def facts_on(event_type: EventType, claim: ClaimType | None) -> Domains:
+    """The facts that an event's type and claim settle."""
+    settled = {name: settle(event_type, claim) for name, settle in SETTLED.items()}
+    return {name: frozenset({value}) for name, value in settled.items() if value is not OPEN}
+
+
+def claims_on(
+    event_type: EventType, claim_types: Iterable[ClaimType] = ClaimType
+) -> list[ClaimType | None]:
+    """What an event of a type that a rule with these claim types looks at can claim."""
+    # An event that claims nothing isn't filtered by the type of its claim.
+    if event_type not in CLAIMING:
+        return [None]
     if event_type == "task_claimed_complete":
-        types.discard(ClaimType.PROGRESS.value)
-    if not must_claim:
-        types.add("")
-    domains: dict[str, Values] = {"claim.type": frozenset(types)}
-    if event_type != "task_status_changed":
-        domains["status.target"] = frozenset({""})
-    never: list[str] = []
-    if not claims:
-        never += ["claim.completion_asserted", "claim.announces_next_step"]
-    if not claims and not structured:
-        never.append("claim.is_progress_bearing")
-    domains.update(dict.fromkeys(never, frozenset({False})))
-    return domains
-
-
-def claims_something(event_type: EventType) -> bool:
-    """Whether events of a type can make a claim."""
-    return _field(event_type, "claim")[0]
-
-
-@cache
-def _field(event_type: EventType, name: str) -> tuple[bool, bool]:
-    """Whether the payload of a type has a field, and whether it must be given."""
-    union, *_ = get_args(Event)
-    for model in get_args(union):
-        if get_args(model.model_fields["event_type"].annotation) == (event_type,):
-            field = model.model_fields["payload"].annotation.model_fields.get(name)
-            return field is not None, field is not None and field.is_required()
-    return False, False
+        return [claim for claim in claim_types if claim is not ClaimType.PROGRESS]
+    return [None, *claim_types]
 
 
 def _cases(condition: Condition, wanted: bool, domains: Domains) -> list[Case] | None:
