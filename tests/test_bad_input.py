@@ -123,11 +123,28 @@ async def test_an_agent_cannot_use_up_the_id_of_its_own_overdue_checkpoint(stack
         payload={"message": "hi", "operator_visible": False, "reminder_only": False},
     )
     await stack.send_event(taken)
-    junk = event_message_id("sly", derived_event_id("sly", "checkpoint", "1"))
+    junk = event_message_id("lictor", "sly", derived_event_id("sly", "checkpoint", "1"))
     await stack.send("lictor.ev.test.other", b"{}", **{"Nats-Msg-Id": junk})
     await stack.until("DECISIONS", 3)
     decided = [record.decision.decision for record in await stack.decisions()]
     assert Disposition.FORCE_CHECKPOINT in decided
+
+
+async def test_two_runtimes_may_use_the_same_event_id_in_one_task(stack):
+    await stack.send_event(started("shared"))
+    for runtime in ("test", "other"):
+        message_id = event_message_id(runtime, "shared", "step-1")
+        update = started(
+            "shared",
+            event_id="step-1",
+            runtime=runtime,
+            event_type="task_checkpoint_sent",
+            payload={"message": "hi", "operator_visible": False, "reminder_only": False},
+        )
+        await stack.send_event(update, **{"Nats-Msg-Id": message_id})
+    await stack.until("DECISIONS", 3)
+    decided = [(record.runtime, record.event_id) for record in await stack.decisions()]
+    assert decided == [("test", "shared-start"), ("test", "step-1"), ("other", "step-1")]
 
 
 async def test_one_forged_decision_stops_nobody(stack):

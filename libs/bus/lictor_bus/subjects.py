@@ -172,6 +172,6 @@ def inboxes(user: str) -> str:
     return f"_INBOX.{token(user)}"
 
 
-def event_message_id(task_id: str, event_id: str) -> str:
-    """The broker's duplicate key of an event: event ids are only promised to be unique within a task."""
-    return f"{token(task_id)}:{token(event_id)}"
+def event_message_id(runtime: str, task_id: str, event_id: str) -> str:
+    """The broker's duplicate key of an event: its id is only promised to be unique for a runtime in a task."""
+    return f"{token(task_id)}:{token(runtime)}:{token(event_id)}"

@@ -86,7 +86,7 @@ async def store_event(
             " keep large content elsewhere and name it in evidence_refs"
         )
     headers = {
-        "Nats-Msg-Id": event_message_id(event.task_id, event.event_id),
+        "Nats-Msg-Id": event_message_id(event.runtime, event.task_id, event.event_id),
         "traceparent": traceparent(),
     }
     subject = subjects.event(event.runtime, event.task_id)

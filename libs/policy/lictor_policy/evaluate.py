@@ -57,7 +57,9 @@ def step(
     if repeats is not None:
         settled = settled.changed(repeats=repeats)
     settled = config.history.note_decision(settled, event, verdict.disposition, position)
-    record_id = decision_id(event.task_id, event.event_id, config.config_hash, verdict.policy_id)
+    record_id = decision_id(
+        event.task_id, event.runtime, event.event_id, config.config_hash, verdict.policy_id
+    )
     record = write_record(record_id, seen, settled, event, happened, position, verdict, config)
     return Outcome(settled, record_id, record, uses, verdict)
 

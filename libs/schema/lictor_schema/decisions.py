@@ -235,7 +235,7 @@ class DecisionRecord(Model):
     """A decision with everything an auditor needs to see why it was made; one per event."""
 
     record_id: UuidText = Field(
-        description="UUIDv5 of task id, event id, config hash and rule id; also the message id"
+        description="UUIDv5 of task, runtime, event, config hash and rule; also the message id"
     )
     recorded_at: UtcMillis = Field(description="When it was decided, by the broker's clock")
     runtime: Label = Field(description="The runtime of the event")

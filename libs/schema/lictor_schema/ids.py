@@ -29,9 +29,12 @@ def _derive(namespace: uuid.UUID, parts: tuple[str, ...]) -> str:
     )
 
 
-def decision_id(task_id: str, event_id: str, config_hash: str, rule_id: str) -> str:
-    """The id of the decision that a rule took on an event under a configuration."""
-    return _derive(_DECISION, (task_id, event_id, config_hash, rule_id))
+def decision_id(task_id: str, runtime: str, event_id: str, config_hash: str, rule_id: str) -> str:
+    """The id of the decision that a rule took on an event under a configuration.
+
+    Each runtime of a task has event ids of its own.
+    """
+    return _derive(_DECISION, (task_id, runtime, event_id, config_hash, rule_id))
 
 
 def derived_event_id(task_id: str, kind: str, *cause: str) -> str:

@@ -142,7 +142,7 @@ def _bus_timer(task_id: str, order: TimerOrder) -> Timer:
         message = Outgoing(
             subjects.event(RUNTIME, task_id),
             order.event_json(),
-            subjects.event_message_id(task_id, order.event_id),
+            subjects.event_message_id(RUNTIME, task_id, order.event_id),
         )
         return SetTimer(order.kind.value, task_id, order.due, message)
     return CancelTimer(order.kind.value, task_id)

@@ -122,7 +122,7 @@ class SessionProcessor:
                 Outgoing(
                     subjects.event(RUNTIME, told.task_id),
                     body,
-                    subjects.event_message_id(told.task_id, event_id),
+                    subjects.event_message_id(RUNTIME, told.task_id, event_id),
                 )
                 for event_id, body in (watchdog_event(told, question) for question in fired)
             ),

@@ -23,7 +23,7 @@ TASK = "task"
 
 def record(event_id: str, *, closes: bool = False, missing: tuple[str, ...] = ()) -> DecisionRecord:
     value = {
-        "record_id": decision_id(TASK, event_id, HASH, "no_rule_matched"),
+        "record_id": decision_id(TASK, "bench", event_id, HASH, "no_rule_matched"),
         "recorded_at": MOMENT,
         "runtime": "test",
         "task_id": TASK,
