@@ -84,27 +84,48 @@ async def floor(client: Client, endpoints: Endpoints) -> AsyncIterator[None]:
         await process.wait()
 
 
-def started(task: str) -> tuple[str, bytes]:
-    """The event that starts a task."""
-    event = {
-        "event_id": f"{task}-started",
-        "event_type": "task_started",
+def event(task: str, event_type: str, payload: dict[str, object]) -> tuple[str, bytes]:
+    """An event of a task on its subject."""
+    body = {
+        "event_id": f"{task}-{event_type}",
+        "event_type": event_type,
         "runtime": "bench",
         "adapter_version": "1",
         "agent_id": "agent",
         "task_id": task,
         "correlation_id": task,
         "timestamp": now(),
-        "payload": {
-            "title": "Migrate the tables",
-            "mode": "interactive",
-            "workflow_shape": "single-agent",
-            "channel": "telegram",
-        },
+        "payload": payload,
         "evidence_refs": [],
         "operator_context": {"channel": "telegram"},
     }
-    return f"lictor.ev.bench.{task}", json.dumps(event).encode()
+    return f"lictor.ev.bench.{task}", json.dumps(body).encode()
+
+
+def history(task: str) -> list[tuple[str, bytes]]:
+    """A task that has something to report and nothing that would prove it done."""
+    start: dict[str, object] = {
+        "title": "Migrate the tables",
+        "mode": "interactive",
+        "workflow_shape": "single-agent",
+        "channel": "telegram",
+    }
+    evidence = {
+        "evidence_id": f"{task}-counts",
+        "task_id": task,
+        "correlation_id": task,
+        "agent_id": "agent",
+        "class": "tool_output",
+        "quality": "weak",
+        "summary": "The row counts of the first table agree",
+        "captured_at": now(),
+        "refs": [{"kind": "log", "ref": "logs/counts.txt"}],
+        "supports": {"claim_types": ["progress"], "next_step": True},
+    }
+    return [
+        event(task, "task_started", start),
+        event(task, "task_evidence_attached", {"items": [evidence]}),
+    ]
 
 
 def question(number: int) -> tuple[str, bytes]:
@@ -160,8 +181,9 @@ async def measure(count: int) -> dict[str, object]:
                 service_process("lictor_policy_evaluator", servers.endpoints),
             ):
                 await wait_until_ready(client, "policy-evaluator")
-                await publish_events(client, [started(f"task-{n}") for n in range(TASKS)])
-                await reach(client, "DECISIONS", TASKS)
+                events = [each for n in range(TASKS) for each in history(f"task-{n}")]
+                await publish_events(client, events)
+                await reach(client, "DECISIONS", len(events))
                 await check_answers(client)
                 for start in range(0, WARM_UP + count, BLOCK):
                     block = [question(number) for number in range(start, start + BLOCK)]
