@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from lictor_bus import streams, subjects
 from lictor_bus.errors import BusError
 from lictor_bus.gates import answer_question
-from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.publish import Outgoing
 from lictor_bus.read import last_sequence
 from lictor_bus.store import StateReader
 from lictor_bus.telemetry import Telemetry
@@ -32,6 +32,7 @@ from lictor_policy.gates import (
     write_gate_record,
 )
 from lictor_policy.state import TaskState
+from lictor_policy_evaluator.recorder import GateRecorder, Kept
 from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
 
 log = logging.getLogger("lictor.gate")
@@ -93,7 +94,7 @@ class Gates:
         self._config_of = config_of
         self._now_ns = now_ns
         self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
-        self._recording: set[asyncio.Task[None]] = set()
+        self._recorder = GateRecorder(client, telemetry)
 
     async def report(self, message: Msg) -> bytes:
         """May this message be shown to the operator?"""
@@ -113,7 +114,7 @@ class Gates:
 
     async def close(self) -> None:
         """Wait until every answer given so far is recorded, or known not to be."""
-        await asyncio.gather(*self._recording)
+        await self._recorder.close()
         await self._redis.aclose()
 
     async def _reply(
@@ -206,20 +207,6 @@ class Gates:
         self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
     ) -> None:
         """Keep the answer: before it is given when it holds something back, beside it when it doesn't."""
-        recording = asyncio.create_task(self._publish(gate, request, judged, standing))
-        self._recording.add(recording)
-        recording.add_done_callback(self._recording.discard)
-        if judged.answer.decision in _HELD_BACK:
-            # When the broker is slow the denial is given all the same, and goes on being recorded.
-            await asyncio.wait((recording,), timeout=RECORD_WITHIN_S)
-
-    async def _publish(
-        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
-    ) -> None:
-        answer = judged.answer
-        if answer.decision not in _HELD_BACK:
-            # The answer goes out first.
-            await asyncio.sleep(0)
         config = standing.config if standing is not None else self._config_of(0)
         record_id = str(uuid.uuid4())
         record = write_gate_record(
@@ -231,25 +218,12 @@ class Gates:
             config.config_hash,
             None if standing is None else standing.sequence,
         )
-        try:
-            await publish_one(
-                self._client,
-                streams.GATES,
-                Outgoing(subjects.gated(gate, request.task_id), record, record_id),
-            )
-        except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and told
-            self._telemetry.gate_unrecorded(gate, answer.decision)
-            log.error(
-                "gate %s: the answer to request %s of task %s was not recorded (%s: %s): %s by %s, %s",
-                gate,
-                request.request_id,
-                request.task_id,
-                type(error).__name__,
-                error,
-                answer.decision,
-                answer.policy_id,
-                answer.reason,
-            )
+        message = Outgoing(subjects.gated(gate, request.task_id), record, record_id)
+        kept = Kept(gate, request.task_id, judged.answer, message)
+        if judged.answer.decision in _HELD_BACK:
+            await self._recorder.write_now(kept, RECORD_WITHIN_S)
+        else:
+            self._recorder.write_soon(kept)
 
 
 def _not_caught_up(request: Request) -> GateAnswer:

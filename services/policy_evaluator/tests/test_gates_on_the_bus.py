@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import urllib.request
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -118,10 +120,10 @@ class Runtime:
 
 
 @asynccontextmanager
-async def evaluator(endpoints: Endpoints) -> AsyncIterator[Runtime]:
+async def evaluator(endpoints: Endpoints, **environment: str) -> AsyncIterator[Runtime]:
     client = await nats.connect(endpoints.nats_url)
     try:
-        async with service_process("lictor_policy_evaluator", endpoints):
+        async with service_process("lictor_policy_evaluator", endpoints, **environment):
             await wait_until_ready(client, "policy-evaluator")
             yield Runtime(client)
     finally:
@@ -212,3 +214,36 @@ async def test_without_the_store_every_act_is_denied_until_it_is_back(own_server
         async with asyncio.timeout(30):
             while (answer := await runtime.may_report()).decision != "allow":
                 assert answer.decision in ("deny", "wait")
+
+
+async def test_an_answer_that_can_not_be_recorded_is_given_and_counted(clean_infra: Endpoints):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def metrics() -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+            return answer.read().decode()
+
+    async with evaluator(clean_infra, LICTOR_HTTP_PORT=str(port)) as runtime:
+        await runtime.start()
+        await runtime.client.jetstream().delete_stream(streams.GATES)
+        assert (await runtime.may_report()).decision == "allow"
+        assert (await runtime.may_dispatch(report_anchor=None)).decision == "deny"
+        async with asyncio.timeout(20):
+            for decision in ("allow", "deny"):
+                counted = f'decision="{decision}",gate='
+                while not any(
+                    "lictor_gate_unrecorded" in line and counted in line
+                    for line in (await asyncio.to_thread(metrics)).splitlines()
+                ):
+                    await asyncio.sleep(0.1)
+
+
+async def test_many_answers_at_once_are_all_recorded(runtime: Runtime):
+    await runtime.start()
+    answers = await asyncio.gather(*(runtime.may_report(f"Part {n}.") for n in range(90)))
+    async with asyncio.timeout(20):
+        while len(kept := await runtime.records()) < 90:
+            await asyncio.sleep(0.05)
+    assert {each.request.request_id for each in kept} == {each.request_id for each in answers}
