@@ -56,6 +56,10 @@ class TolerantClient(Client):
             # Here it would end the read loop, and with it everybody's messages.
             log.exception("nats: a message on %s could not be taken", subject)
 
+    def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
+        super()._remove_sub(sid, max_msgs)
+        self._direct.pop(sid, None)
+
     def _build_message(
         self,
         sid: int,

@@ -226,3 +226,11 @@ async def partition_of(bench, key: str) -> int:
     if json.loads(stored.data)["n"] == 0:
         await bench.client.jetstream().purge_stream(streams.EVENTS)
     return int(stored.subject.split(".")[2])
+
+
+async def test_a_worker_that_stopped_leaves_no_handler_behind(bench):
+    await bench.send("a", 1)
+    async with bench.running():
+        await bench.until(streams.DECISIONS, 1)
+        assert bench.client._direct
+    assert not bench.client._direct
