@@ -16,9 +16,9 @@ from lictor_policy.errors import StateError
 from lictor_policy.facts import Predicate
 from lictor_policy.history import HistoryPlan, Kept
 from lictor_policy.json_text import utc_micros
+from lictor_policy.owing import RUNTIME
 from lictor_policy.position import EventPosition
 from lictor_policy.state import History, TaskState
-from lictor_policy.timers import RUNTIME
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.decisions import Disposition
 from lictor_schema.event_types import EventType

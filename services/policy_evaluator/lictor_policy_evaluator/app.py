@@ -23,9 +23,9 @@ from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import PackError, StateError, Unacceptable
 from lictor_policy.evaluate import EventPosition
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
+from lictor_policy.owing import RUNTIME
 from lictor_policy.state import TaskState
 from lictor_policy.timers import (
-    RUNTIME,
     SetReportingTimer,
     TimerKind,
     TimerOrder,

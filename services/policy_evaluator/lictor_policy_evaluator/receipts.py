@@ -19,8 +19,8 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.read import read_from, read_since
 from lictor_bus.telemetry import Telemetry
+from lictor_policy.owing import RUNTIME
 from lictor_policy.receipts import find_dishonesty
-from lictor_policy.timers import RUNTIME
 from lictor_schema import (
     AdapterCapabilities,
     CanonicalError,

@@ -22,9 +22,9 @@ from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.service import Runnable, Runtime
 from lictor_bus.timers import Timer
 from lictor_policy.errors import PackError, StateError
+from lictor_policy.owing import RUNTIME
 from lictor_policy.position import to_micros
 from lictor_policy.session import Decided, SessionPlan, SessionState, watchdog_event
-from lictor_policy.timers import RUNTIME
 from lictor_policy_evaluator.configs import Library
 from lictor_schema import Disposition
 from lictor_schema.temporal import MAX_WINDOW_S
