@@ -70,6 +70,10 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
     """Store the messages exactly once: as atomic batches, or one by one where some are stored already."""
     for start in range(0, len(messages), MAX_BATCH):
         chunk = messages[start : start + MAX_BATCH]
+        if len(chunk) == 1:
+            # One message is all or nothing by itself, and the broker stores it ten times as fast outside of a batch.
+            await publish_one(client, stream, chunk[0])
+            continue
         try:
             await publish_batch(client, stream, chunk)
         except DuplicateInBatch:
