@@ -7,6 +7,7 @@ them, and ``Outcome.record`` reads it back through the model.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
@@ -153,6 +154,8 @@ def _evidence(state: TaskState, missing: tuple[str, ...], looked_at: bool) -> st
     )
 
 
+# A task's items stand in many of its records.
+@lru_cache(maxsize=8192)
 def _attached(note: str) -> str:
     evidence_id, evidence_class, quality = read_evidence(note)
     return (
