@@ -35,6 +35,7 @@ from lictor_policy.timers import (
 from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
+from lictor_policy_evaluator.in_force import ConfigsInForce
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
@@ -230,20 +231,22 @@ SPEC = ServiceSpec(
 
 
 async def make_responder(
-    runtime: Runtime, config_of: Callable[[int], EvaluatorConfig]
+    runtime: Runtime, library: Library, started_with: EvaluatorConfig
 ) -> Responder:
     """The gates and the receipts, on a connection of their own."""
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+    settings = runtime.settings
+    configs = ConfigsInForce(client, library, started_with, replicas=settings.replicas)
     gates = Gates(
         client,
         await connect_redis(runtime.settings.redis_url),
         runtime.telemetry,
         service=NAME,
-        partitions=runtime.settings.partitions,
-        replicas=runtime.settings.replicas,
-        config_of=config_of,
+        partitions=settings.partitions,
+        replicas=settings.replicas,
+        configs=configs,
     )
-    receipts = Receipts(client, runtime.telemetry, lambda name: config_of(0).capabilities.get(name))
+    receipts = Receipts(client, runtime.telemetry, configs, partitions=settings.partitions)
     answers = {
         subjects.gate("report"): gates.report,
         subjects.gate("dispatch"): gates.dispatch,
@@ -312,9 +315,6 @@ def make_service() -> Service:
             for partition, each in enumerate(configs)
         ]
 
-        def in_force(partition: int) -> EvaluatorConfig:
-            return configs[partition].latest or chosen.config
-
         relays = [
             TickRelay(
                 runtime.client,
@@ -328,7 +328,8 @@ def make_service() -> Service:
             for kind in TimerKind
         ]
         watch = session_watch(runtime, library)
-        return [*workers, *relays, *following, watch, await make_responder(runtime, in_force)]
+        responder = await make_responder(runtime, library, chosen.config)
+        return [*workers, *relays, *following, watch, responder]
 
     service = Service(spec=SPEC, loops=loops, config_hash=bundled.config.config_hash)
     return service

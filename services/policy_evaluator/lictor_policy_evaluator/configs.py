@@ -38,6 +38,7 @@ class Library:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._compiled: dict[str, Bundled] = {}
+        self._loading: dict[str, asyncio.Task[Bundled]] = {}
         self.asks_sessions = asyncio.Event()
         """Set once there is a configuration that asks about sessions."""
 
@@ -49,11 +50,48 @@ class Library:
 
     async def compiled(self, bundle_hash: str) -> Bundled:
         """What a bundle in stream PACKS compiles to; raises PackError when it does not."""
-        if bundle_hash not in self._compiled:
-            body = await load_bundle(self._client, bundle_hash)
-            # Compiling takes long enough to be noticed by a gate.
-            self.add(await asyncio.to_thread(read_bundle, body))
-        return self._compiled[bundle_hash]
+        if bundle_hash in self._compiled:
+            return self._compiled[bundle_hash]
+        loading = self._loading.get(bundle_hash)
+        if loading is None:
+            loading = self._loading[bundle_hash] = asyncio.create_task(self._load(bundle_hash))
+            loading.add_done_callback(lambda task: self._loaded(bundle_hash, task))
+        # Whoever gives up waiting (a gate, in time to deny) leaves it to be there for the next question.
+        return await asyncio.shield(loading)
+
+    async def _load(self, bundle_hash: str) -> Bundled:
+        body = await load_bundle(self._client, bundle_hash)
+        # Compiling takes long enough to be noticed by a gate.
+        bundled = await asyncio.to_thread(read_bundle, body)
+        self.add(bundled)
+        return bundled
+
+    def _loaded(self, bundle_hash: str, task: "asyncio.Task[Bundled]") -> None:
+        del self._loading[bundle_hash]
+        if not task.cancelled():
+            # Told to whoever waits; when nobody does any more, it is no news.
+            task.exception()
+
+    async def judging(self, at: SwitchAt) -> EvaluatorConfig:
+        """The configuration that a switch puts in force; raises BusError when this engine can't load it."""
+        switch = at.switch
+        try:
+            config = (await self.compiled(switch.bundle_hash)).config
+        except PackError as error:
+            raise BusError(
+                f"the packs in force from EVENTS {at.sequence} on don't load with this engine"
+                f" ({ENGINE_VERSION}; they were compiled by {switch.engine}): {error}"
+            ) from error
+        if config.config_hash != switch.config_hash:
+            log.warning(
+                "EVENTS %d switched to %s, compiled by engine %s; engine %s makes it %s",
+                at.sequence,
+                switch.config_hash,
+                switch.engine,
+                ENGINE_VERSION,
+                config.config_hash,
+            )
+        return config
 
     async def find(self, config_hash: str, partitions: int) -> EvaluatorConfig | None:
         """The configuration that decisions name; None when no partition was ever switched to it."""
@@ -75,12 +113,6 @@ class PartitionConfigs:
         self._settled = False
         self._switches: list[SwitchAt] = []
         self._spans: list[tuple[int, EvaluatorConfig]] = []
-        self._latest: EvaluatorConfig | None = None
-
-    @property
-    def latest(self) -> EvaluatorConfig | None:
-        """What judges the next event, as far as is known; None before the partition is opened."""
-        return self._latest
 
     def want(self, bundled: Bundled, why: str) -> None:
         """Switch to a configuration as soon as the partition is opened, unless it is in force."""
@@ -113,7 +145,8 @@ class PartitionConfigs:
         self._switches = await self.switch()
         if not self._switches:
             raise BusError(f"no configuration is known for partition {self._partition} of EVENTS")
-        self._latest = await self._config(self._switches[-1])
+        # What can't be loaded is told at once, and not when the first event comes.
+        await self._library.judging(self._switches[-1])
 
     async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Take the switches out of a batch, and load what its events are judged by."""
@@ -141,7 +174,7 @@ class PartitionConfigs:
                 log.error("EVENTS %d is not a switch of configuration; ignored", stored.sequence)
             elif found.sequence > known:
                 self._switches.append(found)
-                self._latest = await self._config(found)
+                await self._library.judging(found)
                 log.info(
                     "partition %d is judged by %s from %d on: %s",
                     self._partition,
@@ -158,26 +191,7 @@ class PartitionConfigs:
         chosen = self._switches[begin - 1 : end]
         starts = [0, *(switch.sequence for switch in chosen[1:])]
         spans = [
-            (start, await self._config(each)) for start, each in zip(starts, chosen, strict=True)
+            (start, await self._library.judging(each))
+            for start, each in zip(starts, chosen, strict=True)
         ]
         return spans[::-1]
-
-    async def _config(self, at: SwitchAt) -> EvaluatorConfig:
-        switch = at.switch
-        try:
-            config = (await self._library.compiled(switch.bundle_hash)).config
-        except PackError as error:
-            raise BusError(
-                f"the packs in force from EVENTS {at.sequence} on don't load with this engine"
-                f" ({ENGINE_VERSION}; they were compiled by {switch.engine}): {error}"
-            ) from error
-        if config.config_hash != switch.config_hash:
-            log.warning(
-                "EVENTS %d switched to %s, compiled by engine %s; engine %s makes it %s",
-                at.sequence,
-                switch.config_hash,
-                switch.engine,
-                ENGINE_VERSION,
-                config.config_hash,
-            )
-        return config

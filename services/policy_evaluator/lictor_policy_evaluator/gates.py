@@ -1,7 +1,8 @@
 """The report and dispatch gates on the bus: read the task's state, judge, record, answer.
 
 An answer is never older than the last event that the asking runtime has stored for the task: the gate asks EVENTS for
-that event's sequence and waits until the fold has passed it. Whatever goes wrong is a denial with the reason.
+that event's sequence and waits until the fold has passed it. Nor is it judged by older packs than an event stored now
+would be. Whatever goes wrong is a denial with the reason.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ from lictor_policy.gates import (
     write_gate_record,
 )
 from lictor_policy.state import TaskState
+from lictor_policy_evaluator.in_force import ConfigsInForce, NoConfig
 from lictor_policy_evaluator.recorder import GateRecorder, Kept
 from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
 
@@ -82,7 +84,7 @@ class Gates:
         service: str,
         partitions: int,
         replicas: int,
-        config_of: Callable[[int], EvaluatorConfig],
+        configs: ConfigsInForce,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._client = client
@@ -91,7 +93,7 @@ class Gates:
         self._service = service
         self._partitions = partitions
         self._replicas = replicas
-        self._config_of = config_of
+        self._configs = configs
         self._now_ns = now_ns
         self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
         self._recorder = GateRecorder(client, telemetry)
@@ -171,12 +173,11 @@ class Gates:
         key = subjects.token(task_id)
         partition = subjects.partition_of(key, self._partitions)
         reader = self._readers[partition]
-        peeking = asyncio.create_task(reader.peek(key))
-        try:
-            last = await self._last(runtime, task_id)
-            found = await peeking
-        finally:
-            peeking.cancel()
+        last, found, config = await asyncio.gather(
+            self._last(runtime, task_id),
+            reader.peek(key),
+            self._configs.now(partition, JUDGE_WITHIN_S),
+        )
         deadline = time.monotonic() + CATCH_UP_WITHIN_S
         pause = _FIRST_PAUSE_S
         others = {runtime}
@@ -187,7 +188,7 @@ class Gates:
                 others.add(state.runtime)
                 last = max(last, await self._last(state.runtime, task_id))
             if found.cursor >= last:
-                return Standing(state, found.cursor, self._config_of(partition))
+                return Standing(state, found.cursor, config)
             if time.monotonic() >= deadline:
                 raise _NotCaughtUp
             await asyncio.sleep(pause)
@@ -207,7 +208,8 @@ class Gates:
         self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
     ) -> None:
         """Keep the answer: before it is given when it holds something back, beside it when it doesn't."""
-        config = standing.config if standing is not None else self._config_of(0)
+        partition = subjects.partition_of(subjects.token(request.task_id), self._partitions)
+        config = self._configs.last_known(partition) if standing is None else standing.config
         record_id = str(uuid.uuid4())
         record = write_gate_record(
             record_id,
@@ -237,7 +239,9 @@ def _not_caught_up(request: Request) -> GateAnswer:
 
 
 def _unavailable(request: Request, error: Exception) -> GateAnswer:
-    if isinstance(error, BusError):
+    if isinstance(error, NoConfig):
+        what = "the packs in force can't be loaded"
+    elif isinstance(error, BusError):
         what = "the event stream can't be read"
     elif isinstance(error, StateError):
         what = "the task's stored state can't be read"

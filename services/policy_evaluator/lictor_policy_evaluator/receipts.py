@@ -6,7 +6,6 @@ between: so of two instances that check at once, only one can store.
 
 import json
 import logging
-from collections.abc import Callable
 from datetime import datetime
 
 from nats.aio.client import Client
@@ -21,8 +20,8 @@ from lictor_bus.read import read_from, read_since
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.owing import RUNTIME
 from lictor_policy.receipts import find_dishonesty
+from lictor_policy_evaluator.in_force import ConfigsInForce
 from lictor_schema import (
-    AdapterCapabilities,
     CanonicalError,
     DecisionRecord,
     ReceiptAnswer,
@@ -34,6 +33,7 @@ log = logging.getLogger("lictor.receipt")
 
 _PAGE = 100
 _TRIES = 20
+_ASK_WITHIN_S = 5.0
 _WRONG_LAST_SEQUENCE = 10071
 
 
@@ -44,11 +44,14 @@ class Receipts:
         self,
         client: Client,
         telemetry: Telemetry,
-        capabilities_of: Callable[[str], AdapterCapabilities | None],
+        configs: ConfigsInForce,
+        *,
+        partitions: int,
     ) -> None:
         self._client = client
         self._telemetry = telemetry
-        self._capabilities_of = capabilities_of
+        self._configs = configs
+        self._partitions = partitions
 
     async def take(self, message: Msg) -> bytes:
         """Keep a report, or refuse it with the field and the remedy."""
@@ -95,6 +98,8 @@ class Receipts:
                 "repeat record_id, task_id and recorded_at of the decision record",
             )
         task_runtime = await self._task_runtime(record)
+        partition = subjects.partition_of(subjects.token(report.task_id), self._partitions)
+        config = await self._configs.now(partition, _ASK_WITHIN_S)
         subject = subjects.receipts_of_record(report.task_id, report.record_id)
         for _ in range(_TRIES):
             stored = await self._kept(subject)
@@ -103,7 +108,7 @@ class Receipts:
                 if kept.report_id == report.report_id:
                     return self._again(report, kept, each, before[-1])
             dishonest = find_dishonesty(
-                report, record, task_runtime, before, self._capabilities_of(report.runtime)
+                report, record, task_runtime, before, config.capabilities.get(report.runtime)
             )
             if dishonest is not None:
                 return ReceiptAnswer.refused(

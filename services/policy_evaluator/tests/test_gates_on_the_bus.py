@@ -17,9 +17,11 @@ from reporting import service_process, wait_until_ready
 
 from lictor.embedded import EmbeddedServers, Endpoints
 from lictor_bus import streams, subjects
+from lictor_bus.packs import publish_switch
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
-from lictor_schema import GateAnswer, GateRecord
+from lictor_bus.settings import DEFAULT_PARTITIONS
+from lictor_schema import ConfigSwitch, GateAnswer, GateRecord
 
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
 ANSWERS = {
@@ -247,3 +249,15 @@ async def test_many_answers_at_once_are_all_recorded(runtime: Runtime):
         while len(kept := await runtime.records()) < 90:
             await asyncio.sleep(0.05)
     assert {each.request.request_id for each in kept} == {each.request_id for each in answers}
+
+
+async def test_while_the_packs_in_force_can_not_be_loaded_every_act_is_denied(runtime: Runtime):
+    await runtime.start()
+    assert (await runtime.may_report()).decision == "allow"
+    nowhere = "sha256:" + "0" * 64
+    switch = ConfigSwitch(bundle_hash=nowhere, config_hash=nowhere, engine="9.9", why="a test")
+    token = subjects.token(runtime.task_id)
+    await publish_switch(runtime.client, subjects.partition_of(token, DEFAULT_PARTITIONS), switch)
+    denied = await runtime.may_report()
+    assert (denied.decision, denied.policy_id) == ("deny", "lictor.gate.unavailable")
+    assert "the packs in force can't be loaded" in denied.reason
