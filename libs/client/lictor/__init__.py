@@ -10,10 +10,10 @@ Names are loaded on first use, so that importing the package costs nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.connect import connect
     from lictor.errors import LictorError
     from lictor.governor import Governor
     from lictor.publishing import Published
+    from lictor.session import connect
 
     __version__: str
 
@@ -23,7 +23,7 @@ _HOME_OF = {
     "Governor": "governor",
     "LictorError": "errors",
     "Published": "publishing",
-    "connect": "connect",
+    "connect": "session",
 }
 
 

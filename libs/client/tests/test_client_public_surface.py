@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,9 @@ def test_every_error_has_one_root() -> None:
         embedded.EmbeddedError,
     ):
         assert issubclass(error, lictor.LictorError)
+
+
+def test_no_module_has_the_name_of_something_public():
+    """Importing the module would put it in the place of the name."""
+    modules = {path.stem for path in Path(lictor.__file__).parent.glob("*.py")}
+    assert not modules & set(lictor.__all__)

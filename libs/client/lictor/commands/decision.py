@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 
 from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
-from lictor.connect import connect
+from lictor.session import connect
 from lictor_schema import DecisionRecord, ReceiptReport
 
 HELP = "Show one decision: what was claimed, what was decided, what was done, what was really sent."

@@ -16,10 +16,10 @@ from lictor.commands.seal import show_report
 from lictor.commands.signals import ending_by_signal
 from lictor.commands.story_view import story_view
 from lictor.commands.up import stack_arguments, stack_settings
-from lictor.connect import connect
 from lictor.embedded import in_use
 from lictor.errors import LictorError
 from lictor.server_process import writable
+from lictor.session import connect
 from lictor.stack import Stack
 from lictor.story import Ending, play
 from lictor.where import data_directory, packs_directory, replace_file

@@ -11,9 +11,9 @@ from typing import Any, cast
 from lictor.cli import FAILED, OK
 from lictor.commands.failure import problems_of
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
-from lictor.connect import connect
 from lictor.errors import EventRefused, InvalidEvent, LictorError
 from lictor.governor import Governor
+from lictor.session import connect
 from lictor_schema import CanonicalError, parse_json
 
 HELP = """\

@@ -110,7 +110,7 @@ def _mark(mark: str, text: str) -> None:
 
 
 async def _export(options: Namespace) -> int:
-    from lictor.connect import connect
+    from lictor.session import connect
 
     quiet_logs()
     async with connect(options.url, timeout_s=3.0) as governor:

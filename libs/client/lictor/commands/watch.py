@@ -7,7 +7,7 @@ from contextlib import aclosing
 from lictor.cli import OK
 from lictor.commands.decision_text import line, say_decision
 from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
-from lictor.connect import connect
+from lictor.session import connect
 from lictor_schema import DecisionRecord
 
 HELP = """\
