@@ -5,6 +5,7 @@ from typing import NamedTuple
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.json_text import rfc3339, utc_millis, utc_second
+from lictor_policy.owing import RUNTIME
 from lictor_policy.position import EventPosition
 from lictor_policy.records import Verdict, write_record
 from lictor_policy.resolution import NOTHING_FIRED, resolve
@@ -100,6 +101,9 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":
         return state or announce(event, position)
+    # A session's condition may be tipped by the task that was held back, and somebody has to be told.
+    if state is not None and event.event_type == "watchdog_fired" and event.runtime == RUNTIME:
+        return state
     raise Unacceptable(
         "task_id", f"task {event.task_id} never started", "publish its task_started first"
     )

@@ -115,11 +115,11 @@ class SessionPlan:
 _NEW = SessionState({}, ())
 
 
-def watchdog_event(told: Decided, question: SessionQuestion) -> tuple[str, bytes]:
-    """Id and body of the event that tells a task that a condition over its session came true."""
+def watchdog_event(told: Decided, question: SessionQuestion) -> bytes:
+    """The event that tells a task that a condition over its session came true."""
     event_id = derived_event_id(told.task_id, CONDITION, told.record_id, question.name)
     now = utc_micros(told.recorded_us)
-    return event_id, (
+    return (
         f'{{"event_id":"{event_id}","event_type":"{WATCH}","runtime":"{RUNTIME}",'
         f'"adapter_version":"{ENGINE_VERSION}","agent_id":{quoted(told.agent_id)},'
         f'"task_id":{quoted(told.task_id)},"correlation_id":{quoted(told.correlation_id)},'

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lictor_policy.errors import PackError, StateError
+from lictor_policy.errors import PackError, StateError, Unacceptable
 from lictor_policy.position import to_micros
 from lictor_policy.session import Decided, SessionState, watchdog_event
 from lictor_policy.stories import START
@@ -110,14 +110,34 @@ def test_the_rule_fires_on_the_event_that_tells_it_and_on_no_other(
     stage = new_stage(config)
     stage.say("task_started")
     assert not stage.say("watchdog_fired", 1).record.matched_rules
-    event_id, body = watchdog_event(told._replace(task_id="task-1"), question)
+    body = watchdog_event(told._replace(task_id="task-1"), question)
     happening = parse_event(body)
     assert happening.to_json() == body, "not as the model would write it"
-    assert happening.event_id == event_id
+    assert body == watchdog_event(told._replace(task_id="task-1"), question), "another id each time"
     record = stage.play(happening, 2).record
     assert [rule.rule_id for rule in record.matched_rules] == ["rule-0"]
     forged = parse_event(happening.to_json().replace(b'"lictor"', b'"openclaw"', 1))
     assert not stage.play(forged, 3).record.matched_rules
+
+
+def test_a_task_that_never_started_is_told_of_its_session_when_it_tipped_the_condition(
+    new_stage: Any, watching: Config
+) -> None:
+    config = watching({"count": BLOCKS, "greater_than": 0})
+    told = decided(1)._replace(task_id="task-1")
+    _, (question,) = config.sessions.fold(None, told)
+    happening = parse_event(watchdog_event(told, question))
+    stage = new_stage(config)
+    with pytest.raises(Unacceptable, match="never started"):
+        stage.play(happening, 1)
+    stage.say("report_anchor_missing", 2)
+    forged = parse_event(happening.to_json().replace(b'"lictor"', b'"openclaw"', 1))
+    with pytest.raises(Unacceptable, match="never started"):
+        stage.play(forged, 3)
+    record = stage.play(happening, 4).record
+    assert [rule.rule_id for rule in record.matched_rules] == ["rule-0"]
+    assert not record.task_closed
+    assert stage.say("task_started", 5).record.event_type == "task_started"
 
 
 def test_the_record_names_the_session_told_at_the_start_else_the_correlation(
@@ -218,6 +238,6 @@ def test_a_question_fits_the_field_that_names_it(watching: Config) -> None:
         "scope": "session",
     }
     (question,) = watching({"before": longest}).sessions.questions
-    _, body = watchdog_event(decided(1), question)
+    body = watchdog_event(decided(1), question)
     assert json.loads(body)["payload"]["watchdog"] == question.name
     assert parse_event(body)

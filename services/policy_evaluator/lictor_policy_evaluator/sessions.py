@@ -118,13 +118,10 @@ class SessionProcessor:
         after, fired = self._plan_at(told.config_hash).fold(state, told)
         return Stepped(
             after,
+            # Without a message id: it could be foreseen, and whoever used it first would silence the watch.
             tuple(
-                Outgoing(
-                    subjects.event(RUNTIME, told.task_id),
-                    body,
-                    subjects.event_message_id(RUNTIME, told.task_id, event_id),
-                )
-                for event_id, body in (watchdog_event(told, question) for question in fired)
+                Outgoing(subjects.event(RUNTIME, told.task_id), watchdog_event(told, question))
+                for question in fired
             ),
             "session_told" if fired else "session_counted",
             KEEP_SESSIONS_S,
@@ -150,7 +147,7 @@ class SessionProcessor:
 
 
 class EventOutbox:
-    """Publishes events of our own; one that is there already is refused by its id, here or by its task."""
+    """Publishes events of our own; one that is there already is refused by the fold of its task."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -18,7 +18,9 @@ from lictor.embedded import Endpoints
 from lictor_bus import subjects
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
+from lictor_policy.config import load_config
 from lictor_schema import DecisionRecord, parse_event
+from lictor_schema.ids import decision_id, derived_event_id
 
 PACK = """\
 apiVersion: lictor/v1
@@ -75,10 +77,17 @@ class Session:
         self.client = client
         self.name = name
 
-    async def tell(self, task: str, event_type: str, **payload: Any) -> None:
+    async def tell(
+        self,
+        task: str,
+        event_type: str,
+        event_id: str | None = None,
+        message_id: str | None = None,
+        **payload: Any,
+    ) -> None:
         task_id = f"{self.name} {task}"
         event = {
-            "event_id": str(uuid.uuid4()),
+            "event_id": event_id or str(uuid.uuid4()),
             "event_type": event_type,
             "runtime": "openclaw",
             "adapter_version": "1",
@@ -90,7 +99,8 @@ class Session:
             "evidence_refs": [],
             "operator_context": {"channel": "telegram"},
         }
-        message = Outgoing(subjects.event("openclaw", task_id), json.dumps(event).encode())
+        subject = subjects.event("openclaw", task_id)
+        message = Outgoing(subject, json.dumps(event).encode(), message_id)
         await publish_one(self.client, "EVENTS", message)
 
     async def start(self, task: str) -> None:
@@ -186,3 +196,37 @@ async def test_a_restart_in_between_loses_no_count_and_tells_nothing_twice(
         assert [each.event_type for each in records].count("watchdog_fired") == 1
         stored = await read_from(client, "EVENTS", "lictor.ev.*.lictor.*", 1, 100)
         assert len([parse_event(each.body) for each in stored]) == 1
+
+
+async def test_an_agent_can_not_silence_the_watch_by_using_up_its_id(
+    clean_infra: Endpoints, packs: Path
+) -> None:
+    config = load_config(packs)
+    (question,) = config.sessions.questions
+    async with evaluator(clean_infra, packs) as client:
+        session = Session(client, "night shift")
+        await session.start("one")
+        for _ in range(2):
+            await session.hide_a_report("one")
+        await session.decisions(3)
+        # Everything that the id of the watch's event is made of can be known before.
+        task_id = "night shift one"
+        rule = "session-limits.hidden-report"
+        record_id = decision_id(task_id, "openclaw", "third", config.config_hash, rule)
+        watch_id = derived_event_id(task_id, "session_condition", record_id, question.name)
+        await session.tell(
+            "one",
+            "operator_review_requested",
+            message_id=subjects.event_message_id("lictor", task_id, watch_id),
+            request_id="r",
+            requested_by="agent",
+            question="?",
+            blocking=False,
+        )
+        await session.tell(
+            "one", "task_checkpoint_sent", "third", message="Half done.", operator_visible=False
+        )
+        told = (await session.decisions(6))[-1]
+        assert (told.event_type, told.runtime) == ("watchdog_fired", "lictor")
+        assert told.event_id == watch_id
+        assert told.decision.policy_id == "session-limits.many-blocks"
