@@ -3,6 +3,7 @@
 By type, not by asking the payload: a model takes microseconds to say that it has no such field.
 """
 
+from lictor_policy.own_words import has_words, visible
 from lictor_schema.claims import CheckpointStructure, Claim, ClaimType
 from lictor_schema.events import Event
 
@@ -66,9 +67,7 @@ def is_visible_update(event: Event) -> bool:
 
 
 # What people write into a field that must not be empty when they have nothing to say.
-_PLACEHOLDERS = frozenset(
-    ("", "-", "--", "...", "…", "?", "n/a", "na", "tbd", "tba", "todo", "unknown", "unclear")
-)
+_PLACEHOLDERS = frozenset(("n/a", "na", "tbd", "tba", "todo", "unknown", "unclear"))
 _NOTHING = _PLACEHOLDERS.union(
     (
         "none",
@@ -84,13 +83,17 @@ _NOTHING = _PLACEHOLDERS.union(
 
 
 def says_something(text: str | None) -> bool:
-    """Whether a text is an answer, and not only a filled-in field."""
-    return text is not None and text.strip().lower().rstrip(".!") not in _PLACEHOLDERS
+    """Whether a text is an answer that can be read, and not only a filled-in field."""
+    return _read(text) not in _PLACEHOLDERS if text and has_words(text) else False
 
 
 def says_nothing(text: str | None) -> bool:
     """Whether a text is no answer, or answers that there is nothing."""
-    return text is None or text.strip().lower().rstrip(".!") in _NOTHING
+    return _read(text) in _NOTHING if text and has_words(text) else True
+
+
+def _read(text: str) -> str:
+    return visible(text).lower().rstrip(".!")
 
 
 CHECKPOINT_ANSWERS = {

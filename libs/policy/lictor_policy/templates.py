@@ -1,7 +1,8 @@
 """Texts with `{{variables}}`: checked when a pack is loaded, filled in once when a rule fires.
 
-Values go in as they are. They are never read for variables again, so an agent can't smuggle one
-into an operator's notice by writing it into its own message.
+Values are never read for variables again, so an agent can't smuggle one into an operator's notice by
+writing it into its own message. An agent's own words go in as a quotation: in quotation marks, unless the text has put
+them there, without what can't be seen, and cut where they are long. Only the message that a text is about stays whole.
 """
 
 import re
@@ -11,6 +12,15 @@ from typing import NamedTuple
 from lictor_policy.facts import unknown_name
 from lictor_policy.obligations import Owed, find
 from lictor_policy.owed_facts import due_promise, named_run, unreported_failures
+from lictor_policy.own_words import (
+    MAX_WORDS,
+    name,
+    quoted,
+    shortened,
+    visible,
+    whole,
+    within_quotes,
+)
 from lictor_policy.position import EventPosition, from_micros
 from lictor_policy.reading import (
     CHECKPOINT_ANSWERS,
@@ -36,37 +46,60 @@ class Situation(NamedTuple):
 
 Variable = Callable[[Situation], str]
 
-_NOT_SAID = "not said"
-_NOT_GIVEN = "not given"
+
+class Words(NamedTuple):
+    """A variable that an agent's own words are put in for."""
+
+    said: Callable[[Situation], str | None]
+    otherwise: str = "not said"
+    """What stands there when it said nothing, or nothing that can be seen."""
+    kept_whole: bool = False
+
+    def as_quotation(self, situation: Situation) -> str:
+        """The words in quotation marks."""
+        text = self.said(situation) or ""
+        return (whole(text) if self.kept_whole else quoted(text)) or self.otherwise
+
+    def between_quotes(self, situation: Situation) -> str:
+        """The words for a place that has quotation marks around it."""
+        longest = None if self.kept_whole else MAX_WORDS
+        return within_quotes(self.said(situation) or "", longest) or self.otherwise
 
 
 def _time(micros: int | None) -> str:
     return "never" if micros is None else utc_millis(from_micros(micros))
 
 
-def _claim_text(situation: Situation) -> str:
+def _title(situation: Situation) -> str:
+    return situation.state.title or situation.event.task_id
+
+
+def _message(situation: Situation) -> str | None:
+    return message_of(situation.event)
+
+
+def _claim_text(situation: Situation) -> str | None:
     claim = claim_of(situation.event)
-    return _NOT_SAID if claim is None else claim.text
+    return None if claim is None else claim.text
 
 
-def _next_step(situation: Situation) -> str:
+def _next_step(situation: Situation) -> str | None:
     claim = claim_of(situation.event)
-    return _NOT_SAID if claim is None or claim.next_step is None else claim.next_step
+    return None if claim is None else claim.next_step
 
 
-def _answer(name: str) -> Variable:
-    def given(situation: Situation) -> str:
-        structure = structure_of(situation.event)
-        if structure is None or name not in answers_given(situation.event):
-            return _NOT_GIVEN
-        return str(getattr(structure, name))
+def _answer(field: str) -> Words:
+    def given(situation: Situation) -> str | None:
+        if field not in answers_given(situation.event):
+            return None
+        return str(getattr(structure_of(situation.event), field))
 
-    return given
+    return Words(given, "not given")
 
 
 def _missing_answers(situation: Situation) -> str:
     given = answers_given(situation.event)
-    missing = (what for name, what in CHECKPOINT_ANSWERS.items() if name not in given)
+    missing = (what for field, what in CHECKPOINT_ANSWERS.items() if field not in given)
     return "; ".join(missing) or "none"
 
 
@@ -74,9 +107,9 @@ def _promise(situation: Situation) -> Owed | None:
     return due_promise(situation.state, situation.event, situation.position)
 
 
-def _promised(situation: Situation) -> str:
+def _promised(situation: Situation) -> str | None:
     promise = _promise(situation)
-    return "nothing that is due" if promise is None else promise.name
+    return None if promise is None else promise.name
 
 
 def _promised_by(situation: Situation) -> str:
@@ -85,18 +118,19 @@ def _promised_by(situation: Situation) -> str:
 
 
 def _run(situation: Situation) -> str:
-    return named_run(situation.event) or "no single child"
+    run = named_run(situation.event)
+    return "no single child" if run is None else name(run)
 
 
-def _failure(situation: Situation) -> str:
+def _failure(situation: Situation) -> str | None:
     event = situation.event
     match event.event_type:
         case "subagent_spawn_failed":
             return event.payload.error
         case "subagent_completed":
-            return event.payload.error or event.payload.summary or _NOT_SAID
+            return event.payload.error or event.payload.summary
         case _:
-            return _NOT_SAID
+            return None
 
 
 def _child_due(situation: Situation) -> str:
@@ -111,42 +145,44 @@ def _owed(situation: Situation) -> str:
     """The overdue thing that the event tells of."""
     run = named_run(situation.event)
     if run is not None:
-        return f"child {run}, due {_child_due(situation)}"
+        return f"child {name(run)}, due {_child_due(situation)}"
     promise = _promise(situation)
-    return "a report" if promise is None else f'"{promise.name}", due {_time(promise.due_us)}'
+    if promise is None:
+        return "a report"
+    return f"{quoted(promise.name)}, due {_time(promise.due_us)}"
 
 
-VARIABLES: dict[str, Variable] = {
-    **{f"answer_{name}": _answer(name) for name in CHECKPOINT_ANSWERS},
-    "agent_id": lambda s: s.event.agent_id,
+VARIABLES: dict[str, Variable | Words] = {
+    **{f"answer_{field}": _answer(field) for field in CHECKPOINT_ANSWERS},
+    "agent_id": lambda s: name(s.event.agent_id),
     "best_quality": lambda s: QUALITIES[s.state.best_quality].value,
-    "channel": lambda s: s.state.channel,
+    "channel": lambda s: visible(s.state.channel),
     "child_due": _child_due,
-    "child_failure": _failure,
+    "child_failure": Words(_failure),
     "child_run": _run,
-    "claim_text": _claim_text,
+    "claim_text": Words(_claim_text),
     "claim_type": lambda s: claim_type_of(s.event) or "none",
     "completion_quality": lambda s: QUALITIES[s.state.completion_quality].value,
     "current_status": lambda s: s.state.status,
-    "event_id": lambda s: s.event.event_id,
+    "event_id": lambda s: name(s.event.event_id),
     "event_type": lambda s: s.event.event_type,
     "last_visible_update": lambda s: _time(s.state.last_visible_us),
     "missed_in_a_row": lambda s: str(s.state.missed_in_a_row),
     "missing_answers": _missing_answers,
     "missing_evidence": lambda s: "; ".join(s.missing) or "nothing",
     "new_evidence_items": lambda s: str(s.state.new_items),
-    "next_step": _next_step,
-    "original_message": lambda s: message_of(s.event) or _NOT_SAID,
+    "next_step": Words(_next_step),
+    "original_message": Words(_message, kept_whole=True),
     "owed": _owed,
-    "promised": _promised,
+    "promised": Words(_promised, "nothing that is due"),
     "promised_by": _promised_by,
     "silences_in_a_row": lambda s: str(s.state.silences_in_a_row),
     "status_only_in_a_row": lambda s: str(s.state.status_only_in_a_row),
-    "task_id": lambda s: s.event.task_id,
+    "task_id": lambda s: name(s.event.task_id),
     "times_told": lambda s: str(s.state.times_told),
     "unforwarded_results": lambda s: str(len(s.state.results) + s.state.results_untracked),
     "unreported_failures": lambda s: str(unreported_failures(s.state)),
-    "task_title": lambda s: s.state.title or s.event.task_id,
+    "task_title": Words(_title, "untitled"),
 }
 
 _PLACE = re.compile(r"\{\{\s*([A-Za-z0-9_.]*)\s*\}\}")
@@ -163,10 +199,10 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
     """A text with each `{{> name}}` replaced by the shared text of that name."""
 
     def named(place: re.Match[str]) -> str:
-        name = place[1]
-        if name not in shared:
-            raise TemplateError(unknown_name("shared text", name, shared))
-        return shared[name]
+        called = place[1]
+        if called not in shared:
+            raise TemplateError(unknown_name("shared text", called, shared))
+        return shared[called]
 
     return _TAKEN_IN.sub(named, text)
 
@@ -174,14 +210,14 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
 class Template:
     """A text ready to be filled in."""
 
-    __slots__ = ("_form", "_limit", "_variables", "literal")
+    __slots__ = ("_form", "_limit", "_messages", "_variables", "literal")
 
     def __init__(self, text: str, *, limit: int = MAX_TEXT_LENGTH) -> None:
         pieces = _PLACE.split(text)
         literals, names = pieces[::2], pieces[1::2]
-        for name in names:
-            if name not in VARIABLES:
-                raise TemplateError(unknown_name("variable", name, VARIABLES))
+        for called in names:
+            if called not in VARIABLES:
+                raise TemplateError(unknown_name("variable", called, VARIABLES))
         if any("{{" in literal or "}}" in literal for literal in literals):
             raise TemplateError("has braces that enclose no variable; write {{name}}")
         self.literal = "".join(literals).strip()
@@ -189,9 +225,31 @@ class Template:
         self._limit = limit
         # One formatting of the whole is twice as fast as joining the pieces.
         self._form = "%s".join(literal.replace("%", "%%") for literal in literals)
-        self._variables: tuple[Variable, ...] = tuple(VARIABLES[name] for name in names)
+        self._variables: tuple[Variable, ...] = tuple(
+            _in_place(VARIABLES[called], before, after)
+            for called, before, after in zip(names, literals, literals[1:], strict=False)
+        )
+        self._messages = tuple(
+            index for index, called in enumerate(names) if called == "original_message"
+        )
 
     def fill(self, situation: Situation) -> str:
         """The text about a situation, cut where the schema's limit is."""
-        text = self._form % tuple([variable(situation) for variable in self._variables])
+        values = [variable(situation) for variable in self._variables]
+        text = self._form % tuple(values)
+        if len(text) <= self._limit:
+            return text.rstrip("\n")
+        # What we say must stay; the message is on record anyway.
+        over = len(text) - self._limit
+        for index in self._messages:
+            values[index] = shortened(values[index], max(2, len(values[index]) - over))
+        text = self._form % tuple(values)
         return text if len(text) <= self._limit else text[: self._limit - 1] + "…"
+
+
+def _in_place(variable: Variable | Words, before: str, after: str) -> Variable:
+    """How a variable is put in between two pieces of text."""
+    if not isinstance(variable, Words):
+        return variable
+    has_quotes = before.endswith('"') and after.startswith('"')
+    return variable.between_quotes if has_quotes else variable.as_quotation

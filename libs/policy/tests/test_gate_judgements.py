@@ -167,7 +167,7 @@ def test_each_decision_has_its_answer_at_the_report_gate(
     assert (judged.answer.decision, judged.disposition) == (expected, decision)
     assert judged.answer.policy_id == "example.rule"
     if expected == "rewrite":
-        assert judged.answer.message == "Not proven: Half of it is done."
+        assert judged.answer.message == 'Not proven: "Half of it is done."'
     if expected == "deny":
         assert judged.answer.remedy
 
