@@ -22,7 +22,9 @@ from lictor_policy.owed_facts import (
     promise_has_evidence,
     promise_seen,
     result_without_followup,
+    unforwarded_results,
     unreported_failures,
+    untracked,
 )
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import (
@@ -259,7 +261,7 @@ _ALL = (
         "forwarding.unforwarded_results",
         FactType.INT,
         "Children's results that were not passed on to the operator visibly and as themselves",
-        lambda state, _event, _position: len(state.results) + state.results_untracked,
+        lambda state, _event, _position: unforwarded_results(state),
     ),
     Fact(
         "forwarding.overdue_results",
@@ -294,7 +296,7 @@ _ALL = (
     Fact(
         "obligation.newly_told",
         FactType.BOOL,
-        "The event is the first to tell of something overdue, not a second voice about it",
+        "The event is the first to tell of something overdue, of a failure or of more than is watched",
         lambda state, event, _position: state.told_id == event.event_id,
     ),
     Fact(
@@ -302,6 +304,12 @@ _ALL = (
         FactType.INT,
         "How often the overdue thing was told that was told last, that time included",
         lambda state, _event, _position: state.times_told,
+    ),
+    Fact(
+        "obligation.untracked",
+        FactType.INT,
+        "Promises, children and results beyond those that are watched one by one",
+        lambda state, _event, _position: untracked(state),
     ),
     Fact(
         "message.has_required_checkpoint_fields",

@@ -12,7 +12,11 @@ from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import step
 from lictor_policy.json_text import utc_millis
-from lictor_policy.owed_facts import result_without_followup, unreported_failures
+from lictor_policy.owed_facts import (
+    result_without_followup,
+    unforwarded_results,
+    unreported_failures,
+)
 from lictor_policy.position import EventPosition, from_micros
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
@@ -314,7 +318,7 @@ def _silent_launch(request: DispatchGateRequest) -> tuple[Objection, ...]:
 
 def _open_duties(state: TaskState) -> tuple[Objection, ...]:
     """What the task owes its operator about its children before it may claim to be done."""
-    return (*_untold_failures(state), *_unseen_results(state))
+    return (*_untold_failures(state), *_unshown_results(state))
 
 
 def _open_duties_before_dispatch(
@@ -334,6 +338,21 @@ def _untold_failures(state: TaskState) -> tuple[Objection, ...]:
             f"the operator has not been told of {failures} failed "
             + ("child" if failures == 1 else "children"),
             "report the failure to the operator first, then ask again",
+        ),
+    )
+
+
+def _unshown_results(state: TaskState) -> tuple[Objection, ...]:
+    count = unforwarded_results(state)
+    if not count:
+        return ()
+    return (
+        Objection(
+            RESULT_FORWARDING,
+            f"the operator has not been shown {count} "
+            + ("result" if count == 1 else "results")
+            + " of the task's children",
+            "forward each result so that the operator sees it, then ask again",
         ),
     )
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 MAX_OWED = 64
-"""How many of a kind are remembered; a task that owes more than that at once is told so anyway."""
+"""How many of a kind are watched one by one, the earliest due; the others are only counted, and the
+operator is told that there are such."""
 MAX_PROMISES = 8
 MAX_TOLD = 3
 """So often is it told that something is overdue; then it has long gone to a human."""
@@ -33,6 +34,8 @@ class Owed(NamedTuple):
     """Evidence items the task had then."""
     failed: bool
     """Whether it is a result that tells of a failure."""
+    after: int
+    """How many reports the operator had seen when it arose."""
     name: str
     """The child's run, or what was promised."""
     detail: str = ""
@@ -48,18 +51,19 @@ class Owed(NamedTuple):
         since_us: int | None = None,
         items: int = 0,
         failed: bool = False,
+        after: int = 0,
         detail: str = "",
     ) -> "Owed":
         """Something owed from now on; what is already due is told at once."""
         name = name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
         since = now if since_us is None else since_us
-        return cls(max(due_us, now), due_us, 0, since, now, items, failed, name, detail)
+        return cls(max(due_us, now), due_us, 0, since, now, items, failed, after, name, detail)
 
     def note(self) -> str:
         """As it stands in the state."""
         return (
             f"{self.next_us} {self.due_us} {self.told} {self.since_us} {self.stored_us}"
-            f" {self.items} {self.failed:d} {len(self.name)} {self.name}{self.detail}"
+            f" {self.items} {self.failed:d} {self.after} {len(self.name)} {self.name}{self.detail}"
         )
 
     def told_at(self, now: int, due_us: int | None = None) -> "Owed":
@@ -74,11 +78,13 @@ class Owed(NamedTuple):
 
 def read_owed(note: str) -> Owed:
     """What `Owed.note` wrote."""
-    *numbers, failed, length, text = note.split(" ", 8)
+    *numbers, failed, after, length, text = note.split(" ", 9)
     next_us, due_us, told, since_us, stored_us, items = map(int, numbers)
     name = text[: int(length)]
     detail = text[int(length) :]
-    return Owed(next_us, due_us, told, since_us, stored_us, items, failed == "1", name, detail)
+    return Owed(
+        next_us, due_us, told, since_us, stored_us, items, failed == "1", int(after), name, detail
+    )
 
 
 def awaited(notes: tuple[str, ...]) -> str | None:
@@ -103,6 +109,26 @@ def ordered(owed: Iterable[Owed]) -> tuple[str, ...]:
     """As the state keeps them: what is to be told next stands first."""
     ranked = sorted(owed, key=lambda each: (each.next_us == 0, each.next_us, each.stored_us))
     return tuple(each.note() for each in ranked)
+
+
+def within(owed: Iterable[Owed], most: int) -> tuple[tuple[str, ...], tuple[Owed, ...]]:
+    """So many as are watched one by one, and the others.
+
+    Let go first is what was told often enough, then what is due last: what is due before it must not
+    be hidden by things that are due in ten years.
+    """
+    ranked = sorted(owed, key=lambda each: (each.next_us == 0, each.due_us))
+    return ordered(ranked[:most]), tuple(ranked[most:])
+
+
+def note_shown(run: str, failed: bool) -> str:
+    """A run whose result was shown: a digit for whether that told of a failure, then its id."""
+    return f"{failed:d}{run}"
+
+
+def was_shown(notes: tuple[str, ...], run: str, *, failed: bool = False) -> bool:
+    """Whether a run's result was shown; of a failure, whether it was shown as one."""
+    return note_shown(run, True) in notes or (not failed and note_shown(run, False) in notes)
 
 
 def put(notes: tuple[str, ...], owed: Owed) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Each takes what a fact takes; the state already counts the event.
 """
 
-from lictor_policy.obligations import Owed, find, read_owed
+from lictor_policy.obligations import Owed, find, read_owed, was_shown
 from lictor_policy.position import EventPosition
 from lictor_policy.state import TaskState
 from lictor_schema.events import Event
@@ -49,9 +49,19 @@ def makes_promise(event: Event) -> bool:
 
 def result_without_followup(state: TaskState) -> bool:
     """Whether a child's result waits that the operator has seen neither itself nor a report since."""
-    if state.results_untracked and state.untracked_us > state.last_report_us:
+    if state.results_untracked and state.untracked_after == state.reports:
         return True
-    return any(read_owed(note).stored_us > state.last_report_us for note in state.results)
+    return any(read_owed(note).after == state.reports for note in state.results)
+
+
+def unforwarded_results(state: TaskState) -> int:
+    """How many children's results the operator has not been shown."""
+    return len(state.results) + state.results_untracked
+
+
+def untracked(state: TaskState) -> int:
+    """How many things are owed beyond those that are watched one by one."""
+    return state.results_untracked + state.runs_untracked + state.promises_untracked
 
 
 def named_run(event: Event) -> str | None:
@@ -74,7 +84,7 @@ def named_run(event: Event) -> str | None:
 def names_unforwarded(state: TaskState, event: Event) -> bool:
     """Whether the result of the run that the event is about waits to be shown."""
     run = named_run(event)
-    if run is None or run in state.forwarded:
+    if run is None or was_shown(state.forwarded, run):
         return False
     return state.results_untracked > 0 or find(state.results, run) is not None
 
@@ -89,8 +99,8 @@ def unreported_failures(state: TaskState) -> int:
     if not state.results:
         return state.spawn_failures
     results = map(read_owed, state.results)
-    since = state.last_report_us
-    return state.spawn_failures + sum(each.failed and each.stored_us > since for each in results)
+    now = state.reports
+    return state.spawn_failures + sum(each.failed and each.after == now for each in results)
 
 
 def dispatch_anchored(state: TaskState, event: Event) -> bool:

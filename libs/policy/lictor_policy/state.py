@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 from lictor_policy.errors import StateError
 from lictor_schema.evidence import EvidenceClass, Quality
 
-FORMAT = 2
+FORMAT = 3
 """The first element of encoded state; a change of the fields below needs a new number."""
 
 MAX_EVIDENCE = 16
@@ -121,13 +121,21 @@ class TaskState(NamedTuple):
     delivered_due_us: int = 0
     """When the latest promise that was delivered had been due."""
     forwarded: tuple[str, ...] = ()
-    """Runs whose results were shown, the last few."""
+    """Runs whose results were shown, the last few, as `note_shown` writes them."""
+    reports: int = 0
+    """How many reports of the task the operator saw: what came before a report and what came after
+    is told by their number, because a broker's clock can stand still or be set back."""
     results_untracked: int = 0
-    """Results that came while too many others waited: they count as not shown until the end."""
-    untracked_us: int = 0
-    """When the last of them came."""
+    """Results beyond those that are watched one by one; they count as not shown too."""
+    untracked_after: int = 0
+    """How many reports had been seen when the last of them came."""
+    runs_untracked: int = 0
+    """Children beyond those that are waited for one by one."""
+    promises_untracked: int = 0
+    """Promises beyond those that are watched one by one."""
     spawn_failures: int = 0
-    """Children that could not be dispatched since the operator last saw a report."""
+    """Failures since the operator last saw a report that no waiting result stands for: of children
+    that could not be dispatched, and of results that are not tracked."""
     told_id: str = ""
     """The event that last told, as the first one, that something owed is overdue."""
     times_told: int = 0

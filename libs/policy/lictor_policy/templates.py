@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
 from lictor_policy.obligations import Owed, find
-from lictor_policy.owed_facts import due_promise, named_run, unreported_failures
+from lictor_policy.owed_facts import (
+    due_promise,
+    named_run,
+    unforwarded_results,
+    unreported_failures,
+)
 from lictor_policy.own_words import (
     MAX_WORDS,
     name,
@@ -180,7 +185,7 @@ VARIABLES: dict[str, Variable | Words] = {
     "status_only_in_a_row": lambda s: str(s.state.status_only_in_a_row),
     "task_id": lambda s: name(s.event.task_id),
     "times_told": lambda s: str(s.state.times_told),
-    "unforwarded_results": lambda s: str(len(s.state.results) + s.state.results_untracked),
+    "unforwarded_results": lambda s: str(unforwarded_results(s.state)),
     "unreported_failures": lambda s: str(unreported_failures(s.state)),
     "task_title": Words(_title, "untitled"),
 }

@@ -230,9 +230,7 @@ def _reported(state: TaskState, event: TaskCheckpointSent, now: int) -> TaskStat
         state = state.changed(status_only_in_a_row=bare)
     if payload.promised_followup is None or state.closed:
         return state
-    return state.changed(
-        promises=with_promise(state.promises, payload.promised_followup, state.items_total, now)
-    )
+    return with_promise(state, payload.promised_followup, event.event_id, now)
 
 
 def _updated(
@@ -249,6 +247,7 @@ def _updated(
     return state.changed(
         last_visible_us=now,
         last_report_us=now if report else state.last_report_us,
+        reports=state.reports + report,
         update_seen=True,
         missed_in_a_row=0,
         silences_in_a_row=0,

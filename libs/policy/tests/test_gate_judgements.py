@@ -302,6 +302,9 @@ def test_a_childs_result_is_shown_before_completion_or_a_silent_dispatch(
         assert (judged.answer.decision, judged.gate_rules) == ("deny", (gates.RESULT_FORWARDING,))
     open_dispatch = judge_dispatch(stage.state, dispatch(3), now(3), stage.config)
     assert open_dispatch.gate_rules == ()
+    stage.say("task_checkpoint_sent", 3, message="Still at work.", structure=ANSWERS)
+    done = judge_report(stage.state, report(3, claim=COMPLETION), now(3), stage.config)
+    assert done.gate_rules == (gates.RESULT_FORWARDING,), "a report may leave the result out"
     stage.say("subagent_result_forwarded", 4)
     assert judge_dispatch(stage.state, silent, now(4), stage.config).gate_rules == ()
 

@@ -35,7 +35,7 @@ def fact(stage: Stage, name: str, seconds: float, event: Event | None = None) ->
 
 def test_what_is_owed_reads_back_from_its_note() -> None:
     for name, detail in (("run 1", "agent:a b"), ("", ""), ("7 7", "ä\n"), ("a" * 512, "x")):
-        owed = Owed(1, 2, 3, 4, 5, 6, True, name, detail)
+        owed = Owed(1, 2, 3, 4, 5, 6, True, 7, name, detail)
         assert read_owed(owed.note()) == owed
 
 
@@ -224,9 +224,69 @@ def test_past_the_cap_results_still_count_as_not_shown(task: Stage) -> None:
     assert fact(task, "forwarding.unforwarded_results", 99) == MAX_OWED + 3
     for number in range(MAX_OWED + 3):
         task.say("subagent_result_forwarded", 100, run_id=f"run-{number}")
-    assert fact(task, "forwarding.unforwarded_results", 100) == 3
+    assert fact(task, "forwarding.unforwarded_results", 100) == 0
     assert task.state is not None
     assert len(task.state.encode()) < 4096
+
+
+def test_a_failure_past_the_cap_is_told_and_counts_until_a_report(task: Stage) -> None:
+    for number in range(MAX_OWED):
+        task.say("subagent_completed", number, run_id=f"run-{number}", forward_by="t+90000")
+    failed = task.say("subagent_completed", 100, run_id="last", outcome="failure", error="gone")
+    assert "no-silence.subagent-failure-unreported" in {
+        rule.rule_id for rule in failed.record.matched_rules
+    }
+    assert due(task) == {"forwarding": 400}, "it is due first, so it is watched"
+    task.say("subagent_completed", 101, run_id="later", outcome="failure", forward_by="t+99999")
+    assert fact(task, "subagents.unreported_failures", 101) == 2
+    task.say("task_checkpoint_sent", 102)
+    assert fact(task, "subagents.unreported_failures", 102) == 0
+    assert fact(task, "forwarding.unforwarded_results", 102) == MAX_OWED + 2
+
+
+def test_a_failure_counts_although_the_brokers_clock_was_set_back(task: Stage) -> None:
+    task.say("task_checkpoint_sent", 60)
+    failed = task.say("subagent_completed", 50, outcome="failure", error="gone")
+    assert failed.record.decision.decision.value == "force_checkpoint"
+    assert fact(task, "subagents.unreported_failures", 50) == 1
+    assert fact(task, "forwarding.result_available_without_visible_followup", 50)
+    task.say("task_checkpoint_sent", 40)
+    assert fact(task, "subagents.unreported_failures", 40) == 0
+
+
+def test_a_failure_that_was_shown_as_one_is_no_news_when_it_is_told_again(task: Stage) -> None:
+    task.say("subagent_completed", 10, outcome="failure", error="gone")
+    task.say("subagent_result_forwarded", 20)
+    again = task.say("subagent_completed", 30, outcome="failure", result_source="history_fetch")
+    assert again.record.decision.decision.value == "allow"
+    assert due(task) == {}
+
+
+def test_a_child_dispatched_anew_owes_its_result_anew(task: Stage) -> None:
+    task.say("subagent_completed", 10)
+    task.say("subagent_result_forwarded", 20)
+    task.say("subagent_spawned", 30)
+    task.say("subagent_completed", 40)
+    assert due(task) == {"forwarding": 340}
+
+
+def test_of_too_many_children_those_expected_first_are_waited_for(task: Stage) -> None:
+    for number in range(MAX_OWED):
+        task.say("subagent_spawned", 1, run_id=f"run-{number}", expected_by="t+90000")
+    told = task.say("subagent_spawned", 100, run_id="real", expected_by="t+200")
+    assert due(task) == {"subagent": 200}
+    assert fact(task, "obligation.untracked", 100) == 1
+    assert told.record.decision.policy_id == "no-silence.more-owed-than-watched"
+    more = task.say("subagent_spawned", 101, run_id="more", expected_by="t+99999")
+    assert more.record.decision.decision.value == "allow", "that there is more is told once"
+
+
+def test_dispatching_a_child_again_does_not_put_off_when_it_is_expected(task: Stage) -> None:
+    task.say("subagent_spawned", 1, expected_by="t+100")
+    task.say("subagent_spawned", 50, expected_by="t+200")
+    assert due(task) == {"subagent": 100}
+    task.say("subagent_spawned", 51, expected_by="t+80")
+    assert due(task) == {"subagent": 80}
 
 
 def test_of_too_many_promises_the_earliest_due_are_kept(task: Stage) -> None:
@@ -235,6 +295,7 @@ def test_of_too_many_promises_the_earliest_due_are_kept(task: Stage) -> None:
         task.say("task_checkpoint_sent", number, promised_followup=promise)
     assert task.state is not None
     assert len(task.state.promises) == MAX_PROMISES
+    assert fact(task, "obligation.untracked", 20) == 3
     assert due(task) == {"followup": 1000 - MAX_PROMISES - 2}
 
 
@@ -244,6 +305,7 @@ def test_a_closed_task_owes_nothing_any_more(task: Stage, make_evidence: Any) ->
     task.say("task_evidence_attached", 2, items=[make_evidence(1)])
     task.say("task_checkpoint_sent", 3, promised_followup=PROMISE)
     assert set(due(task)) == {"subagent", "forwarding", "followup"}
+    task.say("subagent_result_forwarded", 4, run_id="run-2")
     assert task.say("task_claimed_complete", 4).record.task_closed
     assert due(task) == {}
     task.say("subagent_completed", 5, run_id="run-3")
