@@ -5,7 +5,7 @@ from typing import NamedTuple
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.json_text import rfc3339, utc_millis, utc_second
-from lictor_policy.owing import RUNTIME
+from lictor_policy.owing import RUNTIME, unheard
 from lictor_policy.position import EventPosition
 from lictor_policy.records import Verdict, write_record
 from lictor_policy.resolution import NOTHING_FIRED, resolve
@@ -51,10 +51,12 @@ def step(
     happened = rfc3339(event.timestamp)
     seen = observed(state, event, happened, position, config)
     fired = config.matches(seen, event, position)
-    verdict, uses, repeats = (
+    verdict, uses, repeats, unheard_until = (
         resolve(fired, seen, event, position, config) if fired else NOTHING_FIRED
     )
     settled = settle(seen, event, verdict.disposition, verdict.suggested_status)
+    if unheard_until is not None and state is not None and seen.told_id == event.event_id:
+        settled = unheard(state, settled, position.stored_us, unheard_until)
     if repeats is not None:
         settled = settled.changed(repeats=repeats)
     settled = config.history.note_decision(settled, event, verdict.disposition, position)

@@ -13,9 +13,10 @@ MAX_OWED = 64
 operator is told that there are such."""
 MAX_PROMISES = 8
 MAX_TOLD = 3
-"""So often is it told that something is overdue; then it has long gone to a human."""
+"""So often is the operator told that something is overdue; then it has long gone to a human."""
 REMIND_US = 5 * 60 * 1_000_000
 """The time between two tellings, and the time a child's result may wait when nobody set one."""
+_RARELY_US = 60 * 60 * 1_000_000
 _MAX_NAME = 512
 
 
@@ -74,6 +75,14 @@ class Owed(NamedTuple):
             next_us=now + REMIND_US if told < MAX_TOLD else 0,
             due_us=self.due_us if due_us is None else min(due_us, self.due_us),
         )
+
+    def untold(self, now: int, until_us: int) -> "Owed":
+        """Told, but nobody heard it: told once less, and again at the given time, if there is one.
+
+        Without one it is told again and again, more and more rarely.
+        """
+        later = now + min(max(now - self.due_us, REMIND_US), _RARELY_US)
+        return self._replace(told=self.told - 1, next_us=until_us or later)
 
 
 def read_owed(note: str) -> Owed:

@@ -279,3 +279,19 @@ def _tell(state: TaskState, field: str, before: Owed, after: Owed, event_id: str
     others = (owed for owed in map(read_owed, getattr(state, field)) if owed != before)
     notes = ordered((*others, after))
     return state.changed(**{field: notes, "told_id": event_id, "times_told": after.told})
+
+
+def unheard(before: TaskState, told: TaskState, now: int, until_us: int) -> TaskState:
+    """What was told just now while every rule that heard it rests or is on trial: it does not count.
+
+    Else the tellings would be used up, and nobody would hear of it when the rules count again.
+    """
+    for field in ("promises", "results", "runs"):
+        known = getattr(before, field)
+        notes = [read_owed(note) for note in getattr(told, field) if note not in known]
+        for owed in notes:
+            if owed.told:
+                others = (each for each in map(read_owed, getattr(told, field)) if each != owed)
+                again = owed.untold(now, until_us)
+                return told.changed(**{field: ordered((*others, again))})
+    return told

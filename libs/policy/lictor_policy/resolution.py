@@ -9,6 +9,7 @@ from lictor_policy.records import NO_RULE, ONLY_QUIET, Verdict, decided
 from lictor_policy.rule_text import NoticeForm, NoticeText, with_window
 from lictor_policy.rules import CompiledRule, RuleUse
 from lictor_policy.state import TaskState
+from lictor_policy.suppression import Window
 from lictor_policy.templates import Situation
 from lictor_schema.events import Event
 
@@ -23,6 +24,9 @@ class Resolution(NamedTuple):
     """What became of each of them."""
     repeats: dict[str, int] | None
     """How often the rules that count it have matched; None when nothing changed."""
+    unheard_until: int | None = None
+    """When every rule that fired is in shadow mode or rests: when the first window ends, in
+    microseconds since 1970; 0 without a window."""
 
 
 NOTHING_FIRED = Resolution(NO_RULE, (), None)
@@ -41,7 +45,7 @@ def resolve(
     repeats = _counted(fired, state, position, config.repeating)
     counting: list[CompiledRule] = []
     shadow: list[CompiledRule] = []
-    suppressed: list[tuple[CompiledRule, str]] = []
+    suppressed: list[tuple[CompiledRule, Window]] = []
     for each in fired:
         rule = each.as_repeated(repeats)
         if rule.shadow:
@@ -57,14 +61,15 @@ def resolve(
         situation = _situation([*shadow, *(rule for rule, _ in suppressed)], state, event, position)
         verdict = (verdict if counting else ONLY_QUIET).beside(
             [_line(rule, situation) for rule in shadow],
-            [with_window(_line(rule, situation), window) for rule, window in suppressed],
+            [with_window(_line(rule, situation), window.window_id) for rule, window in suppressed],
         )
         uses = (
             *uses,
             *(rule.uses["shadow"] for rule in shadow),
             *(rule.uses["suppressed"] for rule, _ in suppressed),
         )
-    return Resolution(verdict, uses, repeats if repeats != state.repeats else None)
+    unheard = None if counting else min((window.ends_us for _, window in suppressed), default=0)
+    return Resolution(verdict, uses, repeats if repeats != state.repeats else None, unheard)
 
 
 def _judge(

@@ -111,11 +111,11 @@ class CompiledRule:
     """What it becomes when it has matched too often."""
     uses: Mapping[Fate, RuleUse]
 
-    def resting(self, state: TaskState, position: EventPosition) -> str | None:
+    def resting(self, state: TaskState, position: EventPosition) -> Window | None:
         """The window that lets it rest, if one does."""
         for window in self.windows:
             if window.holds(state, position.stored_us):
-                return window.window_id
+                return window
         return None
 
     def is_quiet(self, state: TaskState, position: EventPosition) -> bool:

@@ -50,7 +50,7 @@ class SetReportingTimer(NamedTuple):
         task = self.task
         if self.owed is not None:
             owed = self.owed
-            cause = (owed.name, str(owed.stored_us), str(owed.due_us), str(owed.told + 1))
+            cause = (owed.name, str(owed.stored_us), str(owed.due_us), str(owed.next_us))
             return derived_event_id(task.task_id, self.kind.value, *cause)
         if self.kind is TimerKind.CHECKPOINT:
             return derived_event_id(task.task_id, self.kind.value, str(task.checkpoint_number))

@@ -1,11 +1,17 @@
 """Suppression windows: rules rest for a while, by the broker's clock, and never silently."""
 
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lictor_policy.config import compile_files
+from lictor_policy.config import compile_files, load_config
 from lictor_policy.errors import PackError
+
+PACKS = Path(__file__).parents[3] / "policy-packs"
 
 # Stories start at 2026-03-02T09:00:00Z.
 DURING = {"starts_at": "2026-03-02T09:00:00Z", "ends_at": "2026-03-02T10:00:00Z"}
@@ -147,3 +153,57 @@ def test_a_window_is_named_like_its_file(files_of: Any, own_pack: Any, rule_of: 
     )
     with pytest.raises(PackError, match=r"metadata\.id: is move; name the file move\.yaml"):
         compile_files(files)
+
+
+@pytest.fixture
+def quiet(tmp_path: Path, new_stage: Any) -> Any:
+    """A task that has promised a report by t+300, with the shipped packs and one more file."""
+
+    def begin(place: str, document: dict[str, Any], profiles: tuple[str, ...] = ()) -> Any:
+        shutil.copytree(PACKS, tmp_path / "packs")
+        path = tmp_path / "packs" / place
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(document), "utf-8")
+        stage = new_stage(load_config(tmp_path / "packs", profiles=profiles))
+        stage.say("task_started")
+        promise = {"what": "the row counts", "due_at": "t+300"}
+        stage.say("task_checkpoint_sent", 10, promised_followup=promise)
+        return stage
+
+    return begin
+
+
+def test_what_falls_due_under_a_window_is_told_anew_when_it_ends(quiet: Any) -> None:
+    stage = quiet("maintenance/move.yaml", window(packs=["no-silence", "no-fake-progress"]))
+    rested = stage.fire("followup")
+    assert rested.record.decision.decision == "allow"
+    assert rested.record.suppressed_rules
+    told = [stage.fire("followup", seconds).record for seconds in (3600, 3900, 4200)]
+    assert [each.decision.decision for each in told] == [
+        "force_checkpoint",
+        "force_checkpoint",
+        "escalate",
+    ]
+    assert len({rested.record.event_id, *(each.event_id for each in told)}) == 4
+    assert "followup" not in stage.pending
+
+
+def test_what_only_rules_on_trial_hear_of_stays_to_be_told(quiet: Any) -> None:
+    trial = {
+        "apiVersion": "lictor/v1",
+        "kind": "PolicyOverlay",
+        "metadata": {"id": "trial", "title": "Trial", "summary": "On trial", "owner": "ops"},
+        "spec": {
+            "packs": [
+                {"id": name, "mode": "shadow", "reason": "new", "approved_by": "ops lead"}
+                for name in ("no-silence", "no-fake-progress")
+            ]
+        },
+    }
+    stage = quiet("profiles/trial.yaml", trial, ("trial",))
+    due = [stage.pending["followup"].due]
+    for _ in range(12):
+        outcome = stage.fire("followup")
+        assert (outcome.state.times_told, len(outcome.record.shadow_rules)) == (1, 1)
+        due.append(stage.pending["followup"].due)
+    assert due[-1] - due[-2] == timedelta(hours=1), "but rarely"
