@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
+from zlib import crc32
 
 from lictor_policy.moments import CompiledMoment, Measure
 from lictor_policy.position import EventPosition
@@ -20,6 +21,9 @@ from lictor_schema.events import Event
 
 NONE = -1
 """In a memory: no such time, no such length of time."""
+
+_PLAN = "plan"
+"""Beside the memories: a check of the names that are kept, so that another plan is noticed at once."""
 
 Note = Callable[[Memory, Event, int], Memory | None]
 """A memory, an event and the broker's time in; the memory after it out, or None where it stays as it is."""
@@ -34,6 +38,8 @@ class Kept(ABC):
     """One memory that conditions ask for."""
 
     name: str
+    looks_back: ClassVar[bool] = False
+    """Whether it matters, for want of any such moment, since when it is kept."""
     limit: int = field(default=0, kw_only=True)
     """How far it must be able to count, where it holds more than one number."""
     span_us: int = field(default=0, kw_only=True)
@@ -92,6 +98,8 @@ class Tally(_OfMoment):
 class Latest(_OfMoment):
     """When the last one was: `[time]`."""
 
+    looks_back = True
+
     @classmethod
     def of(cls, moment: CompiledMoment) -> "Latest":
         return cls(f"last {moment.name}", moment)
@@ -103,6 +111,8 @@ class Latest(_OfMoment):
 @dataclass(frozen=True)
 class Times(_OfMoment):
     """When the last few were, oldest first: no more than are compared with, none older than any window."""
+
+    looks_back = True
 
     @classmethod
     def of(cls, moment: CompiledMoment, limit: int, span_us: int) -> "Times":
@@ -233,6 +243,8 @@ class Amounts(_OfMeasure):
     No more than add up to what is compared with, none older than any window.
     """
 
+    looks_back = True
+
     @classmethod
     def of(cls, measure: Measure, limit: int, span_us: int) -> "Amounts":
         return cls(f"amounts {measure.name}", measure, limit=limit, span_us=span_us)
@@ -251,6 +263,9 @@ class HistoryPlan:
     """Every memory that the conditions in force ask for, and what adds to it."""
 
     names: frozenset[str]
+    looking_back: tuple[str, ...]
+    """Those of them for which it matters since when they are kept."""
+    check: Memory | None
     on_event: dict[EventType, Notes]
     on_decision: dict[Disposition, Notes]
 
@@ -270,11 +285,14 @@ class HistoryPlan:
             disposition: _notes((each.name, each.on_decision(disposition)) for each in kept)
             for disposition in Disposition
         }
-        return cls(frozenset(memories), happening, deciding)
+        looking_back = tuple(each.name for each in kept if each.looks_back)
+        check = [crc32("\n".join(sorted(memories)).encode())] if memories else None
+        return cls(frozenset(memories), looking_back, check, happening, deciding)
 
     def note(self, state: TaskState, event: Event, position: EventPosition) -> TaskState:
         """The event happens; called before it is judged, so that it counts."""
-        history = self.happened(state.history, event, position.stored_us)
+        begins = event.event_type == "task_started" or not state.started
+        history = self.happened(state.history, event, position.stored_us, begins=begins)
         return state if history is state.history else state.changed(history=history)
 
     def note_decision(
@@ -284,18 +302,35 @@ class HistoryPlan:
         history = self.decided(state.history, event, disposition, position.stored_us)
         return state if history is state.history else state.changed(history=history)
 
-    def happened(self, history: History, event: Event, now: int) -> History:
-        """A past after an event; the same object where nothing changed."""
-        if history and not history.keys() <= self.names:
-            # What isn't kept up must go: found again later, it would have gaps.
-            history = {name: history[name] for name in history if name in self.names}
+    def happened(self, history: History, event: Event, now: int, *, begins: bool) -> History:
+        """A past after an event; the same object where nothing changed.
+
+        When the event doesn't begin it, there was more before than was kept under another plan.
+        """
+        if history.get(_PLAN) != self.check:
+            history = self._taken_over(history, now, begins=begins)
         return _noted(history, self.on_event[event.event_type], event, now)
+
+    def _taken_over(self, history: History, now: int, *, begins: bool) -> History:
+        # What isn't kept up must go: found again later, it would have gaps.
+        names = self.names.union(map(kept_since, self.looking_back))
+        kept = {name: memory for name, memory in history.items() if name in names}
+        if not begins:
+            for name in self.looking_back:
+                if name not in history:
+                    kept.setdefault(kept_since(name), [now])
+        return kept if self.check is None else {**kept, _PLAN: self.check}
 
     def decided(
         self, history: History, event: Event, disposition: Disposition, now: int
     ) -> History:
         """A past after the decision on an event; the same object where nothing changed."""
         return _noted(history, self.on_decision[disposition], event, now)
+
+
+def kept_since(name: str) -> str:
+    """The name of the memory that says since when another is kept, where that isn't the beginning."""
+    return f"since {name}"
 
 
 def _notes(found: Iterable[tuple[str, Note | None]]) -> Notes:

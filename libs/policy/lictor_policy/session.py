@@ -104,7 +104,7 @@ class SessionPlan:
         # Moments of a session have no `where`, so nothing of the event is looked at but its type.
         event = cast(Event, told)
         now = told.recorded_us
-        history = self.history.happened(history, event, now)
+        history = self.history.happened(history, event, now, begins=state is None)
         history = self.history.decided(history, event, told.disposition, now)
         past, position = cast(TaskState, SessionState(history, ())), EventPosition(0, now, "")
         holding = tuple(each for each in self.questions if each.holds(past, event, position))

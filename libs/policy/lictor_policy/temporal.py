@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Fact, FactType, unknown_name
@@ -16,10 +17,11 @@ from lictor_policy.history import (
     Sum,
     Tally,
     Times,
+    kept_since,
 )
 from lictor_policy.moments import MEASURES, Fail, compile_moment
 from lictor_policy.position import EventPosition
-from lictor_policy.state import TaskState
+from lictor_policy.state import History, TaskState
 from lictor_policy.strict_yaml import Path
 from lictor_schema.events import Event
 from lictor_schema.packs import Condition
@@ -53,11 +55,11 @@ def ask(condition: Condition, path: Path, fail: Fail) -> Asked | None:
     if asks_session(condition):
         _refuse_where(condition, path, fail)
     if condition.count is not None:
-        return _count(condition.count, _largest(condition), (*path, "count"), fail)
+        return _count(condition.count, _compared(condition), (*path, "count"), fail)
     if condition.since is not None:
-        return _since(condition.since, (*path, "since"), fail)
+        return _since(condition.since, _compared(condition), (*path, "since"), fail)
     if condition.total is not None:
-        return _total(condition.total, _largest(condition), (*path, "total"), fail)
+        return _total(condition.total, _compared(condition), (*path, "total"), fail)
     if condition.before is not None:
         return _before(condition.before, (*path, "before"), fail)
     if condition.previous is not None:
@@ -102,14 +104,33 @@ def never_fails(path: Path, problem: str) -> PackError:
     return PackError(f"{'.'.join(map(str, path))}: {problem}")
 
 
-def _largest(condition: Condition) -> int:
-    """The largest number the leaf is compared with, as far as it is compared with numbers."""
-    _comparator, given = condition.comparisons()[0]
+class _Compared(NamedTuple):
+    """What the answer to a leaf is compared with."""
+
+    comparator: str
+    largest: int
+    """The largest number, as far as it is compared with numbers."""
+
+    @property
+    def asks_for_little(self) -> bool:
+        """Whether the leaf can hold because there was no more than that."""
+        return self.comparator in ("equals", "less_than", "in")
+
+
+def _compared(condition: Condition) -> _Compared:
+    comparator, given = condition.comparisons()[0]
     numbers = given if isinstance(given, tuple) else (given,)
-    return max(0, *(number for number in numbers if type(number) is int), 0)
+    return _Compared(comparator, max(0, *(each for each in numbers if type(each) is int), 0))
 
 
-def _count(form: CountOf, largest: int, path: Path, fail: Fail) -> Asked:
+def _still_open(history: History, since: str, start: int) -> bool:
+    """Whether a window began before its memory was kept: then there may have been more than is known."""
+    kept = history.get(since)
+    return kept is not None and start < kept[0]
+
+
+def _count(form: CountOf, compared: _Compared, path: Path, fail: Fail) -> Asked:
+    largest = compared.largest
     moment = compile_moment(form, path, fail)
     if largest > MAX_COUNTED:
         raise fail(path, f"is compared with {largest}; a count goes up to {MAX_COUNTED}")
@@ -119,23 +140,28 @@ def _count(form: CountOf, largest: int, path: Path, fail: Fail) -> Asked:
         return Asked(_number(label, tally.name), tally)
     span = _micros(form.within)
     times = Times.of(moment, largest, span)
-    name = times.name
+    name, since, doubt = times.name, kept_since(times.name), compared.asks_for_little
 
     def count(state: TaskState, _event: Event, position: EventPosition) -> int:
+        start = position.stored_us - span
+        if doubt and _still_open(state.history, since, start):
+            return largest + 1
         kept = state.history.get(name)
         # A moment exactly as long ago as the window is long lies within it.
-        return 0 if kept is None else len(kept) - bisect_left(kept, position.stored_us - span)
+        return 0 if kept is None else len(kept) - bisect_left(kept, start)
 
     return Asked(Fact(label, FactType.INT, "How many there were in the window", count), times)
 
 
-def _since(form: SinceLast, path: Path, fail: Fail) -> Asked:
+def _since(form: SinceLast, compared: _Compared, path: Path, fail: Fail) -> Asked:
     moment = compile_moment(form, path, fail)
     latest = Latest.of(moment)
     name = latest.name
+    # Whether it is long ago can be told from when the memory begins; whether it was just now can't.
+    otherwise = kept_since(name) if compared.comparator == "greater_than" else name
 
     def since(state: TaskState, _event: Event, position: EventPosition) -> int:
-        kept = state.history.get(name)
+        kept = state.history.get(name) or state.history.get(otherwise)
         return NEVER if kept is None else max(0, position.stored_us - kept[0])
 
     return Asked(
@@ -144,7 +170,8 @@ def _since(form: SinceLast, path: Path, fail: Fail) -> Asked:
     )
 
 
-def _total(form: TotalOf, largest: int, path: Path, fail: Fail) -> Asked:
+def _total(form: TotalOf, compared: _Compared, path: Path, fail: Fail) -> Asked:
+    largest = compared.largest
     measure = MEASURES.get(form.of)
     if measure is None:
         raise fail((*path, "of"), unknown_name("measure", form.of, MEASURES))
@@ -160,11 +187,13 @@ def _total(form: TotalOf, largest: int, path: Path, fail: Fail) -> Asked:
         )
     span = _micros(form.within)
     amounts = Amounts.of(measure, largest, span)
-    name = amounts.name
+    name, since, doubt = amounts.name, kept_since(amounts.name), compared.asks_for_little
 
     def sum_up(state: TaskState, _event: Event, position: EventPosition) -> int:
-        kept = state.history.get(name, ())
         oldest = position.stored_us - span
+        if doubt and _still_open(state.history, since, oldest):
+            return largest + 1
+        kept = state.history.get(name, ())
         at, total = len(kept), 0
         while at and total <= largest and kept[at - 2] >= oldest:
             at -= 2

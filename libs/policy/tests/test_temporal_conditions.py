@@ -222,7 +222,7 @@ def test_questions_that_are_the_same_share_one_memory(new_stage: Any, asking: As
     stage.say("task_started")
     for at in range(20):
         stage.say("task_checkpoint_sent", at)
-    (memory,) = stage.state.history.values()
+    (memory,) = (kept for name, kept in stage.state.history.items() if name != "plan")
     assert len(memory) == 8
 
 
@@ -292,3 +292,70 @@ def test_judging_changes_no_memory_in_place(make_event: Any, asking: Asking) -> 
 
 def test_every_measure_says_what_it_means() -> None:
     assert all(measure.meaning and measure.event_types for measure in MEASURES.values())
+
+
+NOTHING_OF_THE_PAST = {"fact": "task.is_closed", "equals": True}
+
+
+def running(new_stage: Any, asking: Asking) -> Any:
+    """A task that sent a report while no rule asked for the past."""
+    stage = new_stage(asking(NOTHING_OF_THE_PAST))
+    stage.say("task_started")
+    stage.say("task_checkpoint_sent", 3600)
+    return stage
+
+
+def test_a_new_since_counts_from_the_switch_in_a_running_task(
+    new_stage: Any, asking: Asking
+) -> None:
+    stage = running(new_stage, asking)
+    stage.config = asking({"since": CHECKPOINTS, "greater_than": "30m"})
+    assert not fires(stage.say("task_status_changed", 3610))
+    assert not fires(stage.say("task_status_changed", 3610 + 1800))
+    assert fires(stage.say("task_status_changed", 3610 + 1801))
+
+
+def test_a_new_since_does_not_take_the_switch_for_the_moment(
+    new_stage: Any, asking: Asking
+) -> None:
+    stage = running(new_stage, asking)
+    stage.config = asking({"since": CHECKPOINTS, "less_than": "30m"})
+    assert not fires(stage.say("task_status_changed", 3610))
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        {"count": {**CHECKPOINTS, "within": "10m"}, "less_than": 1},
+        {"count": {**CHECKPOINTS, "within": "10m"}, "equals": 0},
+        {"total": {"of": "visible_updates", "within": "10m"}, "less_than": 1},
+    ],
+)
+def test_that_there_was_too_little_is_said_once_the_whole_window_is_known(
+    new_stage: Any, asking: Asking, few: dict[str, Any]
+) -> None:
+    stage = running(new_stage, asking)
+    stage.config = asking(few)
+    assert not fires(stage.say("task_status_changed", 3610))
+    assert not fires(stage.say("task_status_changed", 3610 + 599))
+    assert fires(stage.say("task_status_changed", 3610 + 600))
+
+
+def test_a_switch_that_keeps_the_question_keeps_since_when_it_is_known(
+    new_stage: Any, asking: Asking
+) -> None:
+    late = {"since": CHECKPOINTS, "greater_than": "30m"}
+    stage = running(new_stage, asking)
+    stage.config = asking(late)
+    stage.say("task_status_changed", 3610)
+    stage.config = asking(late, {"count": CHECKPOINTS, "greater_than": 9})
+    assert fires(stage.say("task_status_changed", 3610 + 1801))
+
+
+def test_a_task_that_began_under_the_rule_has_no_grace(new_stage: Any, asking: Asking) -> None:
+    few = {"count": {**CHECKPOINTS, "within": "10m"}, "less_than": 1}
+    late = {"since": CHECKPOINTS, "greater_than": "30m"}
+    stage = new_stage(asking(few, late))
+    assert len(stage.say("task_started").record.matched_rules) == 2
+    stage.config = asking(late, few)
+    assert len(stage.say("task_status_changed", 1).record.matched_rules) == 2
