@@ -20,7 +20,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.packs import publish_switch
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
-from lictor_bus.settings import DEFAULT_PARTITIONS
+from lictor_bus.streams import DEFAULT_PARTITIONS
 from lictor_schema import ConfigSwitch, GateAnswer, GateRecord
 
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
