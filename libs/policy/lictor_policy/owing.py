@@ -25,6 +25,7 @@ from lictor_policy.position import to_micros
 from lictor_policy.state import TaskState
 from lictor_schema.claims import PromisedFollowup
 from lictor_schema.events import (
+    ForcedOperatorUpdate,
     SubagentCompleted,
     SubagentResultForwarded,
     SubagentResultNotForwarded,
@@ -36,6 +37,7 @@ from lictor_schema.events import (
 RUNTIME = "lictor"
 """The runtime of events that the evaluator derives itself."""
 _MAX_FORWARDED = 16
+_MAX_DEMANDS = 8
 
 
 def with_promise(
@@ -199,6 +201,20 @@ def forwarded(state: TaskState, event: SubagentResultForwarded) -> TaskState:
         runs=without(state.runs, run),
         forwarded=(*_others_shown(state, run), note_shown(run, failed))[-_MAX_FORWARDED:],
     )
+
+
+def demanded(state: TaskState, event_id: str) -> TaskState:
+    """The decision on an event demands a report, which a forced update may answer."""
+    return state.changed(demands=(*state.demands, event_id)[-_MAX_DEMANDS:])
+
+
+def answered(state: TaskState, event: ForcedOperatorUpdate) -> TaskState:
+    """A forced update was made; unless it answers a demand, once, the state stays as it is."""
+    payload = event.payload
+    if not payload.operator_visible or payload.source_event_id not in state.demands:
+        return state
+    left = tuple(each for each in state.demands if each != payload.source_event_id)
+    return state.changed(demands=left)
 
 
 def not_forwarded(state: TaskState, event: SubagentResultNotForwarded, now: int) -> TaskState:

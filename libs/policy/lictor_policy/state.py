@@ -136,6 +136,8 @@ class TaskState(NamedTuple):
     spawn_failures: int = 0
     """Failures since the operator last saw a report that no waiting result stands for: of children
     that could not be dispatched, and of results that are not tracked."""
+    demands: tuple[str, ...] = ()
+    """The latest few events on which a report was demanded that no forced update has answered."""
     told_id: str = ""
     """The event that last told, as the first one, that something owed is overdue."""
     times_told: int = 0
@@ -192,5 +194,6 @@ _TUPLES = tuple(
         "results",
         "runs",
         "forwarded",
+        "demands",
     )
 )

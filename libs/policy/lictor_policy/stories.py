@@ -211,7 +211,15 @@ class Stage:
 
     def say(self, event_type: str, seconds: float = 0, **payload: Any) -> Outcome:
         """The agent's runtime publishes an event."""
-        return self.play(usual_event(event_type, seconds, number=self.sequence, **payload), seconds)
+        return self.play(self.usual(event_type, seconds, payload), seconds)
+
+    def usual(
+        self, event_type: str, seconds: float, payload: dict[str, Any], runtime: str = "openclaw"
+    ) -> Event:
+        """The usual event at this point; a forced update answers what was demanded last."""
+        if event_type == "forced_operator_update" and self.state and self.state.demands:
+            payload = {"source_event_id": self.state.demands[-1], **payload}
+        return usual_event(event_type, seconds, number=self.sequence, runtime=runtime, **payload)
 
     def fire(self, kind: str, seconds: float | None = None) -> Outcome:
         """The pending timer of a kind falls due."""
@@ -303,9 +311,7 @@ def play_step(stage: Stage, told: StoryStep) -> Outcome:
         items = [evidence_item(**item) for item in told.evidence]
         return stage.say("task_evidence_attached", told.at, items=items)
     assert told.event is not None
-    event = usual_event(
-        told.event, told.at, number=stage.sequence, runtime=told.runtime, **told.payload
-    )
+    event = stage.usual(told.event, told.at, told.payload, told.runtime)
     return stage.play(event, told.at)
 
 

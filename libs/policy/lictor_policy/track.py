@@ -6,10 +6,12 @@
 from lictor_policy.attaching import attach
 from lictor_policy.obligations import Owed
 from lictor_policy.owing import (
+    answered,
     child_overdue,
     completed,
     deliver,
     delivered,
+    demanded,
     followup_due,
     forwarded,
     not_forwarded,
@@ -34,6 +36,7 @@ from lictor_schema.events import (
 )
 
 _SECOND = 1_000_000
+_DEMANDING = (Disposition.FORCE_CHECKPOINT, Disposition.ESCALATE)
 
 
 def begin(event: TaskStarted, position: EventPosition) -> TaskState:
@@ -107,8 +110,9 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
             return attach(state, event.payload.items)
         case "task_checkpoint_sent":
             return _reported(state, event, now)
-        case "forced_operator_update" if event.payload.operator_visible:
-            return _updated(state, now, report=True)
+        case "forced_operator_update":
+            after = answered(state, event)
+            return state if after is state else _updated(after, now, report=True)
         case "task_checkpoint_due":
             return _checkpoint_due(state, event, now)
         case "silence_timeout":
@@ -122,8 +126,8 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
         case "subagent_completed":
             return completed(state, event, now)
         case "subagent_result_forwarded":
-            state = forwarded(state, event)
-            return _updated(state, now) if event.payload.operator_visible else state
+            after = forwarded(state, event)
+            return state if after is state else _updated(after, now)
         case "subagent_result_not_forwarded":
             return not_forwarded(state, event, max(now, to_micros(event.timestamp)))
         case _:
@@ -140,6 +144,8 @@ def settle(
         state = _came_due(state)
     if state.closed:
         return state
+    if disposition in _DEMANDING:
+        state = demanded(state, event.event_id)
     closing = _closing_status(event, disposition)
     if closing is None:
         return _with_status(state, event, disposition, suggested)
