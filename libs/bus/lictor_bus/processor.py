@@ -44,7 +44,10 @@ class Stepped(NamedTuple, Generic[S, R]):
     outcome: str
     """A word for the metrics: ``allow``, ``block``, ``sealed`` …"""
     keep_state_s: int = 0
-    """Forget the state this long after the last message; 0 keeps it."""
+    """Forget the state, and the ids handled for it, this long after the last message; 0 keeps them.
+
+    Counted by the broker's times, so a fold from the start forgets at the same place.
+    """
     rules: tuple[tuple[str, str, str, str], ...] = ()
     """For the metrics: pack, version and id of each rule that matched, and what became of it."""
 

@@ -5,7 +5,9 @@ with the states, and it is compared before it is set. So a worker that lost its 
 new owner's work, and a Redis that lost its data simply sends the worker back to the start of the stream.
 
 All keys of one partition share a hash tag, so one script may touch them on a Redis cluster too. A task's hash holds
-its state under ``s`` and, under ``e:<id>``, the stream sequence of every message handled for it.
+its state under ``s`` and, under ``e:<id>``, the stream sequence of every message handled for it. Under ``x`` stands the
+broker's time after which the fold forgets it. Redis removes it only a week later, by its own clock: what is forgotten
+when must follow from the stream alone, or a fold from the start would come to something else.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -13,7 +15,7 @@ its state under ``s`` and, under ``e:<id>``, the stream sequence of every messag
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -31,22 +33,29 @@ local expected = false
 for i = 2, #ARGV do expected = expected or cursor == ARGV[i] end
 if not expected then return {cursor} end
 local states, seen = {}, {}
-for i = 2, #KEYS do states[i - 1] = redis.call('HGET', KEYS[i], 's') end
+for i = 2, #KEYS do states[i - 1] = redis.call('HMGET', KEYS[i], 's', 'x') end
 for i, message in ipairs(cjson.decode(ARGV[1])) do
   seen[i] = redis.call('HGET', KEYS[message[1] + 1], 'e:' .. message[2])
 end
 return {cursor, states, seen}
 """
 
-# KEYS as above. ARGV: expected cursor, new cursor; as JSON the tasks' times to live in seconds (0: keep) and for
-# each message the index of its key, its id and its sequence; then the tasks' states.
+# KEYS as above. ARGV: expected cursor, new cursor; as JSON the keys that were forgotten, the tasks' times to live in
+# seconds with the moment when they are forgotten (0: keep) and for each message the index of its key, its id and its
+# sequence; then the tasks' states.
 _COMMIT = """
 local cursor = redis.call('GET', KEYS[1]) or '0'
 if cursor ~= ARGV[1] then return cursor end
 local changes = cjson.decode(ARGV[3])
-for i, ttl in ipairs(changes.ttls) do
-  redis.call('HSET', KEYS[i + 1], 's', ARGV[i + 3])
-  if ttl > 0 then redis.call('EXPIRE', KEYS[i + 1], ttl) else redis.call('PERSIST', KEYS[i + 1]) end
+for _, i in ipairs(changes.forgotten) do redis.call('DEL', KEYS[i + 1]) end
+for i, life in ipairs(changes.lives) do
+  if life ~= 0 then
+    redis.call('HSET', KEYS[i + 1], 's', ARGV[i + 3], 'x', life[2])
+    redis.call('EXPIRE', KEYS[i + 1], life[1])
+  else
+    redis.call('HSET', KEYS[i + 1], 's', ARGV[i + 3])
+    if redis.call('PERSIST', KEYS[i + 1]) == 1 then redis.call('HDEL', KEYS[i + 1], 'x') end
+  end
 end
 for _, message in ipairs(changes.handled) do
   redis.call('HSET', KEYS[message[1] + 1], 'e:' .. message[2], message[3])
@@ -61,8 +70,11 @@ return false
 _PEEK = """
 local generation = redis.call('GET', KEYS[1]) or '0'
 if generation ~= ARGV[1] then return {generation} end
-return {generation, redis.call('GET', KEYS[2]) or '0', redis.call('HGET', KEYS[3], 's')}
+return {generation, redis.call('GET', KEYS[2]) or '0', redis.call('HMGET', KEYS[3], 's', 'x')}
 """
+
+# Redis may remove what the fold has forgotten for so long: no worker is that far behind the stream.
+_REMOVE_AFTER_S = 7 * 24 * 3600
 
 
 class Peeked(NamedTuple):
@@ -70,6 +82,8 @@ class Peeked(NamedTuple):
 
     cursor: int
     state: bytes | None
+    until_us: int | None = None
+    """The broker's time, in microseconds since 1970, after which the fold takes the state for forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +92,25 @@ class Loaded:
 
     states: Mapping[str, bytes]
     seen: Mapping[tuple[str, str], int]
+    until_us: Mapping[str, int]
+    """By key, the broker's time after which it is forgotten; without those that are kept."""
+
+
+class Lifetime(NamedTuple):
+    """How long a state is kept after its last message, and until when that is by the broker's time."""
+
+    keep_s: int
+    until_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a batch changed: states (with a time to live, 0 to keep) and the ids it handled."""
+    """What a batch changed: states (with a lifetime, None to keep) and the ids it handled."""
 
-    states: Mapping[str, tuple[bytes, int]]
+    states: Mapping[str, tuple[bytes, Lifetime | None]]
     handled: Sequence[tuple[str, str, int]]
+    forgotten: Collection[str] = ()
+    """Of the keys, those that were forgotten before they got this state."""
 
 
 def _literally(text: str) -> str:
@@ -110,7 +135,8 @@ class StateReader:
                 args=(self._generation,),
             )
             if rest:
-                return Peeked(int(rest[0]), rest[1])
+                state, until = rest[1]
+                return Peeked(int(rest[0]), state, None if until is None else int(until))
             self._generation = bytes(found)
 
 
@@ -163,15 +189,24 @@ class StateStore:
             raise self._conflict(expected, found)
         states, seen = answers
         return Loaded(
-            {key: state for key, state in zip(index, states, strict=True) if state is not None},
+            {
+                key: state
+                for key, (state, _) in zip(index, states, strict=True)
+                if state is not None
+            },
             {pair: int(at) for pair, at in zip(messages, seen, strict=True) if at is not None},
+            {key: int(at) for key, (_, at) in zip(index, states, strict=True) if at is not None},
         )
 
     async def commit(self, expected: int, new: int, changes: Commit) -> None:
         """Move the cursor and store the states in one step, or raise CursorConflict and change nothing."""
         index = {key: number for number, key in enumerate(changes.states, 1)}
         rest = {
-            "ttls": [ttl for _, ttl in changes.states.values()],
+            "forgotten": [index[key] for key in changes.forgotten],
+            "lives": [
+                0 if life is None else (life.keep_s + _REMOVE_AFTER_S, str(life.until_us))
+                for _, life in changes.states.values()
+            ],
             # The sequence as text: Lua's numbers print large ones with an exponent.
             "handled": [(index[key], id_, str(sequence)) for key, id_, sequence in changes.handled],
         }

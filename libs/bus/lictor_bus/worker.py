@@ -49,7 +49,7 @@ from lictor_bus.processor import (
 from lictor_bus.publish import publish_all
 from lictor_bus.pull import PullConsumer
 from lictor_bus.read import read_from
-from lictor_bus.store import Commit, StateStore
+from lictor_bus.store import Commit, Lifetime, StateStore
 from lictor_bus.streams import TIMERS
 from lictor_bus.telemetry import TRACEPARENT, TRACEPARENT_FORM, MessageSpan, Telemetry
 from lictor_bus.timers import Timer, timer_messages
@@ -77,7 +77,10 @@ class _Fold(Generic[S, R]):
     before: dict[str, S] = field(default_factory=dict[str, S])
     states: dict[str, S] = field(default_factory=dict[str, S])
     encoded: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    lifetimes: dict[str, int] = field(default_factory=dict[str, int])
+    lifetimes: dict[str, Lifetime] = field(default_factory=dict[str, Lifetime])
+    """Of the states that are not kept for good."""
+    forgotten: set[str] = field(default_factory=set[str])
+    """Keys whose former state and ids were forgotten, and that got a new one."""
     handled: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
     outputs: list[Sourced[R]] = field(default_factory=list[Sourced[R]])
     refused: list[tuple[Delivery, Refused]] = field(default_factory=list[tuple[Delivery, Refused]])
@@ -193,6 +196,9 @@ class PartitionWorker(Generic[T, S, R]):
         info = await self._client.jetstream().stream_info(self._consumer.stream)
         # A stream that was removed and made again has other messages under the same numbers.
         self._cursor = await self._store.open(str(info.created))
+        if self._cursor > info.state.last_seq:
+            # Another worker may have committed, in between, what was stored since.
+            info = await self._client.jetstream().stream_info(self._consumer.stream)
         self._ahead = None
         # Whatever is in the stream now may have been decided by a worker that died, or lost its pin, before it
         # could commit; whatever comes later can't have been.
@@ -290,8 +296,9 @@ class PartitionWorker(Generic[T, S, R]):
             await publish_all(self._client, TIMERS, timer_messages(timers))
         if fold.outputs:
             await self._outbox.publish(fold.outputs)
-        states = {key: (raw, fold.lifetimes[key]) for key, raw in fold.encoded.items()}
-        await self._store.commit(fold.after, fold.last, Commit(states, fold.handled))
+        states = {key: (raw, fold.lifetimes.get(key)) for key, raw in fold.encoded.items()}
+        changes = Commit(states, fold.handled, fold.forgotten)
+        await self._store.commit(fold.after, fold.last, changes)
         if acknowledge is not None:
             await self._consumer.acknowledge(acknowledge)
         for span in fold.spans:
@@ -315,17 +322,22 @@ class PartitionWorker(Generic[T, S, R]):
                 readable.append((self._parse(delivery), delivery))
             except Refused as refusal:
                 fold.refused.append((delivery, refusal))
-        seen = await self._load(fold, [(item.key, item.message_id) for item, _ in readable])
+        seen, until = await self._load(fold, [(item.key, item.message_id) for item, _ in readable])
         known = dict(fold.before)
         for item, delivery in readable:
             identity = (item.key, item.message_id)
+            is_forgotten = item.key in until and delivery.stored_at_ns // 1000 > until[item.key]
             try:
-                if identity in seen:
+                if identity in seen and not is_forgotten:
                     raise _duplicate(item.message_id, seen[identity])
-                self._step(fold, known, item, delivery)
+                state = None if is_forgotten else known.get(item.key)
+                known[item.key] = self._step(fold, until, state, item, delivery)
             except Refused as refusal:
                 fold.refused.append((delivery, refusal))
                 continue
+            if is_forgotten:
+                # Only now: a message that is refused changes nothing.
+                _forget(fold, seen, item.key)
             seen[identity] = delivery.sequence
             fold.handled.append((*identity, delivery.sequence))
         fold.outcomes["dead"] += len(fold.refused)
@@ -335,8 +347,8 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _load(
         self, fold: _Fold[S, R], messages: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], int]:
-        """States and known ids: from the store, and from the batch that is on its way there."""
+    ) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
+        """Known ids and when keys are forgotten: from the store, and from the batch that is on its way there."""
         ahead = self._ahead
         on_its_way = self._finishing is not None and not self._finishing.done()
         cursors = (ahead.after, ahead.last) if ahead and on_its_way else (self._cursor,)
@@ -344,18 +356,22 @@ class PartitionWorker(Generic[T, S, R]):
         decode = self._processor.decode_state
         if ahead is None:
             fold.before = {key: decode(raw) for key, raw in loaded.states.items()}
-            return dict(loaded.seen)
+            return dict(loaded.seen), dict(loaded.until_us)
         fold.before = {
             key: ahead.states[key] if key in ahead.states else decode(raw)
             for key, raw in loaded.states.items()
         }
-        seen = dict(loaded.seen)
+        seen = {each: at for each, at in loaded.seen.items() if each[0] not in ahead.forgotten}
+        until = dict(loaded.until_us)
         for key, message_id, sequence in ahead.handled:
             seen[key, message_id] = sequence
         for key, _ in messages:
             if key in ahead.states:
                 fold.before[key] = ahead.states[key]
-        return seen
+                until.pop(key, None)
+                if key in ahead.lifetimes:
+                    until[key] = ahead.lifetimes[key].until_us
+        return seen, until
 
     def _parse(self, delivery: Delivery) -> Parsed[T]:
         try:
@@ -376,12 +392,13 @@ class PartitionWorker(Generic[T, S, R]):
     def _step(
         self,
         fold: _Fold[S, R],
-        known: dict[str, S],
+        until: dict[str, int],
+        before: S | None,
         item: Parsed[T],
         delivery: Delivery,
-    ) -> None:
+    ) -> S:
         try:
-            stepped = self._processor.step(known.get(item.key), item, delivery)
+            stepped = self._processor.step(before, item, delivery)
         except Refused:
             raise
         except Exception as error:
@@ -389,13 +406,19 @@ class PartitionWorker(Generic[T, S, R]):
         state, outputs, outcome, keep_state_s, rules = stepped
         key, sequence = item.key, delivery.sequence
         headers = self._trace_headers(fold, outcome, key, delivery)
-        known[key] = fold.states[key] = state
-        fold.lifetimes[key] = keep_state_s
+        fold.states[key] = state
+        if keep_state_s:
+            until[key] = delivery.stored_at_ns // 1000 + keep_state_s * 1_000_000
+            fold.lifetimes[key] = Lifetime(keep_state_s, until[key])
+        elif until:
+            until.pop(key, None)
+            fold.lifetimes.pop(key, None)
         for output in outputs:
             fold.outputs.append(Sourced(key, sequence, output, headers))
         fold.outcomes[outcome] += 1
         for rule in rules:
             fold.rules[rule] += 1
+        return state
 
     def _trace_headers(
         self, fold: _Fold[S, R], outcome: str, key: str, delivery: Delivery
@@ -437,6 +460,14 @@ class PartitionWorker(Generic[T, S, R]):
             for key in changed
             for timer in orders(fold.before.get(key), fold.states[key], certain)
         ]
+
+
+def _forget(fold: _Fold[S, R], seen: dict[tuple[str, str], int], key: str) -> None:
+    """Let go of the ids that were handled for what a key was before."""
+    fold.forgotten.add(key)
+    fold.handled = [each for each in fold.handled if each[0] != key]
+    for identity in [each for each in seen if each[0] == key]:
+        del seen[identity]
 
 
 def _by_sequence(delivery: Delivery) -> int:

@@ -39,8 +39,9 @@ class Totals:
     A key whose total is odd has a timer, if timers are wanted.
     """
 
-    def __init__(self, *, timed: bool = False) -> None:
+    def __init__(self, *, timed: bool = False, keep_s: int = 0) -> None:
         self._timed = timed
+        self._keep_s = keep_s
 
     def parse(self, delivery: Delivery) -> Parsed[int]:
         try:
@@ -59,7 +60,7 @@ class Totals:
         out = Outgoing(
             f"lictor.dec.allow.{message.key}", body, f"{message.key}:{message.message_id}"
         )
-        return Stepped(total, (out,), "counted")
+        return Stepped(total, (out,), "counted", self._keep_s)
 
     def timers(self, before: int | None, after: int, certain: bool) -> Sequence[Timer]:
         if not self._timed or (certain and bool((before or 0) % 2) == bool(after % 2)):
@@ -159,13 +160,14 @@ class Bench:
         steering: Steering | None = None,
         consumer: PullConsumer | None = None,
         timed: bool = False,
+        keep_s: int = 0,
     ) -> PartitionWorker[int, int, Outgoing]:
         client = client or self.client
         return PartitionWorker(
             client,
             consumer or self.consumer(partition, settings, client),
             store or StateStore(self.redis, "totals", str(partition)),
-            Totals(timed=timed),
+            Totals(timed=timed, keep_s=keep_s),
             wrap(StreamOutbox(client, streams.DECISIONS, "lictor.dec.*.{key}")),
             DeadLetters(client, "totals"),
             Telemetry("totals"),

@@ -47,11 +47,12 @@ class Refold:
         """Judge the next event; None when the service refuses it."""
         task = self._tasks[event.task_id]
         state = task.state
-        if state is not None and state.closed and _forgotten(task, position):
-            state, task.handled = None, set()
+        is_forgotten = state is not None and state.closed and _forgotten(task, position)
         # Each runtime has ids of its own.
         identity = f"{event.runtime}\n{event.event_id}"
-        if identity in task.handled:
+        if is_forgotten:
+            state = None
+        elif identity in task.handled:
             return None
         try:
             outcome = fold_event(state, event, position, config)
@@ -59,6 +60,8 @@ class Refold:
             return None
         except Exception:  # noqa: BLE001 -- a defect on one event: the service sets it aside too, and goes on
             return None
+        if is_forgotten:
+            task.handled = set()
         task.state, task.last_us = outcome.state, position.stored_us
         task.handled.add(identity)
         return outcome

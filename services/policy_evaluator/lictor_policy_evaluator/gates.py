@@ -22,7 +22,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.gates import answer_question
 from lictor_bus.publish import Outgoing
 from lictor_bus.read import last_sequence
-from lictor_bus.store import StateReader
+from lictor_bus.store import Peeked, StateReader
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import StateError
@@ -182,7 +182,7 @@ class Gates:
         pause = _FIRST_PAUSE_S
         others = {runtime}
         while True:
-            state = None if found.state is None else TaskState.decode(found.state)
+            state = self._read(found)
             if state is not None and state.runtime not in others:
                 # Asked by another runtime than the one whose task it is: that one's events count too.
                 others.add(state.runtime)
@@ -194,6 +194,14 @@ class Gates:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
             found = await reader.peek(key)
+
+    def _read(self, found: Peeked) -> TaskState | None:
+        """The state, unless an event stored now would find it forgotten."""
+        if found.state is None:
+            return None
+        if found.until_us is not None and self._now_ns() // 1000 > found.until_us:
+            return None
+        return TaskState.decode(found.state)
 
     async def _last(self, runtime: str, task_id: str) -> int:
         return await last_sequence(
