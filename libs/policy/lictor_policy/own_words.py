@@ -77,6 +77,13 @@ def whole(text: str) -> str:
     return "".join(f"\n> {line}".rstrip(" ") for line in lines) + "\n"
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text is, but for its last line end, what `whole` writes of some message."""
+    lines = text.strip("\n").split("\n")
+    inner = text[1:-1] if text.startswith('"') else "\n".join(line[2:] for line in lines)
+    return text != "" and whole(inner).rstrip("\n") == text.rstrip("\n")
+
+
 def shortened(words: str, longest: int) -> str:
     """What `whole` wrote, cut to a length."""
     if len(words) <= longest:

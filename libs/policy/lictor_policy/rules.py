@@ -136,8 +136,9 @@ class CompiledRule:
     def decide(self, situation: Situation, reason: str, notice: NoticeText | None) -> str:
         """The rule's decision as JSON, with the notice that all matched rules together demand."""
         rewritten = None
-        if self.rewrite is not None and message_of(situation.event) is not None:
-            rewritten = self.rewrite.fill(situation)
+        if self.rewrite is not None and (message := message_of(situation.event)) is not None:
+            ours = self.rewrite.is_filled_by(message, situation)
+            rewritten = message if ours else self.rewrite.fill(situation)
         return self.text.write_decision(reason, rewritten, notice)
 
     def receipt(self, notice: NoticeText | None, runtime: str) -> str:

@@ -19,6 +19,7 @@ from lictor_policy.owed_facts import (
 )
 from lictor_policy.own_words import (
     MAX_WORDS,
+    is_whole,
     name,
     quoted,
     shortened,
@@ -215,7 +216,7 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
 class Template:
     """A text ready to be filled in."""
 
-    __slots__ = ("_form", "_limit", "_messages", "_variables", "literal")
+    __slots__ = ("_form", "_limit", "_messages", "_opening", "_variables", "literal")
 
     def __init__(self, text: str, *, limit: int = MAX_TEXT_LENGTH) -> None:
         pieces = _PLACE.split(text)
@@ -228,6 +229,7 @@ class Template:
         self.literal = "".join(literals).strip()
         """What the text says before any variable is filled in."""
         self._limit = limit
+        self._opening = literals[0]
         # One formatting of the whole is twice as fast as joining the pieces.
         self._form = "%s".join(literal.replace("%", "%%") for literal in literals)
         self._variables: tuple[Variable, ...] = tuple(
@@ -250,6 +252,20 @@ class Template:
             values[index] = shortened(values[index], max(2, len(values[index]) - over))
         text = self._form % tuple(values)
         return text if len(text) <= self._limit else text[: self._limit - 1] + "…"
+
+    def is_filled_by(self, message: str, situation: Situation) -> bool:
+        """Whether a message is already this text about the situation, around some other message.
+
+        An agent that publishes the text we gave it must not get it wrapped once more. Only what we could have
+        written ourselves is taken for it.
+        """
+        if len(self._messages) != 1 or not message.startswith(self._opening):
+            return False
+        values = [variable(situation) for variable in self._variables]
+        values[self._messages[0]] = "\0"
+        before, _, after = (self._form % tuple(values)).partition("\0")
+        words = message[len(before) : len(message) - len(after)]
+        return message == before + words + after and is_whole(words)
 
 
 def _in_place(variable: Variable | Words, before: str, after: str) -> Variable:

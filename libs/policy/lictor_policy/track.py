@@ -293,15 +293,29 @@ def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
     if told_before:
         return _past_checkpoint(state, due, now)
     missed = state.missed_in_a_row + 1
-    state = state.changed(
-        last_due_us=latest,
-        update_seen=False,
-        missed_in_a_row=missed,
+    counted = state.changed(last_due_us=latest, update_seen=False, missed_in_a_row=missed)
+    if not (state.silences_in_a_row and _same_quiet(state, due, state.last_silence_us)):
+        counted = _newly_missed(counted, event_id, missed)
+    return _past_checkpoint(counted, due, now)
+
+
+def _same_quiet(state: TaskState, one: int, other: int | None) -> bool:
+    """Whether a missed checkpoint and a silence are one quiet told twice: both count, one is told.
+
+    Less than half of the shorter time lies between them, so neither can keep the other from ever being told.
+    """
+    times = [each for each in (state.checkpoint_interval_s, state.silence_timeout_s) if each]
+    if other is None or not times:
+        return False
+    return 2 * abs(one - other) < min(times) * _SECOND
+
+
+def _newly_missed(state: TaskState, event_id: str, times: int) -> TaskState:
+    return state.changed(
         miss_event_ids=(*state.miss_event_ids, event_id)[-MAX_MISSES:],
         told_id=event_id,
-        times_told=missed,
+        times_told=times,
     )
-    return _past_checkpoint(state, due, now)
 
 
 def _past_checkpoint(state: TaskState, due: int, now: int) -> TaskState:
@@ -331,15 +345,10 @@ def _silent(
     if told_before:
         return _past_silence(state, told_at, now)
     silences = state.silences_in_a_row + 1
-    state = state.changed(
-        update_seen=False,
-        last_silence_us=told_at,
-        silences_in_a_row=silences,
-        miss_event_ids=(*state.miss_event_ids, event_id)[-MAX_MISSES:],
-        told_id=event_id,
-        times_told=silences,
-    )
-    return _past_silence(state, told_at, now)
+    counted = state.changed(update_seen=False, last_silence_us=told_at, silences_in_a_row=silences)
+    if not (state.missed_in_a_row and _same_quiet(state, told_at, state.last_due_us)):
+        counted = _newly_missed(counted, event_id, silences)
+    return _past_silence(counted, told_at, now)
 
 
 def _past_silence(state: TaskState, told_at: int, now: int) -> TaskState:
