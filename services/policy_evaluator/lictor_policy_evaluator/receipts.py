@@ -18,6 +18,7 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.read import read_from, read_since
 from lictor_bus.telemetry import Telemetry
+from lictor_policy.folding import KEEP_CLOSED_TASKS_S
 from lictor_policy.owing import RUNTIME
 from lictor_policy.receipts import find_dishonesty
 from lictor_policy_evaluator.in_force import ConfigsInForce
@@ -35,6 +36,8 @@ _PAGE = 100
 _TRIES = 20
 _ASK_WITHIN_S = 5.0
 _WRONG_LAST_SEQUENCE = 10071
+# In a record the quotes within a text are escaped, so this is the field and nothing else.
+_STARTED = b'"event_type":"task_started"'
 
 
 class Receipts:
@@ -177,12 +180,32 @@ class Receipts:
         return None
 
     async def _task_runtime(self, record: DecisionRecord) -> str:
-        """Who carries the decision out: on an event that we derived, the runtime whose task it is."""
+        """Who carries the decision out: on an event that we derived, the runtime that started the task.
+
+        Before the start anybody may have announced the task; of one that never started, the first who did counts.
+        """
         if record.runtime != RUNTIME:
             return record.runtime
         subject = subjects.decisions_on_task(record.task_id)
-        first = await read_from(self._client, streams.DECISIONS, subject, 1, 1)
-        return str(json.loads(first[0].body)["runtime"]) if first else record.runtime
+        announced = started = None
+        sequence = 1
+        while page := await read_from(self._client, streams.DECISIONS, subject, sequence, _PAGE):
+            for stored in page:
+                if announced is not None and _STARTED not in stored.body:
+                    continue
+                told = DecisionRecord.from_json(stored.body)
+                if told.event_sequence >= record.event_sequence:
+                    return started or announced or record.runtime
+                if told.runtime != RUNTIME:
+                    announced = announced or told.runtime
+                if told.event_type == "task_started":
+                    started = told.runtime
+                    # An id is used again only after its task was forgotten: no other start can lie between.
+                    since = _moment(record) - _moment(told)
+                    if since.total_seconds() < KEEP_CLOSED_TASKS_S:
+                        return started
+            sequence = page[-1].sequence + 1
+        return started or announced or record.runtime
 
     async def _store(self, report: ReceiptReport, subject: str, after: int) -> int | None:
         """The sequence it got; None when another report came in between."""
@@ -202,3 +225,7 @@ class Receipts:
         if error.get("err_code") == _WRONG_LAST_SEQUENCE:
             return None
         raise BusError(f"{streams.RECEIPTS} refused a receipt: {error.get('description')}")
+
+
+def _moment(record: DecisionRecord) -> datetime:
+    return datetime.fromisoformat(record.recorded_at)

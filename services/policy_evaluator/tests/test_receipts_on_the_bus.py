@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from reporting import ROOT, service_process, wait_until_ready
 import lictor
 from lictor.embedded import Endpoints
 from lictor.errors import LictorError, Unreachable
-from lictor_bus import streams
+from lictor_bus import streams, subjects
+from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_schema import (
     DecisionRecord,
@@ -25,6 +27,7 @@ from lictor_schema import (
     EvidenceRef,
     ReceiptAnswer,
     ReceiptStatus,
+    utc_millis,
 )
 
 PROOF = EvidenceRef(kind="message", ref="telegram:42")
@@ -174,6 +177,39 @@ async def test_the_runtime_of_a_task_reports_on_what_a_timer_led_to(governor: li
     await records.aclose()
     assert record.runtime == "lictor"
     told = receipt(record, "planned", "queued")
+    assert (await governor.report_receipt(record, told)).outcome == "stored"
+
+
+async def test_a_runtime_that_only_announced_a_task_does_not_own_its_receipts(
+    governor: lictor.Governor, client: Client, clean_infra: Endpoints
+):
+    announced = {
+        "event_id": "announced",
+        "event_type": "report_anchor_missing",
+        "runtime": "stranger",
+        "adapter_version": "1",
+        "agent_id": "b",
+        "task_id": "task 1",
+        "correlation_id": "c",
+        "timestamp": utc_millis(datetime.now(UTC)),
+        "payload": {"dispatch_kind": "task", "detected_at": utc_millis(datetime.now(UTC))},
+        "evidence_refs": [],
+        "operator_context": {},
+    }
+    message = Outgoing(subjects.event("stranger", "task 1"), json.dumps(announced).encode())
+    await publish_one(client, streams.EVENTS, message)
+    task = await governor.start_task(
+        "Migrate", task_id="task 1", checkpoint_interval_s=1, channel="telegram"
+    )
+    records = task.decisions()
+    record = await anext(records)
+    while record.event_type != "task_checkpoint_due":
+        record = await asyncio.wait_for(anext(records), 20)
+    await records.aclose()
+    told = receipt(record, "planned", "queued")
+    async with lictor.connect(clean_infra.nats_url, runtime="stranger", agent_id="b") as stranger:
+        refused = await stranger.report_receipt(record, told)
+    assert (refused.outcome, refused.field) == ("refused", "runtime")
     assert (await governor.report_receipt(record, told)).outcome == "stored"
 
 
