@@ -21,6 +21,7 @@ from lictor.embedded import Endpoints
 from lictor.server_process import find_nats_server
 from lictor.story import play
 from lictor_bus.connection import connect_nats
+from lictor_bus.errors import ReservedName
 from lictor_bus.roles import password_variable, roles, users_config
 from lictor_schema import OperatorContext
 from lictor_seal import TrustStore, verify_bundle
@@ -234,3 +235,17 @@ def test_compose_gives_the_server_every_password(tmp_path: Path) -> None:
     ]
     assert all(re.fullmatch(r"\w+=p[0-9a-f]{48}", line) for line in secrets)
     assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["lictor", "ops", "policy-evaluator", "sealer", "Ops", "policy_evaluator"]
+)
+def test_no_runtime_may_pass_for_one_of_ours(name: str) -> None:
+    with pytest.raises(ReservedName, match="give the runtime another name"):
+        roles(["openclaw", name])
+
+
+def test_no_two_runtimes_share_a_password() -> None:
+    with pytest.raises(ReservedName, match="NATS_PASSWORD_MY_RUNTIME"):
+        roles(["my-runtime", "my_runtime"])
+    assert [role.user for role in roles(["a", "b", "a"])][-2:] == ["a", "b"]

@@ -47,6 +47,10 @@ class BundleMissing(BusError):
     """Stream PACKS does not hold the bundle that was named."""
 
 
+class ReservedName(BusError):
+    """A runtime's user would have a name that is taken."""
+
+
 class Refused(BusError):
     """A message can't be processed; it goes to the dead-letter stream whole, with this reason."""
 

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lictor_bus import streams
+from lictor_bus.errors import ReservedName
 from lictor_bus.subjects import inboxes, token
 
 OPERATORS = "ops"
+LICTOR = "lictor"
+"""The runtime of events that the evaluator derives; nobody may speak in its name."""
 _READABLE_BY_RUNTIMES = (streams.DECISIONS, streams.EPISODES, streams.GUIDANCE, streams.PROOFS)
 
 
@@ -35,6 +38,32 @@ def password_variable(user: str) -> str:
 
 def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
     """Every role: the services, operators, and a user for each runtime."""
+    ours = _ours()
+    return (*ours, *_runtimes(list(runtimes), ours))
+
+
+def _runtimes(names: Sequence[str], ours: Iterable[Role]) -> Iterable[Role]:
+    """A user for each; none that could pass for one of ours, or for another runtime."""
+    # Users whose passwords stand in one variable would have one password.
+    taken = {password_variable(name): name for name in (LICTOR, *(role.user for role in ours))}
+    reserved = set(taken)
+    for name in names:
+        variable = password_variable(name)
+        other = taken.setdefault(variable, name)
+        if variable in reserved:
+            raise ReservedName(
+                f"a runtime can't be called {name!r}: {other!r} is a name of Lictor's own;"
+                " give the runtime another name"
+            )
+        if other != name:
+            raise ReservedName(
+                f"runtimes {other!r} and {name!r} would share the password in {variable};"
+                " give one of them another name"
+            )
+    return [_runtime(name) for name in dict.fromkeys(names)]
+
+
+def _ours() -> tuple[Role, ...]:
     return (
         _service(
             "policy-evaluator",
@@ -78,7 +107,6 @@ def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
             writes=("lictor.proof.*.*",),
         ),
         _operators(),
-        *(_runtime(runtime) for runtime in runtimes),
     )
 
 
@@ -188,4 +216,7 @@ def _quotable(user: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(users_config(sys.argv[1:]))
+    try:
+        sys.stdout.write(users_config(sys.argv[1:]))
+    except ReservedName as error:
+        raise SystemExit(f"lictor: {error}") from None
