@@ -25,17 +25,33 @@ def class_bit(evidence_class: EvidenceClass) -> int:
     return 1 << _CLASSES.index(evidence_class)
 
 
-def note_evidence(evidence_id: str, evidence_class: EvidenceClass, quality: Quality) -> str:
-    """An attached item in short: a digit for its quality, one for its class, then its id.
+# A letter for the class of an item that is offered for a completion, a digit for any other.
+_OFFERED = "abcdefghij"
+_CLASS_OF = {
+    **{str(number): each for number, each in enumerate(_CLASSES)},
+    **dict(zip(_OFFERED, _CLASSES, strict=False)),
+}
+
+
+def note_evidence(
+    evidence_id: str, evidence_class: EvidenceClass, quality: Quality, *, offered: bool = False
+) -> str:
+    """An attached item in short: a digit for its quality, a sign for its class, then its id.
 
     One string, because state is decoded for every event and the items are needed for few.
     """
-    return f"{quality.rank}{_CLASSES.index(evidence_class)}{evidence_id}"
+    number = _CLASSES.index(evidence_class)
+    return f"{quality.rank}{_OFFERED[number] if offered else number}{evidence_id}"
+
+
+def is_offered(note: str) -> bool:
+    """Whether a noted item is offered for a completion."""
+    return note[1] in _OFFERED
 
 
 def read_evidence(note: str) -> tuple[str, EvidenceClass, Quality]:
     """Id, class and quality of an item noted by `note_evidence`."""
-    return note[2:], _CLASSES[int(note[1])], QUALITIES[int(note[0])]
+    return note[2:], _CLASS_OF[note[1]], QUALITIES[int(note[0])]
 
 
 Memory = list[int]
@@ -100,7 +116,8 @@ class TaskState(NamedTuple):
     evidence: tuple[str, ...] = ()
     """Attached items, as `note_evidence` writes them.
 
-    When there are too many, the weakest and oldest are let go first.
+    When there are too many, the weakest and oldest are let go first; half of the places are for the strongest that
+    are offered for a completion, so that it is known when what a completion rests on is taken back.
     """
 
     items_total: int = 0
