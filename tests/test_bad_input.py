@@ -134,17 +134,33 @@ async def test_two_runtimes_may_use_the_same_event_id_in_one_task(stack):
     await stack.send_event(started("shared"))
     for runtime in ("test", "other"):
         message_id = event_message_id(runtime, "shared", "step-1")
-        update = started(
+        miss = started(
             "shared",
             event_id="step-1",
             runtime=runtime,
-            event_type="task_checkpoint_sent",
-            payload={"message": "hi", "operator_visible": False, "reminder_only": False},
+            event_type="task_checkpoint_due",
+            payload={"checkpoint_number": 1, "due_at": "2026-01-01T00:00:00Z"},
         )
-        await stack.send_event(update, **{"Nats-Msg-Id": message_id})
+        await stack.send_event(miss, **{"Nats-Msg-Id": message_id})
     await stack.until("DECISIONS", 3)
     decided = [(record.runtime, record.event_id) for record in await stack.decisions()]
     assert decided == [("test", "shared-start"), ("test", "step-1"), ("other", "step-1")]
+
+
+async def test_another_runtime_can_not_close_a_task(stack):
+    await stack.send_event(started("owned"))
+    stranger = started(
+        "owned",
+        event_id="end",
+        runtime="other",
+        event_type="task_status_changed",
+        payload={"to_status": "failed", "reason": "mine now"},
+    )
+    await stack.send_event(stranger)
+    await stack.until("DEAD", 1)
+    [buried] = await stack.dead()
+    assert "runtime" in buried.letter.reason
+    assert "belongs to test" in buried.letter.reason
 
 
 async def test_one_forged_decision_stops_nobody(stack):

@@ -20,6 +20,17 @@ __all__ = ["EventPosition", "Outcome", "Unacceptable", "observed", "step"]
 
 _MAX_AHEAD_US = 5 * 60 * 1_000_000
 """How far an event's own time may lie after the broker's."""
+_FROM_ANYONE = frozenset(
+    (
+        "task_checkpoint_due",
+        "silence_timeout",
+        "watchdog_fired",
+        "report_anchor_missing",
+        "subagent_result_not_forwarded",
+        "operator_review_requested",
+    )
+)
+"""What any runtime may say about a task: it can call for a report, and never meet or end a duty."""
 MAX_INTERVAL_S = 10 * 366 * 24 * 3600
 
 
@@ -54,7 +65,9 @@ def step(
     verdict, uses, repeats, unheard_until = (
         resolve(fired, seen, event, position, config) if fired else NOTHING_FIRED
     )
-    settled = settle(seen, event, verdict.disposition, verdict.suggested_status)
+    settled = settle(
+        state, seen, event, verdict.disposition, verdict.suggested_status, position.stored_us
+    )
     if unheard_until is not None and state is not None and seen.told_id == event.event_id:
         settled = unheard(state, settled, position.stored_us, unheard_until)
     if repeats is not None:
@@ -100,6 +113,8 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
             return begun
         return begun.changed(history=state.history, repeats=state.repeats)
     if state is not None and state.started:
+        if event.runtime != state.runtime:
+            _refuse_stranger(state, event)
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":
         return state or announce(event, position)
@@ -108,6 +123,18 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
         return state
     raise Unacceptable(
         "task_id", f"task {event.task_id} never started", "publish its task_started first"
+    )
+
+
+def _refuse_stranger(state: TaskState, event: Event) -> None:
+    """Whoever watches a task may tell what it owes; everything else is its own runtime's to say."""
+    if event.runtime == RUNTIME or event.event_type in _FROM_ANYONE:
+        return
+    raise Unacceptable(
+        "runtime",
+        f"task {event.task_id} belongs to {state.runtime}, so {event.runtime} can't publish"
+        f" {event.event_type} for it",
+        "publish it as the runtime that started the task, or start a task of your own",
     )
 
 

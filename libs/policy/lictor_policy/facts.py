@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, get_args
 
+from lictor_policy.holding import is_operators, waits
 from lictor_policy.names import nearest
 from lictor_policy.owed_facts import (
     dispatch_anchored,
@@ -74,7 +75,7 @@ class Fact:
 
 def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:  # noqa: ARG001 -- the shape of a fact
     """Whether a report is owed and late."""
-    if state.closed:
+    if state.closed or waits(state):
         return False
     if state.missed_in_a_row or state.silences_in_a_row:
         return True
@@ -344,6 +345,12 @@ _ALL = (
         ("", *_statuses()),
     ),
     Fact(
+        "status.decided_by_operator",
+        FactType.BOOL,
+        "The event moves the task to a status that its operator decided on",
+        lambda _state, event, _position: is_operators(event),
+    ),
+    Fact(
         "task.status",
         FactType.STR,
         "The status of the task before the event",
@@ -381,6 +388,12 @@ _ALL = (
         FactType.BOOL,
         "What the event dispatches, a child or the task itself, says where its reports are owed",
         lambda state, event, _position: dispatch_anchored(state, event),
+    ),
+    Fact(
+        "task.is_held",
+        FactType.BOOL,
+        "A block, an escalation or a review stopped the task, and its operator has not decided yet",
+        lambda state, _event, _position: bool(state.held_by),
     ),
     Fact(
         "task.is_closed",

@@ -61,6 +61,7 @@ SETTLED: dict[str, _Settle] = {
     "message.checkpoint_fields_given": _unless(0, *_REPORTS),
     "message.reminder_only": _unless(False, "task_checkpoint_sent"),
     "status.target": _unless("", "task_status_changed"),
+    "status.decided_by_operator": _unless(False, "task_status_changed"),
     "forwarding.is_placeholder": _unless(False, "subagent_result_forwarded"),
 }
 """The facts that an event's type and claim may settle."""

@@ -20,7 +20,7 @@ from lictor_policy.owed_facts import (
 from lictor_policy.position import EventPosition, from_micros
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
-from lictor_schema.claims import ClaimType
+from lictor_schema.claims import ClaimType, TaskStatus
 from lictor_schema.context import OperatorContext
 from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition
 from lictor_schema.events import (
@@ -45,6 +45,7 @@ RESULT_FORWARDING = "lictor.gate.result-forwarding"
 NOT_JUDGED = "lictor.gate.not-judged"
 """The act can't be judged, because the event it would be would be refused."""
 TASK_CLOSED = "lictor.gate.task-closed"
+TASK_HELD = "lictor.gate.task-held"
 
 _COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 _ADAPTER = "lictor-gate"
@@ -139,7 +140,7 @@ def judge_report(
     if state is None or not state.started:
         return _never_started(request)
     completes = request.claim is not None and request.claim.type in _COMPLETIONS
-    objections = _open_duties(state) if completes else ()
+    objections = (*_given_up(state), *_held(state), *_open_duties(state)) if completes else ()
     return _judge(state, request, _report_event(state, request), now_us, config, objections)
 
 
@@ -157,6 +158,7 @@ def judge_dispatch(
         return _never_started(request)
     objections = (
         *_closed(state),
+        *_held(state),
         *_without_anchor(request, state.has_report_anchor),
         *_silent_launch(request),
         *_open_duties_before_dispatch(state, request),
@@ -186,6 +188,7 @@ def _judge_new_task(
             )
         objections = (
             *_closed(parent),
+            *_held(parent),
             *objections,
             *_open_duties_before_dispatch(parent, request),
         )
@@ -288,6 +291,30 @@ def _closed(state: TaskState) -> tuple[Objection, ...]:
             TASK_CLOSED,
             f"task {state.task_id} is closed, so nobody would watch what it dispatches",
             "start a new task for it",
+        ),
+    )
+
+
+def _given_up(state: TaskState) -> tuple[Objection, ...]:
+    if not state.closed or state.status != TaskStatus.FAILED:
+        return ()
+    return (
+        Objection(
+            TASK_CLOSED,
+            f"task {state.task_id} was given up, so it can't be called done",
+            "start a new task for work that goes on",
+        ),
+    )
+
+
+def _held(state: TaskState) -> tuple[Objection, ...]:
+    if not state.held_by or state.closed:
+        return ()
+    return (
+        Objection(
+            TASK_HELD,
+            f"task {state.task_id} was stopped by a decision and stands at {state.status}",
+            "wait for the operator, and publish the decision as task_status_changed with decided_by",
         ),
     )
 

@@ -96,6 +96,12 @@ def _read(text: str) -> str:
     return visible(text).lower().rstrip(".!")
 
 
+def asks_operator(event: Event) -> bool:
+    """Whether a report says that the operator must act."""
+    structure = structure_of(event)
+    return structure is not None and not says_nothing(structure.operator_intervention_needed)
+
+
 CHECKPOINT_ANSWERS = {
     "current_status": "where the task stands",
     "completed_this_segment": "what was finished",

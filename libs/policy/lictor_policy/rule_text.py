@@ -87,6 +87,7 @@ class RuleText:
 
     line: tuple[str, ...]
     decision: tuple[str, ...]
+    status: str
 
     @classmethod
     def of(
@@ -118,9 +119,18 @@ class RuleText:
             operator_notice=None,
         )
         reason = f'"reason":"{_OPEN}"'
+        suggested = output.suggested_status
+        status = "null" if suggested is None else f'"{suggested.value}"'
         return cls(
             _cut(line, reason),
-            _cut(decision, reason, '"rewritten_message":null', '"operator_notice":null'),
+            _cut(
+                decision,
+                reason,
+                '"rewritten_message":null',
+                f'"suggested_status":{status}',
+                '"operator_notice":null',
+            ),
+            status,
         )
 
     def write_line(self, reason: str) -> str:
@@ -128,12 +138,18 @@ class RuleText:
         head, rest = self.line
         return f"{head}{quoted(reason)}{rest}"
 
-    def write_decision(self, reason: str, rewritten: str | None, notice: NoticeText | None) -> str:
-        """The rule's decision, with the notice that all matched rules together demand."""
-        to_reason, to_message, to_notice, rest = self.decision
+    def write_decision(
+        self, reason: str, rewritten: str | None, notice: NoticeText | None, *, moves: bool = True
+    ) -> str:
+        """The rule's decision, with the notice that all matched rules together demand.
+
+        It suggests no status to a task that it doesn't move.
+        """
+        to_reason, to_message, to_status, to_notice, rest = self.decision
         told = "null" if notice is None else notice.json
         return (
-            f"{to_reason}{quoted(reason)}{to_message}{optional(rewritten)}{to_notice}{told}{rest}"
+            f"{to_reason}{quoted(reason)}{to_message}{optional(rewritten)}{to_status}"
+            f"{self.status if moves else 'null'}{to_notice}{told}{rest}"
         )
 
 

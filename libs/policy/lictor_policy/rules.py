@@ -8,6 +8,7 @@ from lictor_policy.capabilities import fresh_receipts, receipts_by_runtime
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate, unknown_name
+from lictor_policy.holding import keeps_status
 from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import message_of
@@ -139,7 +140,9 @@ class CompiledRule:
         if self.rewrite is not None and (message := message_of(situation.event)) is not None:
             ours = self.rewrite.is_filled_by(message, situation)
             rewritten = message if ours else self.rewrite.fill(situation)
-        return self.text.write_decision(reason, rewritten, notice)
+        output = self.rule.decision_output
+        kept = keeps_status(situation.state, output.decision, output.suggested_status)
+        return self.text.write_decision(reason, rewritten, notice, moves=not kept)
 
     def receipt(self, notice: NoticeText | None, runtime: str) -> str:
         """The receipt as JSON: nothing is done yet, what the runtime can do stands as intent."""

@@ -89,6 +89,10 @@ class TaskState(NamedTuple):
 
     status: str = "active"
     closed: bool = False
+    held_by: str = ""
+    """The disposition that set the status, when only the operator may change it."""
+    operator_asked: bool = False
+    """Whether the last thing the operator heard from the task was a question."""
 
     checkpoint_number: int = 0
     """The checkpoint whose timer is set, or was last."""

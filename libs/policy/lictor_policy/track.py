@@ -4,6 +4,7 @@
 """
 
 from lictor_policy.attaching import attach
+from lictor_policy.holding import closing_status, is_held_back, waits, with_status
 from lictor_policy.obligations import Owed
 from lictor_policy.owing import (
     answered,
@@ -20,9 +21,8 @@ from lictor_policy.owing import (
     with_promise,
 )
 from lictor_policy.position import EventPosition, to_micros
-from lictor_policy.reading import is_visible_update, says_nothing
+from lictor_policy.reading import asks_operator, is_visible_update, says_nothing
 from lictor_policy.state import MAX_MISSES, MAX_TITLE, TaskState
-from lictor_schema.claims import TaskStatus
 from lictor_schema.context import ExternalizedPath
 from lictor_schema.decisions import Disposition, SuggestedStatus
 from lictor_schema.events import (
@@ -37,6 +37,11 @@ from lictor_schema.events import (
 
 _SECOND = 1_000_000
 _DEMANDING = (Disposition.FORCE_CHECKPOINT, Disposition.ESCALATE)
+_REPORTS = frozenset(
+    ("task_checkpoint_sent", "forced_operator_update", "subagent_result_forwarded")
+)
+_TOLD_EACH = 3
+"""So many misses in a row are told one by one; by then a human was called."""
 
 
 def begin(event: TaskStarted, position: EventPosition) -> TaskState:
@@ -112,7 +117,9 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
             return _reported(state, event, now)
         case "forced_operator_update":
             after = answered(state, event)
-            return state if after is state else _updated(after, now, report=True)
+            if after is state:
+                return state
+            return _updated(after, now, report=True, asks=asks_operator(event))
         case "task_checkpoint_due":
             return _checkpoint_due(state, event, now)
         case "silence_timeout":
@@ -128,6 +135,8 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
         case "subagent_result_forwarded":
             after = forwarded(state, event)
             return state if after is state else _updated(after, now)
+        case "operator_review_requested" if event.runtime == state.runtime:
+            return state.changed(operator_asked=True)
         case "subagent_result_not_forwarded":
             return not_forwarded(state, event, max(now, to_micros(event.timestamp)))
         case _:
@@ -135,20 +144,29 @@ def observe(state: TaskState, event: Event, position: EventPosition) -> TaskStat
 
 
 def settle(
-    state: TaskState, event: Event, disposition: Disposition, suggested: SuggestedStatus | None
+    before: TaskState | None,
+    state: TaskState,
+    event: Event,
+    disposition: Disposition,
+    suggested: SuggestedStatus | None,
+    now: int,
 ) -> TaskState:
-    """What the decision about an event changes; a closed task is no longer waited for."""
-    if event.event_type == "task_checkpoint_sent":
-        state = state.changed(new_items=0, new_best=0, next_step_backed=False)
-    if state.promises and is_visible_update(event):
-        state = _came_due(state)
+    """What the decision about an event changes; a closed task is no longer waited for.
+
+    `before` is the state without the event: what was held back has not been seen by anybody.
+    """
+    if event.event_type in _REPORTS:
+        if before is not None and is_held_back(disposition):
+            state = before.changed(history=state.history)
+        elif is_visible_update(event):
+            state = _seen(state, event)
     if state.closed:
         return state
     if disposition in _DEMANDING:
         state = demanded(state, event.event_id)
-    closing = _closing_status(event, disposition)
+    closing = closing_status(state, event, disposition)
     if closing is None:
-        return _with_status(state, event, disposition, suggested)
+        return _watched_or_not(with_status(state, event, disposition, suggested), now)
     return state.changed(
         status=closing.value,
         closed=True,
@@ -160,6 +178,25 @@ def settle(
     )
 
 
+def _seen(state: TaskState, event: Event) -> TaskState:
+    """A visible report was let through: evidence from here on is new, promises that were due are met."""
+    if event.event_type == "task_checkpoint_sent":
+        state = state.changed(new_items=0, new_best=0, next_step_backed=False)
+    return _came_due(state) if state.promises else state
+
+
+def _watched_or_not(state: TaskState, now: int) -> TaskState:
+    """No report is due while it is the operator's turn; afterwards the time runs anew."""
+    checkpoint, silence = state.checkpoint_due_us, state.silence_due_us
+    if waits(state):
+        if checkpoint is None and silence is None:
+            return state
+        return state.changed(checkpoint_due_us=None, silence_due_us=None)
+    if checkpoint is None:
+        state = _next_checkpoint(state, now)
+    return _next_silence(state, now) if silence is None else state
+
+
 def _came_due(state: TaskState) -> TaskState:
     """Without the promises that were due: the update was judged as what had been promised."""
     now = state.last_report_us
@@ -168,30 +205,6 @@ def _came_due(state: TaskState) -> TaskState:
         return promise.due_us > now or promise.stored_us == now
 
     return deliver(state, delivered(state.promises, kept))
-
-
-def _closing_status(event: Event, disposition: Disposition) -> TaskStatus | None:
-    """The status a task ends with when this decision on this event ends it."""
-    if disposition is not Disposition.ALLOW:
-        return None
-    if event.event_type == "task_claimed_complete":
-        return TaskStatus.COMPLETED
-    # A task that is given up also ends; else its timers would call for reports for ever.
-    if event.event_type == "task_status_changed" and event.payload.to_status is TaskStatus.FAILED:
-        return TaskStatus.FAILED
-    return None
-
-
-def _with_status(
-    state: TaskState, event: Event, disposition: Disposition, suggested: SuggestedStatus | None
-) -> TaskState:
-    if suggested is not None:
-        status = suggested.value
-    elif event.event_type == "task_status_changed" and disposition is not Disposition.BLOCK:
-        status = event.payload.to_status.value
-    else:
-        return state
-    return state if status == state.status else state.changed(status=status)
 
 
 def is_valid_path(path: ExternalizedPath | None) -> bool:
@@ -231,7 +244,7 @@ def _reported(state: TaskState, event: TaskCheckpointSent, now: int) -> TaskStat
     payload = event.payload
     bare = state.status_only_in_a_row + 1 if state.new_items == 0 else 0
     if payload.operator_visible:
-        state = _updated(state, now, report=True, bare=bare)
+        state = _updated(state, now, report=True, bare=bare, asks=asks_operator(event))
     elif bare != state.status_only_in_a_row:
         state = state.changed(status_only_in_a_row=bare)
     if payload.promised_followup is None or state.closed:
@@ -240,7 +253,12 @@ def _reported(state: TaskState, event: TaskCheckpointSent, now: int) -> TaskStat
 
 
 def _updated(
-    state: TaskState, now: int, *, report: bool = False, bare: int | None = None
+    state: TaskState,
+    now: int,
+    *,
+    report: bool = False,
+    bare: int | None = None,
+    asks: bool | None = None,
 ) -> TaskState:
     watched = not state.closed
     interval = state.checkpoint_interval_s if watched else None
@@ -252,6 +270,7 @@ def _updated(
     # All in one step: making a state anew costs more than everything else done here.
     return state.changed(
         last_visible_us=now,
+        operator_asked=state.operator_asked if asks is None else asks,
         last_report_us=now if report else state.last_report_us,
         reports=state.reports + report,
         update_seen=True,
@@ -275,7 +294,7 @@ def _checkpoint_due(state: TaskState, event: TaskCheckpointDue, now: int) -> Tas
 
 
 def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
-    if state.closed or due > now:
+    if state.closed or due > now or waits(state):
         return state
     interval = (state.checkpoint_interval_s or 0) * _SECOND
     window_start = due - interval if interval else state.last_due_us or state.opened_us
@@ -310,7 +329,15 @@ def _same_quiet(state: TaskState, one: int, other: int | None) -> bool:
     return 2 * abs(one - other) < min(times) * _SECOND
 
 
+def _is_told(count: int) -> bool:
+    """Whether so many misses in a row are told: the first few, then each time they have doubled."""
+    times, left = divmod(count, _TOLD_EACH)
+    return count <= _TOLD_EACH or (left == 0 and times & (times - 1) == 0)
+
+
 def _newly_missed(state: TaskState, event_id: str, times: int) -> TaskState:
+    if not _is_told(times):
+        return state
     return state.changed(
         miss_event_ids=(*state.miss_event_ids, event_id)[-MAX_MISSES:],
         told_id=event_id,
@@ -334,7 +361,7 @@ def _silent(
     state: TaskState, event_id: str, since: int, timeout: int, told_at: int, now: int
 ) -> TaskState:
     now = max(now, told_at)
-    if state.closed or since + timeout > now:
+    if state.closed or since + timeout > now or waits(state):
         return state
     if state.last_visible_us is not None and state.last_visible_us > since:
         return state

@@ -84,6 +84,10 @@ class TaskStatusChangedPayload(Model):
     to_status: TaskStatus = Field(description="Status after")
     reason: Text = Field(description="Why it moved")
     claim: Claim | None = Field(default=None, description="What the change claims, if anything")
+    decided_by: Identifier | None = Field(
+        default=None,
+        description="The operator who decided it; null when the agent or its runtime moved it",
+    )
 
 
 class TaskClaimedCompletePayload(Model):
