@@ -137,14 +137,16 @@ class Task:
         *,
         from_status: StatusName | None = None,
         claim: Claim | None = None,
+        decided_by: str | None = None,
         event_id: str | None = None,
     ) -> "Published":
-        """Report that the task's status moves."""
+        """Report that the task's status moves; `decided_by` names the operator who decided it."""
         payload = {
             "from_status": from_status,
             "to_status": to_status,
             "reason": reason,
             "claim": claim,
+            "decided_by": decided_by,
         }
         return await self.emit("task_status_changed", payload, event_id=event_id)
 
