@@ -23,7 +23,7 @@ from lictor_policy.temporal import memories
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.canonical import content_hash
 from lictor_schema.capabilities import AdapterCapabilities
-from lictor_schema.decisions import PackStamp
+from lictor_schema.decisions import PackStamp, ProfileStamp
 from lictor_schema.event_types import EventType
 from lictor_schema.events import Event
 from lictor_schema.model import MAX_ITEMS
@@ -53,6 +53,9 @@ class EvaluatorConfig:
     packs: tuple[PackStamp, ...]
     packs_json: str
     """The stamps as they stand in records."""
+    profiles: tuple[ProfileStamp, ...]
+    """What changed the packs, in this order."""
+    profiles_json: str
     config_hash: str
     rules: tuple[CompiledRule, ...]
     """Every rule, in the order of packs and then as written."""
@@ -137,6 +140,10 @@ def compile_files(
             "windows": [each.content_hash for each in windows],
         },
         capabilities,
+        tuple(
+            ProfileStamp(profile_id=each.model.metadata.id, profile_hash=each.content_hash)
+            for each in overlays
+        ),
     )
 
 
@@ -145,6 +152,7 @@ def build_config(
     windows: Sequence[Window] = (),
     settings: Mapping[str, object] | None = None,
     capabilities: Mapping[str, AdapterCapabilities] = NO_CAPABILITIES,
+    profiles: tuple[ProfileStamp, ...] = (),
 ) -> EvaluatorConfig:
     """Compile packs that were read; `settings` is what else the configuration's hash covers."""
     packs = sorted(loaded, key=lambda each: _order(each.pack.metadata.id))
@@ -167,7 +175,9 @@ def build_config(
     everything = [rule for _, rules in compiled for rule in rules]
     return EvaluatorConfig(
         packs=(stamps := tuple(stamp_of(pack) for pack in packs)),
-        packs_json="[" + ",".join(stamp.to_json().decode() for stamp in stamps) + "]",
+        packs_json=_array(stamps),
+        profiles=profiles,
+        profiles_json=_array(profiles),
         config_hash=content_hash(
             {
                 "engine": ENGINE_VERSION,
@@ -202,6 +212,10 @@ def _compile_pack(
 
     scope = scope_of(pack.pack.metadata.applies_to, ("metadata", "applies_to"), pack.error)
     return scope, gathered(range(len(pack.pack.spec.rules)), one)
+
+
+def _array(stamps: Iterable[PackStamp | ProfileStamp]) -> str:
+    return "[" + ",".join(stamp.to_json().decode() for stamp in stamps) + "]"
 
 
 def _order(pack_id: str) -> tuple[int, str]:

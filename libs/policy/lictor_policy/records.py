@@ -169,7 +169,7 @@ def _episode(state: TaskState, config: EvaluatorConfig) -> str:
     status = f'"{state.status}"' if state.closed else "null"
     return (
         f'{{"title":{quoted(state.title)},"started_at":"{utc_micros(state.started_us)}",'
-        f'"packs":{config.packs_json},"final_status":{status},'
+        f'"packs":{config.packs_json},"profiles":{config.profiles_json},"final_status":{status},'
         f'"session_id":{optional(state.session_id)},'
         f'"parent_task_id":{optional(state.parent_task_id)}}}'
     )

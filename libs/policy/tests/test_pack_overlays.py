@@ -49,6 +49,23 @@ def decided(with_overlays: Any, new_stage: Any) -> Any:
     return build
 
 
+def test_the_first_record_names_the_profiles_that_changed_the_packs(
+    with_overlays: Any, new_stage: Any, decided: Any
+) -> None:
+    off = overlay("off", rules=[{"id": "first", "enabled": False, **APPROVED}])
+    strict = overlay("strict", rules=[{"id": "second", "decision": "block"}])
+    config = with_overlays(off, strict)
+    stage = new_stage(config)
+    stamp = stage.say("task_started").record.episode
+    assert [each.profile_id for each in stamp.profiles] == ["off", "strict"]
+    assert stamp.profiles == config.profiles
+    # What it switches off, why, and who agreed is in the file that the hash names.
+    other = {**APPROVED, "reason": "another"}
+    changed = overlay("off", rules=[{"id": "first", "enabled": False, **other}])
+    was, now = (decided(each).episode.profiles[0] for each in (off, changed))
+    assert was.profile_hash != now.profile_hash
+
+
 def test_a_rule_is_made_stricter_for_free(decided: Any) -> None:
     record = decided(rules=[{"id": "second", "decision": "block", "severity": "critical"}])
     assert record.decision.policy_id == "second"

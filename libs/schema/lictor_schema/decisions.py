@@ -216,6 +216,15 @@ class PackStamp(Model):
     pack_hash: ContentHash = Field(description="Content hash of the pack")
 
 
+class ProfileStamp(Model):
+    """A profile that changed the packs, by name and content."""
+
+    profile_id: Identifier = Field(description="The profile")
+    profile_hash: ContentHash = Field(
+        description="Content hash of its file, with every change, reason and approver"
+    )
+
+
 class EpisodeStamp(Model):
     """What an episode of the task needs beyond the records; on the first and the closing record."""
 
@@ -223,6 +232,9 @@ class EpisodeStamp(Model):
     started_at: Timestamp = Field(description="When the task began")
     packs: Annotated[tuple[PackStamp, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="Every pack in force, matched or not"
+    )
+    profiles: Annotated[tuple[ProfileStamp, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="The profiles that changed the packs, in their order"
     )
     final_status: TaskStatus | None = Field(
         default=None, description="The status it closed with; null while it is open"

@@ -153,12 +153,22 @@ class PolicyPackStamp(CamelModel):
     policy_pack_hash: ContentHash = Field(description="Its content hash")
 
 
+class PolicyProfileStamp(CamelModel):
+    """A profile that changed the packs in force."""
+
+    profile_id: Identifier = Field(description="The profile")
+    profile_hash: ContentHash = Field(description="Its content hash")
+
+
 class PolicyStamp(CamelModel):
     """The policy that was in force."""
 
     config_hash: ContentHash = Field(description="Hash of the packs and settings together")
     packs: Annotated[tuple[PolicyPackStamp, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="Every pack, matched or not"
+    )
+    profiles: Annotated[tuple[PolicyProfileStamp, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="The profiles that changed them, in their order"
     )
 
 

@@ -24,14 +24,14 @@ _HOMES = {
     "dead": "DeadLetter",
     "decisions": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
-        "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp REPEATED_MATCH RequiredAction "
-        "Severity SuggestedStatus SuppressedRule"
+        "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp ProfileStamp REPEATED_MATCH "
+        "RequiredAction Severity SuggestedStatus SuppressedRule"
     ),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "
-        "OutcomeCode Plan PolicyPackStamp PolicyStamp RecordDigest Seal SealedEpisode StageMs "
-        "Telemetry"
+        "OutcomeCode Plan PolicyPackStamp PolicyProfileStamp PolicyStamp RecordDigest Seal "
+        "SealedEpisode StageMs Telemetry"
     ),
     "errors": "FieldProblem SchemaError WHOLE_DOCUMENT describe_validation_error",
     "event_types": "EVENT_TYPES EventType",

@@ -19,6 +19,7 @@ from lictor_schema import (
     OutcomeCode,
     Plan,
     PolicyPackStamp,
+    PolicyProfileStamp,
     PolicyStamp,
     RecordDigest,
     Telemetry,
@@ -103,6 +104,10 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
                     policy_pack_hash=pack.pack_hash,
                 )
                 for pack in last.episode.packs
+            ),
+            profiles=tuple(
+                PolicyProfileStamp(profile_id=each.profile_id, profile_hash=each.profile_hash)
+                for each in last.episode.profiles
             ),
         ),
         degrade=DegradeStamp(step=None, rationale={}, ladder=()),

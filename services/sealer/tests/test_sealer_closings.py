@@ -55,7 +55,13 @@ def record(event_id: str, *, closes: bool = False, missing: tuple[str, ...] = ()
             "operator_notice_required": False,
         },
         "task_closed": closes,
-        "episode": {"title": "Work", "started_at": MOMENT, "packs": [], "final_status": "completed"}
+        "episode": {
+            "title": "Work",
+            "started_at": MOMENT,
+            "packs": [],
+            "profiles": [{"profile_id": "solo", "profile_hash": HASH}],
+            "final_status": "completed",
+        }
         if closes
         else None,
     }
@@ -123,6 +129,15 @@ async def test_two_closings_of_one_task_in_one_batch_are_two_episodes(log):
         episode_id(TASK, "e3"),
     ]
     assert await log.letters() == []
+
+
+async def test_an_episode_names_the_profiles_that_changed_its_packs(log):
+    await log.decide(record("e1"), record("e2", closes=True))
+    await log.seal()
+    (episode,) = await log.episodes()
+    assert [(each.profile_id, each.profile_hash) for each in episode.policy.profiles] == [
+        ("solo", HASH)
+    ]
 
 
 async def test_a_batch_that_comes_again_seals_nothing_twice(log):
