@@ -69,7 +69,7 @@ async def test_a_stored_event_can_be_read_back_from_the_stream(
     (stored,) = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
     assert parse_event(stored.body) == read_event(started())
     assert re.fullmatch(r"lictor\.ev\.[0-3]\.test\.task-1", stored.subject)
-    assert stored.headers["Nats-Msg-Id"] == "task-1:event-1"
+    assert stored.headers["Nats-Msg-Id"] == "task-1:test:event-1"
 
 
 async def test_an_event_can_be_a_model_a_mapping_text_or_bytes(governor: lictor.Governor) -> None:
