@@ -3,6 +3,8 @@
 By type, not by asking the payload: a model takes microseconds to say that it has no such field.
 """
 
+from functools import lru_cache
+
 from lictor_policy.own_words import has_words, visible
 from lictor_schema.claims import CheckpointStructure, Claim, ClaimType
 from lictor_schema.events import Event
@@ -82,18 +84,32 @@ _NOTHING = _PLACEHOLDERS.union(
 )
 
 
+_PLACEHOLDERS_OR_EMPTY = _PLACEHOLDERS | {""}
+_NOTHING_OR_EMPTY = _NOTHING | {""}
+_SHORT = 200
+
+
 def says_something(text: str | None) -> bool:
     """Whether a text is an answer that can be read, and not only a filled-in field."""
-    return _read(text) not in _PLACEHOLDERS if text and has_words(text) else False
+    return bool(text) and _sense(text) not in _PLACEHOLDERS_OR_EMPTY
 
 
 def says_nothing(text: str | None) -> bool:
     """Whether a text is no answer, or answers that there is nothing."""
-    return _read(text) in _NOTHING if text and has_words(text) else True
+    return not text or _sense(text) in _NOTHING_OR_EMPTY
 
 
-def _read(text: str) -> str:
-    return visible(text).lower().rstrip(".!")
+def _sense(text: str) -> str:
+    """What is left of a text to compare; empty when there is no word in it."""
+    return _short_sense(text) if len(text) <= _SHORT else _long_sense(text)
+
+
+def _long_sense(text: str) -> str:
+    return visible(text).lower().rstrip(".!") if has_words(text) else ""
+
+
+# Rules ask for the same answers several times an event, and agents give the same ones again and again.
+_short_sense = lru_cache(maxsize=4096)(_long_sense)
 
 
 def asks_operator(event: Event) -> bool:
