@@ -6,25 +6,14 @@ from typing import Any
 import cedarpy
 
 from lictor_schema.event_types import EventType
-from peers.questions import (
-    Context,
-    Every,
-    Expression,
-    Never,
-    Question,
-    Questions,
-    Scalar,
-    Some,
-    Test,
-    identifier,
-)
+from peers.grammar import Grammar
+from peers.questions import Context, Question, Questions, Scalar
 
 _REQUEST = {
     "principal": {"type": "Task", "id": "task"},
     "action": {"type": "Act", "id": "report"},
     "resource": {"type": "Report", "id": "report"},
 }
-_SIGNS = {"equals": "==", "not_equals": "!=", "greater_than": ">", "less_than": "<"}
 
 
 class Cedar:
@@ -56,26 +45,7 @@ class Cedar:
 
 
 def _policy(question: Question) -> str:
-    return f"permit(principal, action, resource) when {{ {spell(question.expression)} }};"
-
-
-def spell(expression: Expression) -> str:
-    """The expression in Cedar."""
-    match expression:
-        case Every(parts):
-            return "(" + " && ".join(map(spell, parts)) + ")"
-        case Some(parts):
-            return "(" + " || ".join(map(spell, parts)) + ")"
-        case Never(part):
-            return f"!({spell(part)})"
-        case Test(name, "in", tuple(members)):
-            return f"[{', '.join(map(_literal, members))}].contains(context.{identifier(name)})"
-        case Test(name, "contains", str(text)):
-            pattern = _escaped(text).replace("*", "\\*")
-            return f'context.{identifier(name)} like "*{pattern}*"'
-        case Test(name, comparator, operand):
-            assert not isinstance(operand, tuple)
-            return f"context.{identifier(name)} {_SIGNS[comparator]} {_literal(operand)}"
+    return f"permit(principal, action, resource) when {{ {_GRAMMAR.spell(question.expression)} }};"
 
 
 def _literal(value: Scalar) -> str:
@@ -86,3 +56,19 @@ def _escaped(text: str) -> str:
     return "".join(
         each if each.isalnum() or each in " _-*" else f"\\u{{{ord(each):x}}}" for each in text
     )
+
+
+def _contains(name: str, text: str) -> str:
+    pattern = _escaped(text).replace("*", "\\*")
+    return f'{name} like "*{pattern}*"'
+
+
+_GRAMMAR = Grammar(
+    every="&&",
+    some="||",
+    never="!",
+    one_of="[{members}].contains({name})",
+    contains=_contains,
+    literal=_literal,
+    prefix="context.",
+)

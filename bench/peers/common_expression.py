@@ -3,20 +3,8 @@
 import cel
 
 from lictor_schema.event_types import EventType
-from peers.questions import (
-    Context,
-    Every,
-    Expression,
-    Never,
-    Question,
-    Questions,
-    Scalar,
-    Some,
-    Test,
-    identifier,
-)
-
-_SIGNS = {"equals": "==", "not_equals": "!=", "greater_than": ">", "less_than": "<"}
+from peers.grammar import Grammar
+from peers.questions import Context, Question, Questions, Scalar
 
 
 class CommonExpressions:
@@ -26,7 +14,7 @@ class CommonExpressions:
 
     def __init__(self, questions: Questions) -> None:
         self._programs = {
-            event_type: [(cel.compile(spell(each.expression)), each) for each in asked]
+            event_type: [(cel.compile(_GRAMMAR.spell(each.expression)), each) for each in asked]
             for event_type, asked in questions.items()
         }
 
@@ -39,24 +27,6 @@ class CommonExpressions:
         return [question for program, question in programs if program.execute(known)]
 
 
-def spell(expression: Expression) -> str:
-    """The expression in CEL."""
-    match expression:
-        case Every(parts):
-            return "(" + " && ".join(map(spell, parts)) + ")"
-        case Some(parts):
-            return "(" + " || ".join(map(spell, parts)) + ")"
-        case Never(part):
-            return f"!({spell(part)})"
-        case Test(name, "in", tuple(members)):
-            return f"{identifier(name)} in [{', '.join(map(_literal, members))}]"
-        case Test(name, "contains", str(text)):
-            return f"{identifier(name)}.contains({_literal(text)})"
-        case Test(name, comparator, operand):
-            assert not isinstance(operand, tuple)
-            return f"{identifier(name)} {_SIGNS[comparator]} {_literal(operand)}"
-
-
 def _literal(value: Scalar) -> str:
     if isinstance(value, str):
         return '"' + "".join(map(_escaped, value)) + '"'
@@ -65,3 +35,17 @@ def _literal(value: Scalar) -> str:
 
 def _escaped(each: str) -> str:
     return each if each.isalnum() or each in " _-" else f"\\U{ord(each):08x}"
+
+
+def _contains(name: str, text: str) -> str:
+    return f"{name}.contains({_literal(text)})"
+
+
+_GRAMMAR = Grammar(
+    every="&&",
+    some="||",
+    never="!",
+    one_of="{name} in [{members}]",
+    contains=_contains,
+    literal=_literal,
+)

@@ -5,21 +5,8 @@ from itertools import compress
 import zen
 
 from lictor_schema.event_types import EventType
-from peers.questions import (
-    Context,
-    Every,
-    Expression,
-    Never,
-    Question,
-    Questions,
-    Scalar,
-    Some,
-    Test,
-    Untranslatable,
-    identifier,
-)
-
-_SIGNS = {"equals": "==", "not_equals": "!=", "greater_than": ">", "less_than": "<"}
+from peers.grammar import Grammar
+from peers.questions import Context, Question, Questions, Scalar, Untranslatable
 
 
 class ZenExpressions:
@@ -31,7 +18,7 @@ class ZenExpressions:
         self._questions = questions
         self._compiled = {
             event_type: zen.compile_expression(
-                "[" + ", ".join(spell(each.expression) for each in asked) + "]"
+                "[" + ", ".join(_GRAMMAR.spell(each.expression) for each in asked) + "]"
             )
             for event_type, asked in questions.items()
         }
@@ -44,24 +31,6 @@ class ZenExpressions:
         return list(compress(self._questions[event_type], compiled.evaluate(context)))
 
 
-def spell(expression: Expression) -> str:
-    """The expression in ZEN."""
-    match expression:
-        case Every(parts):
-            return "(" + " and ".join(map(spell, parts)) + ")"
-        case Some(parts):
-            return "(" + " or ".join(map(spell, parts)) + ")"
-        case Never(part):
-            return f"not ({spell(part)})"
-        case Test(name, "in", tuple(members)):
-            return f"({identifier(name)} in [{', '.join(map(_literal, members))}])"
-        case Test(name, "contains", str(text)):
-            return f"contains({identifier(name)}, {_literal(text)})"
-        case Test(name, comparator, operand):
-            assert not isinstance(operand, tuple)
-            return f"({identifier(name)} {_SIGNS[comparator]} {_literal(operand)})"
-
-
 def _literal(value: Scalar) -> str:
     if not isinstance(value, str):
         return str(value).lower()
@@ -70,3 +39,17 @@ def _literal(value: Scalar) -> str:
         if quote not in value:
             return f"{quote}{value}{quote}"
     raise Untranslatable(f"ZEN can't spell {value!r}: it has both kinds of quotes")
+
+
+def _contains(name: str, text: str) -> str:
+    return f"contains({name}, {_literal(text)})"
+
+
+_GRAMMAR = Grammar(
+    every="and",
+    some="or",
+    never="not ",
+    one_of="({name} in [{members}])",
+    contains=_contains,
+    literal=_literal,
+)

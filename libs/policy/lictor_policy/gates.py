@@ -11,32 +11,22 @@ from typing import NamedTuple
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import step
+from lictor_policy.gate_events import COMPLETIONS, report_event, spawn_event, start_event
 from lictor_policy.json_text import utc_millis
 from lictor_policy.owed_facts import (
     result_without_followup,
     unforwarded_results,
     unreported_failures,
 )
-from lictor_policy.position import EventPosition, from_micros
+from lictor_policy.position import EventPosition
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
-from lictor_schema.claims import ClaimType, TaskStatus
-from lictor_schema.context import OperatorContext
+from lictor_schema.claims import TaskStatus
 from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition
 from lictor_schema.events import (
     Event,
-    SubagentSpawned,
-    TaskCheckpointSent,
-    TaskClaimedComplete,
-    TaskStarted,
 )
 from lictor_schema.gates import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
-from lictor_schema.payloads import (
-    SubagentSpawnedPayload,
-    TaskCheckpointSentPayload,
-    TaskClaimedCompletePayload,
-    TaskStartedPayload,
-)
 
 REPORT_ANCHOR = "lictor.gate.report-anchor"
 SUBAGENT_FAILURE = "lictor.gate.subagent-failure-report"
@@ -47,8 +37,6 @@ NOT_JUDGED = "lictor.gate.not-judged"
 TASK_CLOSED = "lictor.gate.task-closed"
 TASK_HELD = "lictor.gate.task-held"
 
-_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
-_ADAPTER = "lictor-gate"
 _NO_HASH = "sha256:" + "0" * 64
 _MAX_WORDS = 8000
 
@@ -139,9 +127,9 @@ def judge_report(
     """May this message be shown to the operator?"""
     if state is None or not state.started:
         return _never_started(request)
-    completes = request.claim is not None and request.claim.type in _COMPLETIONS
+    completes = request.claim is not None and request.claim.type in COMPLETIONS
     objections = (*_given_up(state), *_held(state), *_open_duties(state)) if completes else ()
-    return _judge(state, request, _report_event(state, request), now_us, config, objections)
+    return _judge(state, request, report_event(state, request), now_us, config, objections)
 
 
 def judge_dispatch(
@@ -163,7 +151,7 @@ def judge_dispatch(
         *_silent_launch(request),
         *_open_duties_before_dispatch(state, request),
     )
-    return _judge(state, request, _spawn_event(state, request, now_us), now_us, config, objections)
+    return _judge(state, request, spawn_event(state, request, now_us), now_us, config, objections)
 
 
 def _judge_new_task(
@@ -192,7 +180,7 @@ def _judge_new_task(
             *objections,
             *_open_duties_before_dispatch(parent, request),
         )
-    return _judge(state, request, _start_event(request), now_us, config, objections)
+    return _judge(state, request, start_event(request), now_us, config, objections)
 
 
 def _judge(
@@ -393,102 +381,4 @@ def _unseen_results(state: TaskState) -> tuple[Objection, ...]:
             "a child's result is there and the operator has seen neither it nor a report since",
             "forward the result so that the operator sees it, then ask again",
         ),
-    )
-
-
-def _operator(state: TaskState) -> OperatorContext:
-    operator_id, channel, session_id, thread_ref, locale = state.operator
-    return OperatorContext(
-        operator_id=operator_id,
-        channel=channel,
-        session_id=session_id,
-        thread_ref=thread_ref,
-        locale=locale,
-    )
-
-
-def _report_event(state: TaskState, request: ReportGateRequest) -> Event:
-    claim = request.claim
-    if claim is not None and claim.type in _COMPLETIONS:
-        return TaskClaimedComplete(
-            event_id=request.request_id,
-            event_type="task_claimed_complete",
-            runtime=request.runtime,
-            adapter_version=_ADAPTER,
-            agent_id=request.agent_id,
-            task_id=request.task_id,
-            correlation_id=state.correlation_id,
-            timestamp=request.requested_at,
-            payload=TaskClaimedCompletePayload(claim=claim, message=request.message),
-            evidence_refs=(),
-            operator_context=_operator(state),
-        )
-    return TaskCheckpointSent(
-        event_id=request.request_id,
-        event_type="task_checkpoint_sent",
-        runtime=request.runtime,
-        adapter_version=_ADAPTER,
-        agent_id=request.agent_id,
-        task_id=request.task_id,
-        correlation_id=state.correlation_id,
-        timestamp=request.requested_at,
-        payload=TaskCheckpointSentPayload(
-            message=request.message,
-            operator_visible=True,
-            claim=claim,
-            structure=request.structure,
-            promised_followup=request.promised_followup,
-            reminder_only=request.reminder_only,
-        ),
-        evidence_refs=(),
-        operator_context=_operator(state),
-    )
-
-
-def _spawn_event(state: TaskState, request: DispatchGateRequest, now_us: int) -> Event:
-    return SubagentSpawned(
-        event_id=request.request_id,
-        event_type="subagent_spawned",
-        runtime=request.runtime,
-        adapter_version=_ADAPTER,
-        agent_id=request.agent_id,
-        task_id=request.task_id,
-        correlation_id=state.correlation_id,
-        timestamp=request.requested_at,
-        payload=SubagentSpawnedPayload(
-            run_id=request.request_id,
-            child_session_key=request.child_session_key or request.request_id,
-            dispatch_at=from_micros(now_us),
-            purpose=request.purpose,
-            report_anchor=request.report_anchor,
-        ),
-        evidence_refs=(),
-        operator_context=_operator(state),
-    )
-
-
-def _start_event(request: DispatchGateRequest) -> Event:
-    anchor = request.report_anchor
-    channel = request.channel or (anchor.channel if anchor is not None else "operator")
-    return TaskStarted(
-        event_id=request.request_id,
-        event_type="task_started",
-        runtime=request.runtime,
-        adapter_version=_ADAPTER,
-        agent_id=request.agent_id,
-        task_id=request.task_id,
-        correlation_id=request.task_id,
-        timestamp=request.requested_at,
-        payload=TaskStartedPayload(
-            title=request.purpose,
-            mode=request.mode,
-            workflow_shape=request.workflow_shape,
-            channel=channel,
-            report_anchor=anchor,
-            externalized_path=request.externalized_path,
-            parent_task_id=request.parent_task_id,
-            session_id=request.session_id,
-        ),
-        evidence_refs=(),
-        operator_context=OperatorContext(channel=channel),
     )
