@@ -129,19 +129,51 @@ def refuse(path: tuple[str | int, ...], problem: str) -> PackError:
     raise AssertionError(f"{path}: {problem}")
 
 
-@given(data=CONDITIONS, fact_sets=FACT_SETS)
-def test_a_condition_holds_here_exactly_when_it_holds_there(
-    data: Any, fact_sets: list[dict[str, Any]]
-) -> None:
+def answers(data: Any, fact_sets: Iterable[dict[str, Any]]) -> list[tuple[bool, ...]]:
+    """For each set of facts: whether the condition holds here, and in each of the other engines."""
     condition = Condition.model_validate_json(json.dumps(data), by_name=False, by_alias=True)
     ours: Any = compile_condition(condition, (), refuse, facts=given_facts())
     question = Question("rule", Disposition.BLOCK, (0, 0), lower(condition))
     engines = [peer({"task_started": (question,)}) for peer in PEERS]
+    told: list[tuple[bool, ...]] = []
     for facts in fact_sets:
         context = {identifier(name): value for name, value in facts.items()}
-        holds = ours(facts, None, None)
-        for engine in engines:
-            assert bool(engine.matched("task_started", context)) == holds, engine.name
+        theirs = (bool(engine.matched("task_started", context)) for engine in engines)
+        told.append((ours(facts, None, None), *theirs))
+    return told
+
+
+@given(data=CONDITIONS, fact_sets=FACT_SETS)
+def test_a_condition_holds_here_exactly_when_it_holds_there(
+    data: Any, fact_sets: list[dict[str, Any]]
+) -> None:
+    for told in answers(data, fact_sets):
+        assert len(set(told)) == 1, told
+
+
+@pytest.mark.parametrize(
+    ("fact", "operand", "values", "holds"),
+    [
+        ("task.is_closed", {"equals": True}, (True, False), (True, False)),
+        ("task.is_closed", {"not_equals": True}, (True, False), (False, True)),
+        ("checkpoint.missed_in_a_row", {"equals": 2}, (1, 2, 3), (False, True, False)),
+        ("checkpoint.missed_in_a_row", {"not_equals": 2}, (1, 2, 3), (True, False, True)),
+        ("checkpoint.missed_in_a_row", {"greater_than": 2}, (1, 2, 3), (False, False, True)),
+        ("checkpoint.missed_in_a_row", {"less_than": 2}, (1, 2, 3), (True, False, False)),
+        ("checkpoint.missed_in_a_row", {"in": [2, 4]}, (2, 3, 4), (True, False, True)),
+        ("evidence.best_quality", {"greater_than": "weak"}, (0, 1, 2), (False, False, True)),
+        ("evidence.best_quality", {"less_than": "strong"}, (2, 3, 4), (True, False, False)),
+        ("evidence.best_quality", {"in": ["none", "strong"]}, (0, 1, 3), (True, False, True)),
+        ("task.channel", {"equals": "mail"}, ("mail", "Mail", ""), (True, False, False)),
+        ("task.channel", {"in": ["mail", "sms"]}, ("sms", "sm", ""), (True, False, False)),
+        ("task.channel", {"contains": "ai"}, ("mail", "ia", "AI"), (True, False, False)),
+    ],
+)
+def test_every_comparator_agrees_at_its_edges(
+    fact: str, operand: dict[str, Any], values: tuple[Any, ...], holds: tuple[bool, ...]
+) -> None:
+    told = answers({"fact": fact, **operand}, [{fact: value} for value in values])
+    assert told == [(expected,) * (1 + len(PEERS)) for expected in holds]
 
 
 # Packs on streams.
