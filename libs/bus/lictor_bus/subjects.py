@@ -87,11 +87,6 @@ def decisions_on_task(task_id: str) -> str:
     return f"lictor.dec.*.{token(task_id)}"
 
 
-def guidance(session_id: str) -> str:
-    """Feedback delivered to one session."""
-    return f"lictor.guide.{token(session_id)}"
-
-
 def program(task_id: str) -> str:
     """Where a runtime submits a program for proof."""
     return f"lictor.prog.{token(task_id)}"
@@ -100,11 +95,6 @@ def program(task_id: str) -> str:
 def proof(verdict: str, task_id: str) -> str:
     """Where the prover publishes what it found."""
     return f"lictor.proof.{verdict}.{token(task_id)}"
-
-
-def proofs_on_task(task_id: str) -> str:
-    """Every proof result of one task."""
-    return f"lictor.proof.*.{token(task_id)}"
 
 
 def episode(decision_type: str, episode_id: str) -> str:

@@ -123,7 +123,6 @@ class Telemetry:
             unit="{report}",
             description="Receipt reports, by outcome: stored, duplicate, refused",
         )
-
         self._rules = meter.create_counter(
             "lictor.rules",
             unit="{match}",
