@@ -12,7 +12,7 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -43,6 +43,14 @@ CHOICE = pytest.StashKey[tuple[str, str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CHOICE] = _choose(os.environ.get("LICTOR_TEST_INFRA", "auto"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def users_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is kept for the user is not that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 def pytest_report_header(config: pytest.Config) -> str:
