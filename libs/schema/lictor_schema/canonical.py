@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final, NoReturn, cast, get_args, get_origin
 
+import orjson
 import rfc8785
 
 from lictor_schema.errors import SchemaError
@@ -43,11 +44,6 @@ __all__ = [
 MAX_DEPTH: Final = 64
 _FIRST_WITH_EXPONENT: Final = 1e21
 
-# Compact, sorted, unescaped: for documents without fractions this is RFC 8785 (see _surely_plain).
-_encode_plain = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
-).encode
-
 
 class CanonicalError(SchemaError):
     """A value has no canonical JSON form, or a text is not JSON we accept."""
@@ -59,11 +55,23 @@ def canonical_json(value: object) -> bytes:
         value = value.model_dump(mode="json", by_alias=True)
     if _surely_plain(value):
         try:
-            return _encode_plain(value).encode()
-        except UnicodeEncodeError:
+            return plain_json(value)
+        except CanonicalError:
             pass  # a lone surrogate: the careful walk below names the place
     _refuse_uncanonical(value, (), 0)
     return rfc8785.dumps(cast(Any, value))
+
+
+def plain_json(value: object) -> bytes:
+    """The bytes of a value without fractions: compact, names sorted by code points, nothing escaped needlessly.
+
+    They are those of RFC 8785 unless a name holds a character beyond the BMP (see _surely_plain). Nothing is checked
+    here: give it only what JSON's own types are made of.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise CanonicalError(f"the document can't be written as JSON: {error}") from None
 
 
 def content_hash(value: object) -> str:
@@ -92,7 +100,24 @@ def refuse_duplicate_keys(data: bytes | str) -> None:
 
     Pydantic keeps the last of two equal keys and cannot be told otherwise.
     """
-    _load(_text(data))
+    if not _surely_unique(data):
+        _load(_text(data))
+
+
+def _surely_unique(data: bytes | str) -> bool:
+    """Whether the text is JSON that names no key twice, found cheaply; False means "look closer".
+
+    Without escapes every quote opens or closes a string. orjson keeps the last of two equal keys, so a key that stands
+    twice is missing in what it writes back, and its quotes with it.
+    """
+    try:
+        text = data.encode() if isinstance(data, str) else data
+        if b"\\" in text:
+            return False
+        again = orjson.dumps(orjson.loads(text))
+    except (ValueError, TypeError):
+        return False  # not JSON, half of a surrogate pair, or nested too deep for orjson
+    return again.count(b'"') == text.count(b'"')
 
 
 def surely_without_duplicates(data: bytes, read: Model) -> bool:

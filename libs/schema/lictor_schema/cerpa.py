@@ -19,6 +19,7 @@ from lictor_schema.model import (
     Text,
     Timestamp,
 )
+from lictor_schema.patches import PatchProposal
 
 Ids = Annotated[tuple[Identifier, ...], Field(max_length=MAX_ITEMS)]
 
@@ -135,6 +136,11 @@ class CerpaReview(_Primitive):
     rationale: Text = Field(description="Why")
     drift_detected: bool = Field(description="Whether this is drift")
     severity: DriftSeverity | None = Field(default=None, description="How bad; null when aligned")
+    unmeasured: Annotated[tuple[Label, ...], Field(max_length=64)] = Field(
+        default=(),
+        description="Metrics the claim rests on that nothing measured: not contradicted, and not"
+        " shown either",
+    )
 
     @model_validator(mode="after")
     def _drift_has_a_severity(self) -> Self:
@@ -158,6 +164,20 @@ class CerpaPatch(_Primitive):
     loosens_safety: bool = Field(
         default=False, description="Whether it loosens a limit, so that a human must approve"
     )
+    proposal: PatchProposal | None = Field(
+        default=None, description="The change itself; null while a human has yet to write it"
+    )
+
+    @model_validator(mode="after")
+    def _agrees_with_its_proposal(self) -> Self:
+        proposed = self.proposal
+        if proposed is not None and (
+            self.diff != proposed.diff or self.loosens_safety != bool(proposed.loosens)
+        ):
+            raise PydanticCustomError(
+                "patch_proposal", "diff and loosens_safety must be those of the proposal"
+            )
+        return self
 
 
 class CerpaApplyResult(_Primitive):
@@ -203,4 +223,17 @@ class CerpaCycle(Model):
             )
         if self.status is CycleStatus.PATCHED and self.patch is None:
             raise PydanticCustomError("cycle_patch", "status `patched` needs a patch")
+        aligned = self.review.verdict is Verdict.ALIGNED
+        if (self.status is CycleStatus.ALIGNED) != aligned:
+            raise PydanticCustomError(
+                "cycle_aligned", "status is `aligned` exactly when the review found that"
+            )
+        if self.status is CycleStatus.ESCALATED and (
+            self.patch is None or self.patch.action is not PatchAction.ESCALATE
+        ):
+            raise PydanticCustomError(
+                "cycle_escalated", "status `escalated` needs a patch that escalates"
+            )
+        if self.apply_result is not None and self.patch is None:
+            raise PydanticCustomError("cycle_result", "an apply_result needs the patch it is about")
         return self

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
+from lictor_schema.agent_definitions import AgentDefinition, StoredDefinition
 from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.cerpa import (
     CerpaApplyResult,
@@ -23,30 +24,76 @@ from lictor_schema.cerpa import (
     CerpaPatch,
     CerpaReview,
 )
+from lictor_schema.claim_entries import ClaimMade, ClaimRequest, EventSeen, MeasurementReport
+from lictor_schema.coherence import CoherenceReport
 from lictor_schema.contracts import DTE, SafeActionContract, Verification
 from lictor_schema.coverage import CoverageReport
 from lictor_schema.dead import DeadLetter
+from lictor_schema.decision_log import AnyDecisionEntry
+from lictor_schema.decision_questions import (
+    ActionGateAnswer,
+    ActionGateRequest,
+    ApproveRequest,
+    ContractAnswer,
+    DecisionBeginAnswer,
+    DecisionReport,
+    DecisionShowAnswer,
+    SwitchOrder,
+    TaskOrder,
+    VerifyAnswer,
+    VerifyRequest,
+)
 from lictor_schema.decisions import Decision, DecisionRecord
+from lictor_schema.desk import (
+    CoherenceAnswer,
+    CoherenceQuestion,
+    DeskAnswer,
+    PatchEntry,
+    PatchSettled,
+    PatchStep,
+    TriageEntry,
+    TriageMove,
+)
 from lictor_schema.drift import DriftEvent
 from lictor_schema.episodes import DecisionEpisode, SealedEpisode
 from lictor_schema.events import Event
 from lictor_schema.evidence import EvidenceItem
-from lictor_schema.gate_records import GateRecord
+from lictor_schema.feedback import StampedFeedback
+from lictor_schema.gate_records import GateRecord, SessionGateRecord
 from lictor_schema.gates import (
-    ActionGateRequest,
     DispatchGateRequest,
     GateAnswer,
     ReportGateRequest,
-    StopGateRequest,
-    ToolGateRequest,
 )
+from lictor_schema.guard_decisions import GuardDecision
 from lictor_schema.health import ServiceHealth
 from lictor_schema.model import Model
 from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
 from lictor_schema.pack_releases import ConfigSwitch, PackBundle, PackRelease, ReleaseRefusal
 from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
+from lictor_schema.patches import PatchApproval, PatchProposal, PatchRequest
 from lictor_schema.proofs import ProgramSubmission, ProofResult
 from lictor_schema.receipts import ReceiptAnswer, ReceiptReport
+from lictor_schema.session_records import AnySessionEntry
+from lictor_schema.standing import StandingRequest, TaskStanding
+from lictor_schema.tool_calls import (
+    FeedbackAnswer,
+    FeedbackRequest,
+    ResetRequest,
+    RestoreRequest,
+    SessionAnswer,
+    SessionBeginAnswer,
+    SessionBeginRequest,
+    SnapshotRequest,
+    StateAnswer,
+    StopGateAnswer,
+    StopGateRequest,
+    ToolGateAnswer,
+    ToolGateRequest,
+    ToolResultAnswer,
+    ToolResultReport,
+    UsageReport,
+)
 
 SUFFIX = ".schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -78,6 +125,22 @@ def exported_models() -> dict[str, type[Model]]:
         "cerpa-patch": CerpaPatch,
         "cerpa-apply-result": CerpaApplyResult,
         "cerpa-cycle": CerpaCycle,
+        "patch-request": PatchRequest,
+        "patch-proposal": PatchProposal,
+        "patch-approval": PatchApproval,
+        "triage-entry": TriageEntry,
+        "triage-move": TriageMove,
+        "patch-entry": PatchEntry,
+        "patch-step": PatchStep,
+        "patch-settled": PatchSettled,
+        "desk-answer": DeskAnswer,
+        "coherence-question": CoherenceQuestion,
+        "coherence-answer": CoherenceAnswer,
+        "claim-made": ClaimMade,
+        "claim-request": ClaimRequest,
+        "cerpa-event-seen": EventSeen,
+        "measurement-report": MeasurementReport,
+        "coherence-report": CoherenceReport,
         "coverage-report": CoverageReport,
         "proof-submission": ProgramSubmission,
         "proof-result": ProofResult,
@@ -87,7 +150,38 @@ def exported_models() -> dict[str, type[Model]]:
         "gate-action-request": ActionGateRequest,
         "gate-dispatch-request": DispatchGateRequest,
         "gate-answer": GateAnswer,
+        "gate-tool-answer": ToolGateAnswer,
+        "gate-stop-answer": StopGateAnswer,
+        "gate-action-answer": ActionGateAnswer,
+        "contract-answer": ContractAnswer,
+        "contract-begin-answer": DecisionBeginAnswer,
+        "contract-report": DecisionReport,
+        "contract-verify-request": VerifyRequest,
+        "contract-verify-answer": VerifyAnswer,
+        "contract-show-answer": DecisionShowAnswer,
+        "contract-approve-request": ApproveRequest,
+        "contract-task-order": TaskOrder,
+        "contract-switch-order": SwitchOrder,
+        "session-answer": SessionAnswer,
+        "session-begin-request": SessionBeginRequest,
+        "session-begin-answer": SessionBeginAnswer,
+        "session-result-request": ToolResultReport,
+        "session-result-answer": ToolResultAnswer,
+        "session-feedback-request": FeedbackRequest,
+        "session-feedback-answer": FeedbackAnswer,
+        "session-usage-request": UsageReport,
+        "session-snapshot-request": SnapshotRequest,
+        "session-restore-request": RestoreRequest,
+        "session-reset-request": ResetRequest,
+        "session-state-answer": StateAnswer,
+        "feedback": StampedFeedback,
+        "guard-decision": GuardDecision,
+        "agent-definition": AgentDefinition,
+        "stored-definition": StoredDefinition,
+        "standing-request": StandingRequest,
+        "task-standing": TaskStanding,
         "gate-record": GateRecord,
+        "session-gate-record": SessionGateRecord,
         "receipt-report": ReceiptReport,
         "receipt-answer": ReceiptAnswer,
         "adapter-capabilities": AdapterCapabilities,
@@ -114,7 +208,11 @@ class _Generator(GenerateJsonSchema):
 
 def json_schemas() -> dict[str, dict[str, Any]]:
     """File name to JSON Schema, sorted by name."""
-    adapters: dict[str, TypeAdapter[Any]] = {"event": TypeAdapter(Event)}
+    adapters: dict[str, TypeAdapter[Any]] = {
+        "event": TypeAdapter(Event),
+        "session-entry": TypeAdapter(AnySessionEntry),
+        "decision-entry": TypeAdapter(AnyDecisionEntry),
+    }
     adapters |= {name: TypeAdapter(model) for name, model in exported_models().items()}
     return {name + SUFFIX: _schema(name, adapter) for name, adapter in sorted(adapters.items())}
 
@@ -122,7 +220,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
 def _schema(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
     body = adapter.json_schema(by_alias=True, schema_generator=_Generator)
     head = {"$schema": _DIALECT, "$id": f"urn:lictor:schema:{name}:{_VERSION}"}
-    return {**head, "title": body.pop("title", "Event"), **body}
+    return {**head, "title": body.pop("title", name.replace("-", " ").capitalize()), **body}
 
 
 def _render(schema: dict[str, Any]) -> str:

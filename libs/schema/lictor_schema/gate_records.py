@@ -16,6 +16,12 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
+from lictor_schema.tool_calls import (
+    StopGateAnswer,
+    StopGateRequest,
+    ToolGateAnswer,
+    ToolGateRequest,
+)
 
 
 class GateRecord(Model):
@@ -43,4 +49,17 @@ class GateRecord(Model):
     state_sequence: Count | None = Field(
         default=None,
         description="Sequence in EVENTS up to which the task's history was counted; null when unknown",
+    )
+
+
+class SessionGateRecord(Model):
+    """An answer of the tool or stop gate that stands in no session's log: an allowed call, or a refusal without one."""
+
+    record_id: UuidText = Field(description="Id of this answer; also the message id")
+    recorded_at: UtcMillis = Field(description="When it was answered")
+    gate: Literal["tool", "stop"] = Field(description="The gate")
+    request: ToolGateRequest | StopGateRequest = Field(description="The question, whole")
+    answer: ToolGateAnswer | StopGateAnswer = Field(description="The answer, whole")
+    state_sequence: Count | None = Field(
+        description="Sequence in SESSIONS up to which the session's history was counted; null when unknown"
     )

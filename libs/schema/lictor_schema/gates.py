@@ -1,13 +1,12 @@
 """Gates: what a runtime asks before it acts, and the answer it gets."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.claims import CheckpointStructure, Claim, PromisedFollowup
 from lictor_schema.context import ExternalizedPath, ReportAnchor
-from lictor_schema.contracts import SafeActionContract
 from lictor_schema.model import (
     Count,
     Identifier,
@@ -30,14 +29,10 @@ class GateRequest(Model):
     session_id: Identifier | None = Field(default=None, description="The agent's session")
     requested_at: Timestamp = Field(description="When it was asked")
 
-
-class ToolGateRequest(GateRequest):
-    """May this tool be called?"""
-
-    tool: Label = Field(description="The tool")
-    params: Annotated[dict[Label, JsonValue], Field(max_length=256)] = Field(
-        description="Its parameters"
-    )
+    @property
+    def session(self) -> str:
+        """The session asked about; a runtime without sessions has one for each task."""
+        return self.session_id or self.task_id
 
 
 class ReportGateRequest(GateRequest):
@@ -53,23 +48,6 @@ class ReportGateRequest(GateRequest):
     )
     reminder_only: bool = Field(
         default=False, description="Whether it only follows a reminder, without work in between"
-    )
-
-
-class StopGateRequest(GateRequest):
-    """May the agent stop working?"""
-
-    reason: Text = Field(description="Why it wants to stop")
-    final_message: OptionalText | None = Field(default=None, description="Its last words")
-    claim: Claim | None = Field(default=None, description="What it claims, if anything")
-
-
-class ActionGateRequest(GateRequest):
-    """May this action be dispatched?"""
-
-    contract: SafeActionContract = Field(description="What the action may do")
-    approvals: Annotated[tuple[Identifier, ...], Field(max_length=16)] = Field(
-        default=(), description="Who has approved it"
     )
 
 

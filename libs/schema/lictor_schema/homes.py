@@ -12,6 +12,9 @@ _HOMES = {
         "Assumption CerpaApplyResult CerpaClaim CerpaCycle CerpaDomain CerpaEvent CerpaPatch "
         "CerpaReview CycleStatus Measurement PatchAction Verdict"
     ),
+    "coherence": (
+        "CoherenceReport DriftCount PatchTimes RungCount Share SloName SloResult SloVerdict"
+    ),
     "claims": "CheckpointStructure Claim ClaimType PromisedFollowup TaskStatus",
     "context": "EvidenceRef ExternalizedPath OperatorContext ReportAnchor",
     "contracts": (
@@ -22,11 +25,31 @@ _HOMES = {
     ),
     "coverage": "CoverageReport CoverageStatus DomainCoverage",
     "dead": "DeadLetter",
+    "decision_log": (
+        "ActionApproved ActionDispatched ActionFinished ActionJudged ActionVerified "
+        "AnyDecisionEntry BypassApproved ContextCaptured ContractReason ContractViolation "
+        "DeadlinePassed DecisionBegun DecisionClosed DecisionEnded DecisionEntry "
+        "DecisionFrozen DecisionResumed Degraded RetriesSeen RungTaken SpreadCounted "
+        "StageBegun StageEnded StageOverrun SwitchEngaged SwitchEntry SwitchReleased "
+        "parse_decision_entry"
+    ),
+    "decision_questions": (
+        "ActionGateAnswer ActionGateRequest ActionStanding AnyReport ApproveRequest "
+        "CaptureReport ContractAnswer DecisionBeginAnswer DecisionReport "
+        "DecisionShowAnswer DecisionStanding DispatchReport EndReport FinishReport "
+        "OperatorRequest SpreadReport StageBeginReport StageEndReport SwitchOrder "
+        "TaskOrder VerifyAnswer VerifyRequest"
+    ),
     "decisions": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
         "MatchedRule NO_RULE_MATCHED OperatorNotice PackStamp ProfileStamp REPEATED_MATCH "
         "RequiredAction Severity SuggestedStatus SuppressedRule"
     ),
+    "desk": (
+        "AppliedPatch CoherenceAnswer CoherenceQuestion CycleRef DeskAnswer PatchEntry PatchSettled "
+        "PatchState PatchStep TriageEntry TriageMove"
+    ),
+    "claim_entries": ("ClaimMade ClaimRequest EventSeen MeasurementReport"),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "
@@ -43,11 +66,8 @@ _HOMES = {
         "parse_event"
     ),
     "evidence": "EvidenceClass EvidenceItem Quality Supports",
-    "gate_records": "GateRecord",
-    "gates": (
-        "ActionGateRequest DispatchGateRequest GateAnswer GateRequest ReportGateRequest "
-        "StopGateRequest ToolGateRequest"
-    ),
+    "gate_records": "GateRecord SessionGateRecord",
+    "gates": ("DispatchGateRequest GateAnswer GateRequest ReportGateRequest"),
     "health": "ServiceHealth",
     "model": (
         "CamelModel ContentHash Identifier Label Model Text Timestamp UtcMillis UuidText utc_millis"
@@ -55,6 +75,7 @@ _HOMES = {
     "overlays": "PolicyOverlay SuppressionWindow",
     "packs": "PolicyPack RuleSet TemplateSet",
     "pack_releases": "ConfigSwitch PackBundle PackRelease ReleaseRefusal",
+    "patches": ("ApprovalRule PatchApproval PatchOperation PatchProposal PatchRequest PatchTarget"),
     "payloads": (
         "ForcedOperatorUpdatePayload OperatorReviewRequestedPayload "
         "ReportAnchorMissingPayload SilenceTimeoutPayload SubagentCompletedPayload "
@@ -68,6 +89,32 @@ _HOMES = {
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
         "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"
     ),
+    "tool_calls": (
+        "CallOutcome Denial FeedbackAnswer FeedbackRequest ResetRequest Resource "
+        "ResourceState RestoreRequest SeenFile SessionAnswer SessionBeginAnswer "
+        "SessionBeginRequest SnapshotRequest StateAnswer StateDocument StopGateAnswer "
+        "StopGateRequest StopStatus ToolGateAnswer ToolGateRequest ToolResultAnswer "
+        "ToolResultReport Usage UsageReport"
+    ),
+    "feedback": (
+        "Feedback FeedbackSeverity Observation ProviderFailure StampedFeedback TriggerKind"
+    ),
+    "session_records": (
+        "AnySessionEntry CallDenied CallFinished CallReserved FeedbackDelivered "
+        "FeedbackRaised SessionBegun SessionEntry StateKept StateReset StateRestored "
+        "StopJudged UsageCounted WorkGiven parse_session_entry"
+    ),
+    "guard_decisions": ("GuardDecision"),
+    "agent_definitions": (
+        "AgentDefinition AllOfSpec AnyOfSpec BudgetFeedbackSpec Budgets CheckerSpec "
+        "CompletionSpec DeadlineFeedbackSpec DefinitionMetadata EvidenceSpec "
+        "FeedbackSpec FileOutputSpec LoopFeedbackSpec NoProgressFeedbackSpec "
+        "ParameterPatternSpec ParameterRule PluginFeedbackSpec PluginSpec PolicySpec "
+        "RateLimitSpec ReadBeforeWriteSpec SectionSpec SequentialDependencySpec "
+        "StaticFeedbackSpec StoredDefinition TimeWindowSpec ToolSpec TriggerSpec "
+        "VerificationSpec Workspace"
+    ),
+    "standing": ("StandingRequest TaskStanding"),
 }
 
 HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -6,6 +6,7 @@ import uuid
 # Random once, fixed for ever: changing one makes every replay publish everything again.
 _DECISION = uuid.UUID("6f0d1c57-5e0d-4b8e-9d53-1c9b8a2f7e11")
 _DERIVED_EVENT = uuid.UUID("2a4f0c1e-3d6b-4d2a-8f3b-7f5e9c0d4b22")
+_FEEDBACK = uuid.UUID("83c5d0a9-47be-4f1d-b6e2-19d7a05c3e58")
 _EPISODE = uuid.UUID("d49c2b07-61fe-4e13-9a70-58c3e1b7f644")
 _PROOF = uuid.UUID("b1e7c9d4-8a35-4c6f-a2d8-0e4b6f1a9c33")
 
@@ -45,6 +46,11 @@ def derived_event_id(task_id: str, kind: str, *cause: str) -> str:
 def episode_id(task_id: str, first_event_id: str) -> str:
     """The id of the episode that covers a task from its first event on."""
     return _derive(_EPISODE, (task_id, first_event_id))
+
+
+def feedback_id(entry_id: str, provider: str) -> str:
+    """The id of what a provider said in the entry of a session's log that tells of it."""
+    return _derive(_FEEDBACK, (entry_id, provider))
 
 
 def proof_id(task_id: str, submission_id: str, program_hash: str, engine: str) -> str:

@@ -4,7 +4,9 @@ Strict means: no extra fields, no coercion ("1" is not 1, 1 is not true), no cha
 Enumerations, tuples and times are given as such in Python and as strings and arrays in JSON.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -45,15 +47,20 @@ class Model(BaseModel):
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
         """Read one instance from JSON text: duplicate keys and Python-side names are refused."""
-        # Imported late: canonical.py builds on this module.
-        from lictor_schema.canonical import refuse_duplicate_keys
-
-        refuse_duplicate_keys(data)
+        _refuse_duplicate_keys()(data)
         return cls.model_validate_json(data, by_name=False, by_alias=True)
 
     def to_json(self) -> bytes:
         """Compact JSON with wire names: the form of a message body on the bus."""
         return self.model_dump_json(by_alias=True).encode()
+
+
+@cache
+def _refuse_duplicate_keys() -> Callable[[bytes | str], None]:
+    # Imported late, because canonical.py builds on this module; and once, because an import takes its time even then.
+    from lictor_schema.canonical import refuse_duplicate_keys
+
+    return refuse_duplicate_keys
 
 
 class CamelModel(Model):

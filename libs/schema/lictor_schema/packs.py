@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.claims import ClaimType
+from lictor_schema.contracts import DTE
 from lictor_schema.decisions import Disposition, RequiredAction, Severity, SuggestedStatus
 from lictor_schema.event_types import EventType
 from lictor_schema.evidence import EvidenceClass, Quality
@@ -286,13 +287,13 @@ class Rule(PackModel):
 class Spec(PackModel):
     """How the rules are evaluated, and the rules."""
 
-    EXTENDED = frozenset({"extends", "rule_files", "template_files", "remove_rules"})
+    EXTENDED = frozenset({"extends", "rule_files", "template_files", "remove_rules", "envelopes"})
 
     evaluation_mode: Literal["any_rule_match", "first_match"] = Field(
         description="Every rule that matches counts, or only the pack's first"
     )
     rules: Annotated[tuple[Rule, ...], Field(max_length=1000)] = Field(
-        description="The rules; empty only when others are brought in"
+        description="The rules; empty only when others are brought in, or for envelopes alone"
     )
     extends: Annotated[tuple[PackId, ...], Field(max_length=16)] = Field(
         default=(), description="Packs whose rules this one takes over, its own overriding them"
@@ -306,10 +307,13 @@ class Spec(PackModel):
     template_files: Annotated[tuple[FilePath, ...], Field(max_length=256)] = Field(
         default=(), description="Files of kind TemplateSet in the pack's folder, or in `shared/`"
     )
+    envelopes: Annotated[tuple[DTE, ...], Field(max_length=256)] = Field(
+        default=(), description="Decision Timing Envelopes, one of each decision type"
+    )
 
     @model_validator(mode="after")
     def _has_rules(self) -> Self:
-        if not (self.rules or self.extends or self.rule_files):
+        if not (self.rules or self.extends or self.rule_files or self.envelopes):
             raise PydanticCustomError("rules", "has no rules; give at least one")
         return self
 

@@ -16,33 +16,51 @@ from pydantic import BaseModel, JsonValue
 from lictor_schema import (
     ALLOWED_DELIVERY_STATES,
     DTE,
+    ApprovalRule,
     Capability,
     CapabilityLevel,
     CerpaApplyResult,
     CerpaCycle,
+    CerpaPatch,
     CerpaReview,
+    CoherenceAnswer,
+    CoherenceReport,
     CycleStatus,
     DecisionEpisode,
     DegradeRung,
     DegradeStep,
     DeliveryReceipt,
     DeliveryState,
+    DeskAnswer,
     Disposition,
     DriftSeverity,
     EvidenceRef,
     GateAnswer,
     Model,
     OutcomeCode,
+    PatchAction,
+    PatchEntry,
+    PatchOperation,
+    PatchProposal,
+    PatchState,
     Precondition,
     ProofResult,
     ProofVerdict,
     ReceiptAnswer,
     ReceiptReport,
     ReceiptStatus,
+    Resource,
+    RestoreRequest,
     Seal,
     SealedEpisode,
+    Share,
+    SloName,
+    SloResult,
+    SloVerdict,
     TaskEvidenceAttached,
     Telemetry,
+    TriageEntry,
+    TriageState,
     Verdict,
     Verification,
     VerificationResult,
@@ -124,12 +142,16 @@ def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _annotated(arguments[0], arguments[1:])
-    if annotation is JsonValue or annotation is Any:
+    if annotation is JsonValue:
+        return FINITE_JSON
+    if annotation is Any:
         return SCALARS
     if origin in (Union, UnionType):
         return st.one_of(*(_of(member) for member in arguments))
     if origin is Literal:
         return st.sampled_from(arguments)
+    if origin is tuple and arguments[-1] is not ...:
+        return st.tuples(*(_of(each) for each in arguments))
     if origin is tuple:
         least = limits.get("min_length") or 0
         items = st.lists(_of(arguments[0]), min_size=least, max_size=max(least, _MAX_DRAWN_ITEMS))
@@ -150,7 +172,8 @@ def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy
     if issubclass(annotation, Enum):
         return st.sampled_from(annotation)
     if issubclass(annotation, Model):
-        return instances(annotation)
+        # Some models hold others of their own kind.
+        return st.deferred(lambda: instances(annotation))
     raise NotImplementedError(f"no strategy for {annotation}")
 
 
@@ -264,7 +287,7 @@ def _episode(drawn: Fields) -> Fields:
 
 
 def _seal(drawn: Fields) -> Fields:
-    return {**drawn, "version": 1 if drawn["previous_hash"] is None else drawn["version"] + 1}
+    return {**drawn, "version": 1 if drawn["previous_hash"] is None else max(2, drawn["version"])}
 
 
 def _review(drawn: Fields) -> Fields:
@@ -277,12 +300,81 @@ def _apply_result(drawn: Fields) -> Fields:
     return {**drawn, "reason": drawn["reason"] or "the pack was locked"}
 
 
+def _patch(drawn: Fields) -> Fields:
+    proposal = drawn["proposal"]
+    if proposal is None:
+        return drawn
+    return {**drawn, "diff": proposal.diff, "loosens_safety": bool(proposal.loosens)}
+
+
+def _operation(drawn: Fields) -> Fields:
+    absent = {"insert": "old", "remove": "new"}.get(drawn["op"])
+    return drawn if absent is None else {**drawn, absent: None}
+
+
+def _proposal(drawn: Fields) -> Fields:
+    return {**drawn, "approval": ApprovalRule.HUMAN} if drawn["loosens"] else drawn
+
+
+def _patch_entry(drawn: Fields) -> Fields:
+    reason = drawn["reason"] or "so it was"
+    if drawn["request"] is not None or drawn["proposal"] is not None:
+        return {**drawn, "state": PatchState.PROPOSED, "approval": None, "applied": None}
+    if drawn["applied"] is not None:
+        return {**drawn, "state": PatchState.APPLIED, "approval": None}
+    if drawn["approval"] is not None:
+        return {**drawn, "state": PatchState(drawn["approval"].decision), "reason": reason}
+    return {**drawn, "state": PatchState.FAILED, "reason": reason}
+
+
+def _triage_entry(drawn: Fields) -> Fields:
+    event = drawn["event"]
+    if event is not None:
+        return {**drawn, "state": TriageState.NEW, "drift_id": event.drift_id}
+    new = drawn["state"] is TriageState.NEW
+    return {**drawn, "state": TriageState.TRIAGED} if new else drawn
+
+
+def _coherence_answer(drawn: Fields) -> Fields:
+    if drawn["report"] is not None:
+        return {**drawn, "problem": None}
+    return {**drawn, "problem": drawn["problem"] or "the streams are away"}
+
+
+def _desk_answer(drawn: Fields) -> Fields:
+    if drawn["outcome"] == "done":
+        return {**drawn, "reason": None, "remedy": None}
+    return {**drawn, "reason": drawn["reason"] or "no", "remedy": drawn["remedy"] or "ask again"}
+
+
 def _cycle(drawn: Fields) -> Fields:
+    if drawn["review"].verdict is Verdict.ALIGNED:
+        return {**drawn, "patch": None, "apply_result": None, "status": CycleStatus.ALIGNED}
+    if drawn["patch"] is None:
+        return {**drawn, "apply_result": None, "status": CycleStatus.MISMATCHED}
     result = drawn["apply_result"]
     if result is not None and result.success:
         return {**drawn, "status": CycleStatus.APPLIED}
-    honest = CycleStatus.PATCHED if drawn["patch"] is not None else CycleStatus.MISMATCHED
-    return {**drawn, "status": honest}
+    escalates = drawn["patch"].action is PatchAction.ESCALATE
+    return {**drawn, "status": CycleStatus.ESCALATED if escalates else CycleStatus.PATCHED}
+
+
+def _share(drawn: Fields) -> Fields:
+    part, whole = sorted((drawn["part"], drawn["whole"]))
+    return {"part": part, "whole": whole}
+
+
+def _slo(drawn: Fields) -> Fields:
+    if drawn["verdict"] is SloVerdict.NOT_MEASURED:
+        return {**drawn, "share": None, "worst_ms": None}
+    return {**drawn, "worst_ms": drawn["worst_ms"] or 0}
+
+
+def _coherence(drawn: Fields) -> Fields:
+    first, last = sorted((drawn["measured_from"], drawn["measured_to"]))
+    results = zip(SloName, drawn["slos"], strict=True)
+    slos = tuple(each.model_copy(update={"slo": name}) for name, each in results)
+    return {**drawn, "measured_from": first, "measured_to": last, "slos": slos}
 
 
 def _proof(drawn: Fields) -> Fields:
@@ -302,6 +394,17 @@ def _evidence_event(drawn: Fields) -> Fields:
         item.model_copy(update={"task_id": drawn["task_id"]}) for item in drawn["payload"].items
     )
     return {**drawn, "payload": type(drawn["payload"])(items=items)}
+
+
+def _resource(drawn: Fields) -> Fields:
+    resolved = drawn["key"] is not None
+    return {**drawn, "problem": None if resolved else drawn["problem"] or "it leads nowhere"}
+
+
+def _restore(drawn: Fields) -> Fields:
+    if drawn["document"] is not None:
+        return {**drawn, "snapshot_id": None}
+    return {**drawn, "snapshot_id": drawn["snapshot_id"] or "before"}
 
 
 VALUES = st.booleans() | st.integers(-100, 100) | st.text(CHARACTERS, max_size=_MAX_DRAWN_TEXT)
@@ -359,23 +462,35 @@ def _window(drawn: Fields) -> Fields:
 _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     CerpaApplyResult: _apply_result,
     CerpaCycle: _cycle,
+    CerpaPatch: _patch,
     CerpaReview: _review,
     Capability: _capability,
+    CoherenceAnswer: _coherence_answer,
+    CoherenceReport: _coherence,
     DTE: _dte,
     DecisionEpisode: _episode,
     DegradeRung: _rung,
     DeliveryReceipt: _receipt,
+    DeskAnswer: _desk_answer,
     GateAnswer: _answer,
+    PatchEntry: _patch_entry,
+    PatchOperation: _operation,
+    PatchProposal: _proposal,
     PolicyPack: _pack,
     Precondition: _precondition,
     ProofResult: _proof,
     ReceiptAnswer: _receipt_answer,
     ReceiptReport: _receipt_report,
+    Resource: _resource,
+    RestoreRequest: _restore,
     Seal: _seal,
     SealedEpisode: _episode,
+    Share: _share,
+    SloResult: _slo,
     Spec: _spec,
     TaskEvidenceAttached: _evidence_event,
     Telemetry: _telemetry,
+    TriageEntry: _triage_entry,
     Triggers: _triggers,
     Verification: _verification,
     WindowSpec: _window,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import rfc8785
 from hypothesis import given, settings
-from strategies import FINITE_JSON
+from hypothesis import strategies as st
+from strategies import CHARACTERS, FINITE_JSON, SCALARS
 
 from lictor_schema import (
     CanonicalError,
@@ -20,7 +21,7 @@ from lictor_schema import (
     hash_bytes,
     parse_json,
 )
-from lictor_schema.canonical import MAX_DEPTH
+from lictor_schema.canonical import MAX_DEPTH, plain_json, refuse_duplicate_keys
 
 # RFC 8785, appendix B: the bits of a double and its text.
 NUMBERS = {
@@ -86,6 +87,26 @@ def test_keys_are_sorted_by_utf_16_units_as_in_section_3_2_3() -> None:
 @given(FINITE_JSON)
 def test_the_fast_path_writes_the_same_bytes_as_rfc8785(value: Any) -> None:
     assert canonical_json(value) == rfc8785.dumps(value)
+
+
+BMP_TEXT = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(BMP_TEXT, inner, max_size=5),
+        max_leaves=20,
+    )
+)
+def test_the_plain_form_is_rfc8785_unless_a_name_goes_beyond_the_bmp(value: Any) -> None:
+    assert plain_json(value) == rfc8785.dumps(value)
+
+
+def test_every_character_is_written_as_rfc8785_writes_it() -> None:
+    text = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    assert canonical_json(text) == rfc8785.dumps(text)
 
 
 @settings(max_examples=200, deadline=None)
@@ -200,6 +221,89 @@ def test_a_model_is_hashed_by_its_wire_form() -> None:
 def test_text_that_is_not_strict_json_is_refused(text: str | bytes, reason: str) -> None:
     with pytest.raises(CanonicalError, match=reason):
         parse_json(text)
+
+
+def scattered(value: object, draw: st.DrawFn) -> str:
+    """JSON text of a value, spaced and escaped at will, whose objects may name a key twice."""
+    space = draw(st.sampled_from(["", " ", "\n", " \t\r\n "]))
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=draw(st.booleans()))
+    if isinstance(value, list):
+        inner = f"{space},{space}".join(scattered(item, draw) for item in value)
+        return f"[{space}{inner}{space}]"
+    if isinstance(value, dict):
+        members = list(value.items())
+        if members and draw(st.integers(0, 3)) == 0:
+            members.insert(draw(st.integers(0, len(members))), draw(st.sampled_from(members)))
+        inner = f"{space},{space}".join(
+            f"{scattered(name, draw)}{space}:{space}{scattered(item, draw)}"
+            for name, item in members
+        )
+        return f"{{{space}{inner}{space}}}"
+    return json.dumps(value)
+
+
+# Names and values that look like what stands between them.
+TANGLED = st.recursive(
+    st.sampled_from(["", ":", '":', ",", "a", "{", "\\", "\u00fc", "\U0001f600"])
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["", "a", "b", ":", '":', "\u00fc"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.data(), value=TANGLED)
+def test_a_key_that_stands_twice_is_refused_however_it_is_written(
+    data: st.DataObject, value: object
+) -> None:
+    text = data.draw(st.composite(lambda draw: scattered(value, draw))())
+    repeats = []
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        repeats.append(len({name for name, _ in pairs}) != len(pairs))
+
+    json.loads(text, object_pairs_hook=look)
+    for form in (text, text.encode()):
+        if any(repeats):
+            with pytest.raises(CanonicalError, match="stands twice"):
+                refuse_duplicate_keys(form)
+        else:
+            refuse_duplicate_keys(form)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.binary(max_size=12)
+    | st.text(CHARACTERS, max_size=12).map(str.encode)
+    | st.lists(
+        st.sampled_from(rb'{ } [ ] : , "a" " 1 - . e9 0 null NaN Infinity 1e999 /**/'.split())
+        | st.sampled_from([b" ", b"\xff", b"\xef\xbb\xbf", b"\x00"]),
+        max_size=8,
+    ).map(b"".join)
+)
+def test_what_the_quick_look_for_duplicates_takes_is_strict_json(text: bytes) -> None:
+    try:
+        refuse_duplicate_keys(text)
+    except CanonicalError:
+        return
+    parse_json(text)
+
+
+def test_deep_and_long_texts_get_the_long_look_for_duplicates() -> None:
+    deep = "[" * 300 + "]" * 300
+    refuse_duplicate_keys(deep)
+    with pytest.raises(CanonicalError, match="nested deeper than 64"):
+        refuse_duplicate_keys("[" * 200_000 + "]" * 200_000)
+    with pytest.raises(CanonicalError, match="the key 'a' stands twice"):
+        refuse_duplicate_keys('[{"a": 1, "a": 1}, ' + deep + "]")
+    with pytest.raises(CanonicalError, match="not JSON"):
+        refuse_duplicate_keys("9" * 5000)
 
 
 def test_a_whole_surrogate_pair_is_one_character() -> None:
