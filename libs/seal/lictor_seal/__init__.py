@@ -11,6 +11,7 @@ From an episode to a file an auditor can check:
 This is the whole public surface.
 """
 
+from lictor_seal.audit import AuditReport, Finding, StreamAudit, audit_files
 from lictor_seal.bundle import SealBundle, leaf_data
 from lictor_seal.checkpoint import (
     Checkpoint,
@@ -18,6 +19,14 @@ from lictor_seal.checkpoint import (
     sign_checkpoint,
     verify_checkpoint,
 )
+from lictor_seal.cosign import (
+    Cosignature,
+    checkpoint_in,
+    cosign,
+    cosignatures,
+    witness_checkpoint,
+)
+from lictor_seal.entries import entry_file, read_entries
 from lictor_seal.errors import (
     AlreadySealedError,
     BundleError,
@@ -29,8 +38,12 @@ from lictor_seal.errors import (
     SealError,
     TrustStoreError,
     UnknownSignerError,
+    WitnessRefusedError,
 )
+from lictor_seal.handover import HandOver, hand_over_in, sign_hand_over, verify_hand_over
+from lictor_seal.head import StoredCheckpoint, position_line
 from lictor_seal.keys import SigningKey, VerifyingKey
+from lictor_seal.leaf import UnsignedLeaf, bundle_of_leaf, seal_leaf, unsigned_leaf
 from lictor_seal.merkle import (
     EMPTY_ROOT,
     Frontier,
@@ -52,29 +65,41 @@ from lictor_seal.note import (
     sign_note,
     verify_note,
 )
+from lictor_seal.proof import ConsistencyProof, check_consistent
 from lictor_seal.release import open_release, sign_release
 from lictor_seal.seal import Seal, SealMetadata, seal_episode, seal_hash
+from lictor_seal.tiles import Edge, Tile, TileFile, TileTree, tiles_of
 from lictor_seal.trust import TrustedKey, TrustStore
 from lictor_seal.verify import (
     CHECK_NAMES,
     Check,
     CheckStatus,
+    KnownHead,
     VerificationReport,
     VerifiedSeal,
+    read_known_head,
     verify_bundle,
+    verify_seal,
 )
 
 __all__ = [
     "CHECK_NAMES",
     "EMPTY_ROOT",
     "AlreadySealedError",
+    "AuditReport",
     "BundleError",
     "Check",
     "CheckStatus",
     "Checkpoint",
     "CheckpointError",
+    "ConsistencyProof",
+    "Cosignature",
+    "Edge",
+    "Finding",
     "Frontier",
+    "HandOver",
     "KeyFileError",
+    "KnownHead",
     "MerkleError",
     "Note",
     "NoteError",
@@ -85,17 +110,32 @@ __all__ = [
     "SealError",
     "SealMetadata",
     "SigningKey",
+    "StoredCheckpoint",
+    "StreamAudit",
+    "Tile",
+    "TileFile",
+    "TileTree",
     "TrustStore",
     "TrustStoreError",
     "TrustedKey",
     "UnknownSignerError",
+    "UnsignedLeaf",
     "VerificationReport",
     "VerifiedNote",
     "VerifiedSeal",
     "VerifyingKey",
+    "WitnessRefusedError",
+    "audit_files",
+    "bundle_of_leaf",
+    "check_consistent",
+    "checkpoint_in",
     "consistency_proof",
+    "cosign",
+    "cosignatures",
+    "entry_file",
     "extend",
     "format_verifier_key",
+    "hand_over_in",
     "leaf_data",
     "leaf_hash",
     "node_hash",
@@ -103,15 +143,25 @@ __all__ = [
     "parse_checkpoint_text",
     "parse_note",
     "parse_verifier_key",
+    "position_line",
+    "read_entries",
+    "read_known_head",
     "seal_episode",
     "seal_hash",
+    "seal_leaf",
     "sign_checkpoint",
+    "sign_hand_over",
     "sign_note",
     "sign_release",
+    "tiles_of",
     "tree_root",
+    "unsigned_leaf",
     "verify_bundle",
     "verify_checkpoint",
     "verify_consistency",
+    "verify_hand_over",
     "verify_inclusion",
     "verify_note",
+    "verify_seal",
+    "witness_checkpoint",
 ]

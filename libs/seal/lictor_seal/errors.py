@@ -39,3 +39,7 @@ class BundleError(SealError):
 
 class ReleaseError(SealError):
     """Bytes are not a release of policy packs that a trusted key signed."""
+
+
+class WitnessRefusedError(SealError):
+    """A witness does not cosign a checkpoint: it does not follow from what was seen before."""

@@ -112,20 +112,23 @@ def extend(frontier: Frontier, leaves: Sequence[bytes]) -> tuple[Frontier, tuple
     peaks = tuple(node(h, (size >> h) - 1) for h in heights)
     # What follows the path inside a peak's own subtree is the same for all leaves under it: the
     # peaks to its right folded into one hash, then the peaks to its left, nearest first.
-    tails = [
-        ((_fold(peaks[k + 1 :]),) if k + 1 < len(peaks) else ()) + peaks[:k][::-1]
-        for k in range(len(peaks))
-    ]
+    tails = {
+        height: ((_fold(peaks[k + 1 :]),) if k + 1 < len(peaks) else ()) + peaks[:k][::-1]
+        for k, height in enumerate(heights)
+    }
 
-    proofs: list[Proof] = []
-    peak_number, end = 0, 1 << heights[0]
-    for index in range(old_size, size):
-        while index >= end:
-            peak_number += 1
-            end += 1 << heights[peak_number]
-        inside = tuple(node(h, (index >> h) ^ 1) for h in range(heights[peak_number]))
-        proofs.append(inside + tails[peak_number])
-    return Frontier(size, peaks), tuple(proofs)
+    # Downwards, so that what neighbours share is put together once: the path of a node that is no peak is its sibling
+    # and the path of its parent.
+    paths: list[Proof] = []
+    for height in range(heights[0], -1, -1):
+        first, end, first_parent = old_size >> height, size >> height, old_size >> height + 1
+        paths = [
+            tails[height]
+            if end & 1 and index == end - 1
+            else (node(height, index ^ 1), *paths[(index >> 1) - first_parent])
+            for index in range(first, end)
+        ]
+    return Frontier(size, peaks), tuple(paths)
 
 
 def _peaks_by_height(frontier: Frontier) -> dict[int, bytes]:

@@ -14,7 +14,7 @@ from lictor_seal import base64_text
 from lictor_seal.errors import NoteError, SealError, UnknownSignerError
 from lictor_seal.keys import SigningKey, VerifyingKey, key_name_problem
 
-_ED25519: Final = b"\x01"
+ED25519: Final = b"\x01"
 _KEY_HASH_SIZE: Final = 4
 _SIGNATURE_PREFIX: Final = "\u2014 "
 
@@ -48,15 +48,15 @@ class VerifiedNote:
     ignored: int
 
 
-def key_hash(key: VerifyingKey) -> bytes:
-    """The four bytes by which a signature line names its key: a hint, not a proof."""
-    identity = key.name.encode() + b"\n" + _ED25519 + key.public_bytes
+def key_hash(key: VerifyingKey, kind: bytes = ED25519) -> bytes:
+    """The four bytes by which a signature line names its key and kind: a hint, not a proof."""
+    identity = key.name.encode() + b"\n" + kind + key.public_bytes
     return hashlib.sha256(identity).digest()[:_KEY_HASH_SIZE]
 
 
 def format_verifier_key(key: VerifyingKey) -> str:
     """The key as `name+hash+base64`, the form other signed-note tools take."""
-    encoded = base64_text.encode(_ED25519 + key.public_bytes)
+    encoded = base64_text.encode(ED25519 + key.public_bytes)
     return f"{key.name}+{key_hash(key).hex()}+{encoded}"
 
 
@@ -71,7 +71,7 @@ def parse_verifier_key(text: str) -> VerifyingKey:
         identity = base64_text.decode(encoded)
     except ValueError as error:
         raise NoteError(f"verifier key of {name[:80]!r}: the key is {error}") from error
-    if identity[:1] != _ED25519:
+    if identity[:1] != ED25519:
         raise NoteError(f"verifier key of {name[:80]!r} is not of type Ed25519 (0x01)")
     try:
         key = VerifyingKey(name, identity[1:])
@@ -85,14 +85,26 @@ def parse_verifier_key(text: str) -> VerifyingKey:
     return key
 
 
-def sign_note(text: str, signer: SigningKey) -> str:
-    """The note with this text and one signature."""
+def sign_note(text: str, *signers: SigningKey) -> str:
+    """The note with this text and a signature by each key."""
     problem = _text_problem(text)
     if problem is not None:
         raise NoteError(f"the text of a note {problem}")
-    identity = key_hash(signer.verifying_key)
-    signature = base64_text.encode(identity + signer.sign(text.encode()))
-    return f"{text}\n{_SIGNATURE_PREFIX}{signer.name} {signature}\n"
+    if not signers:
+        raise NoteError("a note needs a key that signs it")
+    lines = (
+        signature_line(
+            NoteSignature(key.name, key_hash(key.verifying_key), key.sign(text.encode()))
+        )
+        for key in signers
+    )
+    return f"{text}\n{''.join(lines)}"
+
+
+def signature_line(signature: NoteSignature) -> str:
+    """A signature as a line of a note."""
+    encoded = base64_text.encode(signature.key_hash + signature.signature)
+    return f"{_SIGNATURE_PREFIX}{signature.key_name} {encoded}\n"
 
 
 def _text_problem(text: str) -> str | None:

@@ -134,27 +134,66 @@ def seal_episode(
     *,
     sealed_at: str,
     signer: SigningKey,
-    version: int = 1,
-    previous_hash: str | None = None,
+    previous: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """The episode with its seal: the JSON form of a SealedEpisode.
 
-    An episode that carries a seal is refused, whatever that seal holds.
+    A `seal` that the caller brings along is ignored, unless it is the one this key made of this very episode: a sealed
+    episode is never sealed again.
 
-    A correction is a new episode document sealed with the next version and, as `previous_hash`, the
-    seal's hash of the version before.
+    A correction names the sealed episode it corrects as ``previous``: it becomes the next version and carries the hash
+    of the one before, which stays as it is.
     """
-    if _SEAL in episode:
-        raise AlreadySealedError(
-            "the episode carries a `seal` already; a sealed episode stays as it is: seal the"
-            " corrected episode without it, as the next version with previous_hash"
-        )
+    refuse_sealed(episode, signer)
+    bare = {name: value for name, value in episode.items() if name != _SEAL}
+    version, previous_hash = (1, None) if previous is None else link_to_previous(bare, previous)
     metadata = SealMetadata(sealed_at, version, previous_hash, signer.key_id)
-    hash_text = seal_hash(episode, metadata)
+    hash_text = seal_hash(bare, metadata)
     signature = signer.sign(signed_envelope(signer.key_id, hash_text))
     seal: dict[str, object] = {
         **metadata.to_json_value(),
         "hash": hash_text,
         "signature": base64_text.encode(signature),
     }
-    return {**episode, _SEAL: seal}
+    return {**bare, _SEAL: seal}
+
+
+def refuse_sealed(episode: Mapping[str, object], signer: SigningKey) -> None:
+    """Raise AlreadySealedError for an episode with a seal that this key made of it."""
+    if _SEAL in episode and _is_sealed_by(episode, signer):
+        raise AlreadySealedError(
+            "the episode is sealed already, with this key; it stays as it is: seal a corrected episode"
+            " with this one as `previous`"
+        )
+
+
+def _is_sealed_by(episode: Mapping[str, object], signer: SigningKey) -> bool:
+    try:
+        seal = Seal.of(episode)
+        return (
+            seal.metadata.key_id == signer.key_id
+            and seal_hash(episode, seal.metadata) == seal.hash
+            and signer.verifying_key.verifies(
+                seal.signature, signed_envelope(signer.key_id, seal.hash)
+            )
+        )
+    except SealError:
+        return False
+
+
+def link_to_previous(
+    episode: Mapping[str, object], previous: Mapping[str, object]
+) -> tuple[int, str]:
+    """The version after ``previous``, and its hash."""
+    seal = Seal.of(previous)
+    if seal_hash(previous, seal.metadata) != seal.hash:
+        raise SealError(
+            "previous: the episode was changed after it was sealed; take the sealed one from the log"
+        )
+    ours, theirs = episode.get("episodeId"), previous.get("episodeId")
+    if ours != theirs:
+        raise SealError(
+            f"previous: it is episode {ascii(theirs)[:80]}, not {ascii(ours)[:80]};"
+            " a correction keeps the id of what it corrects"
+        )
+    return seal.metadata.version + 1, seal.hash

@@ -7,11 +7,15 @@ It comes from outside the sealed material; keys that travel inside a bundle are 
                "public_key": "<32 bytes in Base64>",
                "not_before": "2026-01-01T00:00:00.000Z",
                "not_after": "2026-12-31T23:59:59.999Z",
-               "revoked": false}]}
+               "revoked": false}],
+     "witnesses": [...], "witnesses_needed": 1}
 
 `not_before`, `not_after` (both inclusive) and `revoked` may be left out. A key that has retired
 gets a `not_after`: what it sealed before stays valid. A key that was stolen gets `revoked`: its
 thief can write any `sealedAt`, so nothing it signed is believed any more.
+
+`witnesses` are entries of the same form, for keys that cosign checkpoints, and `witnesses_needed` says how many of them
+a checkpoint must have; without them none is needed. No key can be two of all these: one key is one voice.
 """
 
 import json
@@ -90,10 +94,17 @@ class TrustStore:
     """The keys that are believed; no key stands in it twice."""
 
     keys: tuple[TrustedKey, ...]
+    witnesses: tuple[TrustedKey, ...] = ()
+    witnesses_needed: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.witnesses_needed <= len(self.witnesses):
+            raise TrustStoreError(
+                f"witnesses_needed is {self.witnesses_needed}, but {len(self.witnesses)} witnesses are named;"
+                " name more of them or need fewer"
+            )
         seen: set[str] = set()
-        for trusted in self.keys:
+        for trusted in (*self.keys, *self.witnesses):
             if trusted.key.key_id in seen:
                 # Two entries could disagree about revocation, and one key could count as two.
                 raise TrustStoreError(
@@ -138,14 +149,27 @@ class TrustStore:
         members = cast(dict[str, Any], document)
         if members.get("format") != FORMAT:
             raise TrustStoreError(f"`format` must be {FORMAT!r}")
-        entries: object = members.get("keys")
-        if set(members) != {"format", "keys"} or not isinstance(entries, list):
-            raise TrustStoreError("expected exactly the members `format` and `keys` (an array)")
-        return cls(tuple(_parse_entry(n, e) for n, e in enumerate(cast(list[object], entries))))
+        unknown = set(members) - {"format", "keys", "witnesses", "witnesses_needed"}
+        if unknown:
+            raise TrustStoreError(f"unknown members {ascii(sorted(unknown))[:120]}; remove them")
+        needed: object = members.get("witnesses_needed", 0)
+        if type(needed) is not int:
+            raise TrustStoreError("`witnesses_needed` is not a whole number")
+        return cls(
+            _parse_entries("keys", members.get("keys")),
+            _parse_entries("witnesses", members.get("witnesses", [])),
+            needed,
+        )
 
     def to_bytes(self) -> bytes:
         """The file's content, indented for people."""
-        document = {"format": FORMAT, "keys": [key.to_json_value() for key in self.keys]}
+        document: dict[str, object] = {
+            "format": FORMAT,
+            "keys": [key.to_json_value() for key in self.keys],
+        }
+        if self.witnesses:
+            document["witnesses"] = [key.to_json_value() for key in self.witnesses]
+            document["witnesses_needed"] = self.witnesses_needed
         return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
 
     def by_id(self, key_id: str) -> TrustedKey | None:
@@ -153,8 +177,16 @@ class TrustStore:
         return next((trusted for trusted in self.keys if trusted.key.key_id == key_id), None)
 
 
-def _parse_entry(number: int, entry: object) -> TrustedKey:
-    where = f"keys[{number}]"
+def _parse_entries(name: str, entries: object) -> tuple[TrustedKey, ...]:
+    if not isinstance(entries, list):
+        raise TrustStoreError(f"expected the members `format` and `{name}` (an array)")
+    return tuple(
+        _parse_entry(f"{name}[{number}]", entry)
+        for number, entry in enumerate(cast(list[object], entries))
+    )
+
+
+def _parse_entry(where: str, entry: object) -> TrustedKey:
     if not isinstance(entry, dict):
         raise TrustStoreError(f"{where} is not an object")
     members = cast(Mapping[str, object], entry)

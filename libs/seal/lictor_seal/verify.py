@@ -4,7 +4,7 @@ No network, no clock, and no trust in anything inside the bundle. Every check is
 ones that could not be made because an earlier one failed: those count as failed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,16 +12,23 @@ from typing import Final, TypeVar
 
 from lictor_seal.bundle import SealBundle, leaf_data
 from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
+from lictor_seal.cosign import Cosignature, cosignatures
 from lictor_seal.errors import SealError, UnknownSignerError
 from lictor_seal.keys import VerifyingKey
 from lictor_seal.merkle import verify_inclusion
 from lictor_seal.note import parse_note
+from lictor_seal.proof import ConsistencyProof, check_consistent
 from lictor_seal.seal import Seal, seal_hash, signed_envelope
 from lictor_seal.times import parse_utc
 from lictor_seal.trust import TrustStore
 
 CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint", "inclusion")
-"""The checks of a report, in order."""
+"""The checks of every report, in order. `witnesses` follows when the trust store names some, and `consistency` when a
+known checkpoint was given.
+"""
+
+_WITNESSES: Final = "witnesses"
+_CONSISTENCY: Final = "consistency"
 
 _T = TypeVar("_T")
 
@@ -60,6 +67,14 @@ class _NotCheckedError(SealError):
 
 
 @dataclass(frozen=True, slots=True)
+class KnownHead:
+    """A checkpoint that the verifier had from elsewhere, and the proof that joins it to the bundle's own."""
+
+    checkpoint: str
+    proof: ConsistencyProof | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class VerifiedSeal:
     """What a bundle proves, once every check held."""
 
@@ -73,6 +88,8 @@ class VerifiedSeal:
     log_origin: str
     log_size: int
     leaf_index: int
+    witnesses: tuple[str, ...] = ()
+    """The names of the trusted witnesses that cosigned the checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +138,7 @@ class VerificationReport:
                 "logOrigin": found.log_origin,
                 "logSize": found.log_size,
                 "leafIndex": found.leaf_index,
+                "witnesses": list(found.witnesses),
             },
         }
 
@@ -128,7 +146,8 @@ class VerificationReport:
 class _Run:
     """Collects the checks of one verification."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
         self.checks: list[Check] = []
 
     def check(self, name: str, find: Callable[[], tuple[_T, str]]) -> _T | None:
@@ -153,14 +172,20 @@ class _Run:
         self.checks.append(Check(name, status, detail))
 
     def skip_rest(self, reason: str) -> VerificationReport:
-        for name in CHECK_NAMES[len(self.checks) :]:
+        for name in self._names[len(self.checks) :]:
             self._failed(name, CheckStatus.NOT_CHECKED, f"not checked: {reason}")
         return VerificationReport(tuple(self.checks), None)
 
 
-def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
-    """Check a bundle file's bytes; never raises, whatever the bytes are."""
-    run = _Run()
+def verify_bundle(
+    data: bytes, trust: TrustStore, *, known: KnownHead | None = None
+) -> VerificationReport:
+    """Check a bundle file's bytes; never raises, whatever the bytes are.
+
+    With a ``known`` head the bundle's checkpoint must be of the same, never rewritten log.
+    """
+    more = (_WITNESSES,) if trust.witnesses else ()
+    run = _Run((*CHECK_NAMES, *more, *((_CONSISTENCY,) if known is not None else ())))
     bundle = run.check("bundle", lambda: (SealBundle.from_bytes(data), f"{len(data)} bytes"))
     if bundle is None:
         return run.skip_rest("the bundle cannot be read")
@@ -174,8 +199,15 @@ def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
     run.check("hash", lambda: _hash(sealed, seal))
     key = run.check("key", lambda: _key(seal, sealed_at, trust))
     run.check("signature", lambda: _signature(seal, key))
-    checkpoint = run.check("checkpoint", lambda: _checkpoint(bundle, sealed_at, trust))
+    checkpoint = run.check("checkpoint", lambda: _checkpoint(bundle.checkpoint, sealed_at, trust))
     run.check("inclusion", lambda: _inclusion(bundle, checkpoint))
+    cosigned: Sequence[Cosignature] | None = ()
+    if trust.witnesses:
+        cosigned = run.check(
+            _WITNESSES, lambda: _witnesses(bundle.checkpoint, checkpoint, sealed_at, trust)
+        )
+    if known is not None:
+        run.check(_CONSISTENCY, lambda: _consistency(known, checkpoint, trust))
 
     checks = tuple(run.checks)
     if key is None or checkpoint is None or not all(check.ok for check in checks):
@@ -191,8 +223,18 @@ def verify_bundle(data: bytes, trust: TrustStore) -> VerificationReport:
         log_origin=checkpoint.origin,
         log_size=checkpoint.size,
         leaf_index=bundle.leaf_index,
+        witnesses=tuple(each.witness.name for each in cosigned or ()),
     )
     return VerificationReport(checks, verified, seal.metadata.key_id)
+
+
+def verify_seal(sealed: Mapping[str, object], trust: TrustStore) -> Seal:
+    """The seal of an episode that holds with this trust store; raises SealError when it does not."""
+    seal, _ = _seal(sealed)
+    _hash(sealed, seal)
+    key, _ = _key(seal, parse_utc(seal.metadata.sealed_at), trust)
+    _signature(seal, key)
+    return seal
 
 
 def _seal(sealed: Mapping[str, object]) -> tuple[Seal, str]:
@@ -230,23 +272,28 @@ def _signature(seal: Seal, key: VerifyingKey | None) -> tuple[None, str]:
     return None, f"Ed25519 by {key.name}"
 
 
-def _checkpoint(
-    bundle: SealBundle, sealed_at: datetime, trust: TrustStore
-) -> tuple[Checkpoint, str]:
+def _checkpoint(note: str, sealed_at: datetime, trust: TrustStore) -> tuple[Checkpoint, str]:
+    checkpoint, signer = checkpoint_since(note, sealed_at, trust)
+    return checkpoint, f"{checkpoint.origin}, {checkpoint.size} leaves, signed by {signer.name}"
+
+
+def checkpoint_since(
+    note: str, sealed_at: datetime, trust: TrustStore
+) -> tuple[Checkpoint, VerifyingKey]:
+    """The checkpoint over something sealed at that time, and its signer; raises SealError unless one may have been."""
     # A checkpoint carries no time, but it is younger than the seals under it: a key that had
     # retired by then cannot have signed it, while a newer key may well have.
     refused = {t.key.name: p for t in trust.keys if (p := t.problem_after(sealed_at))}
     usable = [t.key for t in trust.keys if t.problem_after(sealed_at) is None]
     try:
-        checkpoint, signer = verify_checkpoint(bundle.checkpoint, usable)
+        return verify_checkpoint(note, usable)
     except SealError as error:
         hints = "".join(f"; the key {name} {problem}" for name, problem in refused.items())
         # A signer that the store holds and refuses is not unknown.
         unknown = isinstance(error, UnknownSignerError) and not any(
-            signature.key_name in refused for signature in parse_note(bundle.checkpoint).signatures
+            signature.key_name in refused for signature in parse_note(note).signatures
         )
         raise (_UnknownKeyError if unknown else SealError)(f"{error}{hints}") from error
-    return checkpoint, f"{checkpoint.origin}, {checkpoint.size} leaves, signed by {signer.name}"
 
 
 def _inclusion(bundle: SealBundle, checkpoint: Checkpoint | None) -> tuple[None, str]:
@@ -266,3 +313,58 @@ def _inclusion(bundle: SealBundle, checkpoint: Checkpoint | None) -> tuple[None,
             f" checkpoint's root; the log does not hold this episode there"
         )
     return None, f"leaf {bundle.leaf_index} of {checkpoint.size}"
+
+
+def _witnesses(
+    note: str, checkpoint: Checkpoint | None, sealed_at: datetime, trust: TrustStore
+) -> tuple[tuple[Cosignature, ...], str]:
+    if checkpoint is None:
+        raise _NotCheckedError("not checked: no trusted checkpoint")
+    held, refused = count_witnesses(note, trust, sealed_at)
+    told = (
+        f"{len(held)} of {len(trust.witnesses)} witnesses cosigned, {trust.witnesses_needed} needed"
+    )
+    told += "".join(f"; {each.witness.name} at {each.time}" for each in held)
+    told += "".join(f"; {problem}" for problem in refused)
+    if len(held) < trust.witnesses_needed:
+        raise SealError(f"{told}; ask for a bundle with a cosigned checkpoint")
+    return held, told
+
+
+def count_witnesses(
+    note: str, trust: TrustStore, not_before: datetime | None = None
+) -> tuple[tuple[Cosignature, ...], tuple[str, ...]]:
+    """The cosignatures of trusted witnesses on a checkpoint, and why others do not count."""
+    held: list[Cosignature] = []
+    refused: list[str] = []
+    for trusted in trust.witnesses:
+        for found in cosignatures(note, [trusted.key]):
+            problem = trusted.problem_at(found.instant)
+            # Cosignatures count whole seconds.
+            if problem is None and not_before and found.time < int(not_before.timestamp()):
+                problem = "cosigned before the episode was sealed"
+            if problem is None:
+                held.append(found)
+            else:
+                refused.append(f"the witness {trusted.key.name} {problem}")
+    return tuple(held), tuple(refused)
+
+
+def _consistency(
+    known: KnownHead, checkpoint: Checkpoint | None, trust: TrustStore
+) -> tuple[None, str]:
+    head = read_known_head(known.checkpoint, trust)
+    if checkpoint is None:
+        raise _NotCheckedError("not checked: no trusted checkpoint")
+    return None, check_consistent(head, checkpoint, known.proof)
+
+
+def read_known_head(note: str, trust: TrustStore) -> Checkpoint:
+    """A checkpoint that somebody kept, if a key of the trust store signed it that was not revoked."""
+    usable = [trusted.key for trusted in trust.keys if not trusted.revoked]
+    try:
+        return verify_checkpoint(note, usable)[0]
+    except UnknownSignerError as error:
+        raise _UnknownKeyError(f"the known checkpoint: {error}") from error
+    except SealError as error:
+        raise SealError(f"the known checkpoint can't be used: {error}") from error

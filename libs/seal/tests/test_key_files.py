@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -13,6 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lictor_seal import KeyFileError, SealError, SigningKey, VerifyingKey
 
@@ -28,6 +31,34 @@ def test_a_saved_key_is_the_same_key_when_loaded(tmp_path: Path, key: SigningKey
     loaded = SigningKey.load(tmp_path / "seal.key", key.name)
     assert loaded == key
     assert loaded.sign(b"message") == key.sign(b"message")
+
+
+@given(seed=st.binary(min_size=32, max_size=32), message=st.binary(max_size=300))
+def test_a_signature_is_the_one_that_openssl_makes_and_takes(seed: bytes, message: bytes) -> None:
+    key = SigningKey.from_seed("example.org/log", seed)
+    signature = key.sign(message)
+    assert signature == Ed25519PrivateKey.from_private_bytes(seed).sign(message)
+    assert key.verifying_key.verifies(signature, message)
+
+
+def test_the_first_test_vectors_of_rfc_8032_are_reproduced() -> None:
+    vectors = [
+        (
+            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+            "",
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+            "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+        ),
+        (
+            "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+            "72",
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+            "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+        ),
+    ]
+    for seed, message, signature in vectors:
+        key = SigningKey.from_seed("example.org/log", bytes.fromhex(seed))
+        assert key.sign(bytes.fromhex(message)).hex() == signature
 
 
 def test_a_key_file_is_created_for_its_owner_only_whatever_the_umask(

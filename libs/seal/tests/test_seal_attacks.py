@@ -227,8 +227,7 @@ def test_a_correction_leaves_the_old_version_verifiable(
         {**make_episode(1), "outcome": {"code": "partial"}},
         sealed_at="2026-03-02T00:00:00.000Z",
         signer=key,
-        version=2,
-        previous_hash=first["seal"]["hash"],
+        previous=first,
     )
     old, new = (verify_bundle(b.to_bytes(), trust).verified for b in log([first, second]))
     assert old is not None

@@ -9,7 +9,7 @@ import rfc8785
 
 from lictor_schema.canonical import canonical_json, content_hash
 from lictor_schema.episodes import DecisionEpisode, SealedEpisode
-from lictor_seal import AlreadySealedError, Seal, SealError, SigningKey, seal_episode
+from lictor_seal import AlreadySealedError, Seal, SealError, SealMetadata, SigningKey, seal_episode
 from lictor_seal.seal import signed_envelope
 
 SEALED_AT = "2026-03-01T12:00:00.000Z"
@@ -44,10 +44,12 @@ def test_key_order_does_not_matter_and_sealing_is_deterministic(make_episode, se
     assert seal(dict(reversed(episode.items()))) == seal(episode)
 
 
-@pytest.mark.parametrize("own_seal", [{}, None, {"hash": "scaffold"}, "sealed"])
-def test_a_seal_supplied_by_the_caller_is_refused(make_episode, seal, own_seal: object) -> None:
-    with pytest.raises(AlreadySealedError, match="carries a `seal` already"):
-        seal({**make_episode(1), "seal": own_seal})
+def test_a_seal_supplied_by_the_caller_is_ignored(make_episode, seal, stranger: SigningKey) -> None:
+    bare = seal(make_episode(1))
+    forged = seal(make_episode(1), stranger)["seal"]
+    changed = {**bare["seal"], "signature": forged["signature"]}
+    for own_seal in ({}, None, {"hash": "scaffold"}, "sealed", forged, changed):
+        assert seal({**make_episode(1), "seal": own_seal}) == bare
 
 
 def test_a_sealed_episode_is_not_sealed_again(make_episode, seal) -> None:
@@ -55,20 +57,37 @@ def test_a_sealed_episode_is_not_sealed_again(make_episode, seal) -> None:
         seal(seal(make_episode(1)))
 
 
+def correct(first: dict[str, Any], key: SigningKey, **changes: object) -> dict[str, Any]:
+    corrected = {**{n: v for n, v in first.items() if n != "seal"}, **changes}
+    return seal_episode(corrected, sealed_at="2026-03-02T00:00:00.000Z", signer=key, previous=first)
+
+
 def test_a_correction_is_a_new_version_that_names_the_old_one(
     make_episode, seal, key: SigningKey
 ) -> None:
     first = seal(make_episode(1))
-    corrected = {**make_episode(1), "outcome": {"code": "partial"}}
-    second = seal_episode(
-        corrected,
-        sealed_at="2026-03-02T00:00:00.000Z",
-        signer=key,
-        version=2,
-        previous_hash=first["seal"]["hash"],
-    )
+    second = correct(first, key, outcome={"code": "partial"})
+    third = correct(second, key, outcome={"code": "fail"})
     assert Seal.of(second).metadata.previous_hash == Seal.of(first).hash
-    assert Seal.of(second).metadata.version == 2
+    assert Seal.of(third).metadata.previous_hash == Seal.of(second).hash
+    assert [Seal.of(each).metadata.version for each in (first, second, third)] == [1, 2, 3]
+    assert first == seal(make_episode(1)), "the old version stays as it was"
+
+
+def test_a_correction_of_a_changed_episode_is_refused(make_episode, seal, key: SigningKey) -> None:
+    first = seal(make_episode(1))
+    with pytest.raises(SealError, match="changed after it was sealed"):
+        correct({**first, "outcome": {"code": "partial"}}, key)
+
+
+def test_a_correction_keeps_the_id_of_what_it_corrects(make_episode, seal, key: SigningKey) -> None:
+    with pytest.raises(SealError, match="a correction keeps the id"):
+        correct(seal(make_episode(1)), key, episodeId="ep-2")
+
+
+def test_what_was_never_sealed_can_not_be_corrected(make_episode, key: SigningKey) -> None:
+    with pytest.raises(SealError, match="has no seal"):
+        correct(make_episode(1), key)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +97,6 @@ def test_a_correction_is_a_new_version_that_names_the_old_one(
         ({"sealed_at": "2026-03-01T12:00:00Z"}, "sealedAt"),
         ({"sealed_at": "2026-03-01T12:00:00.000+01:00"}, "sealedAt"),
         ({"sealed_at": "2026-13-01T12:00:00.000Z"}, "sealedAt"),
-        ({"version": 0}, "version"),
-        ({"version": 2**53, "previous_hash": "sha256:" + "0" * 64}, "version"),
-        ({"version": 2}, "must name the hash of the version before"),
-        ({"previous_hash": "sha256:" + "0" * 64}, "must not name"),
-        ({"version": 2, "previous_hash": "0" * 64}, "previousHash"),
-        ({"version": 2, "previous_hash": "sha256:" + "A" * 64}, "previousHash"),
     ],
 )
 def test_impossible_seal_metadata_is_refused(
@@ -91,6 +104,24 @@ def test_impossible_seal_metadata_is_refused(
 ) -> None:
     with pytest.raises(SealError, match=reason):
         seal_episode(make_episode(1), **{"sealed_at": SEALED_AT, "signer": key, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("version", "previous_hash", "reason"),
+    [
+        (0, None, "version"),
+        (2**53, "sha256:" + "0" * 64, "version"),
+        (2, None, "must name the hash of the version before"),
+        (1, "sha256:" + "0" * 64, "must not name"),
+        (2, "0" * 64, "previousHash"),
+        (2, "sha256:" + "A" * 64, "previousHash"),
+    ],
+)
+def test_versions_that_can_not_be_are_refused(
+    version: int, previous_hash: str | None, reason: str, key: SigningKey
+) -> None:
+    with pytest.raises(SealError, match=reason):
+        SealMetadata(SEALED_AT, version, previous_hash, key.key_id)
 
 
 def nested(depth: int) -> object:
@@ -109,10 +140,19 @@ def nested(depth: int) -> object:
         {1: "one"},
         2**53 + 1,
         b"bytes",
-        {"a", "set"},
+        {"set"},
         nested(63),
     ],
-    ids=repr,
+    ids=[
+        "nan",
+        "infinity",
+        "lone-surrogate",
+        "number-as-key",
+        "past-2**53",
+        "bytes",
+        "set",
+        "too-deep",
+    ],
 )
 def test_an_episode_without_canonical_json_is_refused(value: object, make_episode, seal) -> None:
     with pytest.raises(SealError, match="no canonical JSON"):

@@ -19,5 +19,5 @@ def test_all_lists_every_public_name() -> None:
 
 def test_every_error_has_the_one_root() -> None:
     errors = [getattr(lictor_seal, n) for n in lictor_seal.__all__ if n.endswith("Error")]
-    assert len(errors) == 10
+    assert len(errors) == 11
     assert all(issubclass(error, lictor_seal.SealError) for error in errors)

@@ -100,9 +100,9 @@ def test_one_key_cannot_stand_twice_even_under_two_names(entry: dict[str, Any]) 
         (b"[]", "expected a JSON object"),
         (b"{}", "`format` must be"),
         (b'{"format":"lictor-trust-store/v2","keys":[]}', "`format` must be"),
-        (b'{"format":"lictor-trust-store/v1"}', "exactly the members"),
-        (b'{"format":"lictor-trust-store/v1","keys":{}}', "exactly the members"),
-        (b'{"format":"lictor-trust-store/v1","keys":[],"more":1}', "exactly the members"),
+        (b'{"format":"lictor-trust-store/v1"}', "expected the members"),
+        (b'{"format":"lictor-trust-store/v1","keys":{}}', "expected the members"),
+        (b'{"format":"lictor-trust-store/v1","keys":[],"more":1}', "unknown members"),
         (b'{"format":"lictor-trust-store/v1","keys":[],"keys":[]}', "twice"),
         (b"\xff", "UTF-8"),
         (b" " * (4 * 1024 * 1024 + 1), "larger than"),
@@ -122,3 +122,28 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         TrustStore.load(path)
     with pytest.raises(TrustStoreError, match="cannot read"):
         TrustStore.load(tmp_path)
+
+
+def test_witnesses_survive_the_file() -> None:
+    witness = SigningKey.from_seed("example.org/witness", b"w" * 32)
+    keys = (TrustedKey(SigningKey.from_seed("example.org/log", b"k" * 32).verifying_key),)
+    store = TrustStore(keys, (TrustedKey(witness.verifying_key),), 1)
+    assert TrustStore.from_bytes(store.to_bytes()) == store
+
+
+@pytest.mark.parametrize("needed", [-1, 2, True, "1", 1.0])
+def test_a_number_of_witnesses_that_can_not_be_is_refused(needed: object) -> None:
+    witness = SigningKey.from_seed("example.org/witness", b"w" * 32)
+    document = json.loads(TrustStore((), (TrustedKey(witness.verifying_key),), 1).to_bytes())
+    document["witnesses_needed"] = needed
+    with pytest.raises(TrustStoreError, match="witnesses"):
+        TrustStore.from_bytes(json.dumps(document).encode())
+
+
+def test_one_key_is_one_voice_whatever_it_is_called() -> None:
+    key = TrustedKey(SigningKey.from_seed("example.org/log", b"k" * 32).verifying_key)
+    same = TrustedKey(SigningKey.from_seed("example.org/other", b"k" * 32).verifying_key)
+    with pytest.raises(TrustStoreError, match="stands twice"):
+        TrustStore((key,), (same,))
+    with pytest.raises(TrustStoreError, match="stands twice"):
+        TrustStore((), (key, same), 2)
