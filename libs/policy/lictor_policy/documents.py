@@ -48,15 +48,14 @@ def read_document(source: bytes, name: str, model: type[M]) -> Document[M]:
     except ValidationError as error:
         lines = (
             located(name, document, path, problem)
-            for path, problem in _problems(error, document, model)
+            for path, problem in problems_of(error, document.data, model)
         )
         raise PackError("\n".join(dict.fromkeys(lines))) from error
     return Document(read, name, document)
 
 
-def _problems(
-    error: ValidationError, document: YamlDocument, model: type[Model]
-) -> list[tuple[Path, str]]:
+def problems_of(error: ValidationError, data: Any, model: type[Model]) -> list[tuple[Path, str]]:
+    """What is wrong with a document's data, each with its path as the author wrote it."""
     problems: list[tuple[Path, str]] = []
     for found in error.errors(include_url=False, include_input=False):
         if found["type"] == NEEDS_LICTOR_V1:
@@ -67,7 +66,7 @@ def _problems(
     if problems:
         return problems
     for told in describe_validation_error(error):
-        path = _spelled(told.path, document)
+        path = _spelled(told.path, data)
         problem = told.problem
         if "not a known field" in problem:
             known = _fields_at(model, path[:-1])
@@ -96,19 +95,38 @@ def located(source: str, document: YamlDocument, path: Path, problem: str) -> st
 _UNION_MEMBERS = ("bool", "int", "str", "Name", "Moment")
 
 
-def _spelled(dotted: str, document: YamlDocument) -> Path:
+def _spelled(dotted: str, data: Any) -> Path:
     """The path of a problem as the author wrote it, without the members of a union."""
     if dotted == WHOLE_DOCUMENT:
         return ()
-    parts = [int(part) if part.isdigit() else part for part in dotted.split(".")]
+    parts = dotted.split(".")
     path: Path = ()
-    for index, part in enumerate(parts):
-        here = (*path, part)
-        # A missing field stands last and on no line.
-        missing = index == len(parts) - 1 and part not in _UNION_MEMBERS
-        if here in document.lines or missing:
-            path = here
+    here = data
+    while parts:
+        found = _step(here, parts)
+        if found is not None:
+            part, taken = found
+            path, here, parts = (*path, part), here[part], parts[taken:]
+            continue
+        # A missing field stands last and nowhere in the data.
+        if len(parts) == 1 and parts[0] not in _UNION_MEMBERS:
+            path = (*path, parts[0])
+        parts = parts[1:]
     return path
+
+
+def _step(here: Any, parts: list[str]) -> tuple[str | int, int] | None:
+    """The next part that the data has, and how many dotted parts make it: a key may hold dots."""
+    if isinstance(here, list):
+        items = cast("list[Any]", here)
+        index = int(parts[0]) if parts[0].isdigit() else len(items)
+        return (index, 1) if index < len(items) else None
+    if isinstance(here, dict):
+        for taken in range(len(parts), 0, -1):
+            key = ".".join(parts[:taken])
+            if key in here:
+                return key, taken
+    return None
 
 
 def _fields_at(model: type[Model], path: Path) -> list[str]:

@@ -10,7 +10,7 @@ from lictor_policy.errors import PackError
 from lictor_policy.files import PACK_FILE, PROFILES, SHARED, DirectoryFiles, PackFiles
 from lictor_policy.lint import Finding, findings_in, lint_pack
 from lictor_policy.pack_tests import TESTS_FILE, load_pack_tests, missing_examples
-from lictor_policy.packs import LoadedPack, PackReader
+from lictor_policy.packs import LoadedPack, PackReader, envelopes_of
 from lictor_schema.packs import TemplateSet
 
 _TAKES_IN = re.compile(rb"\{\{>\s*([A-Za-z0-9_.-]+)\s*\}\}")
@@ -32,6 +32,10 @@ def lint_packs(directory: Path, pack_ids: Sequence[str] | None = None) -> list[F
         loaded.append(pack)
         found += lint_pack(pack)
         found += _examples(directory / pack_id / TESTS_FILE, pack)
+    try:
+        envelopes_of(loaded)
+    except PackError as error:
+        found += findings_in(error)
     if not any(finding.level == "error" for finding in found):
         found += _together(files, names, whole=pack_ids is None)
         found += _unused_texts(files, loaded, whole=pack_ids is None)
@@ -40,6 +44,8 @@ def lint_packs(directory: Path, pack_ids: Sequence[str] | None = None) -> list[F
 
 def _examples(path: Path, pack: LoadedPack) -> list[Finding]:
     if not path.exists():
+        if not pack.pack.spec.rules:
+            return []
         return [_no_example(path, None, "there are no examples")]
     try:
         tests = load_pack_tests(path)

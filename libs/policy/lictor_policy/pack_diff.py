@@ -1,10 +1,11 @@
 """What differs between two sets of packs, by pack, rule and field."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.packs import LoadedPack
 from lictor_policy.rules import CompiledRule
 from lictor_policy.scope import Scope
 from lictor_policy.wording import condition_text
@@ -43,6 +44,32 @@ def diff_configs(old: EvaluatorConfig, new: EvaluatorConfig) -> list[Difference]
         else:
             found.append(Difference("added", name))
     return found
+
+
+def diff_envelopes(old: Iterable[LoadedPack], new: Iterable[LoadedPack]) -> list[Difference]:
+    """Every difference of the envelopes that packs hold, by decision type and field."""
+    before, after = _envelopes(old), _envelopes(new)
+    found = [
+        Difference("removed", pack_id, None, f"envelopes.{name}")
+        for pack_id, name in before
+        if (pack_id, name) not in after
+    ]
+    for (pack_id, name), envelope in after.items():
+        if (pack_id, name) in before:
+            found += _fields(pack_id, None, before[pack_id, name], envelope)
+        else:
+            found.append(Difference("added", pack_id, None, f"envelopes.{name}"))
+    return found
+
+
+def _envelopes(packs: Iterable[LoadedPack]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (pack.pack.metadata.id, each.decision_type): _flat(
+            each.model_dump(mode="json", by_alias=True), f"envelopes.{each.decision_type}"
+        )
+        for pack in packs
+        for each in pack.pack.spec.envelopes
+    }
 
 
 class _Pack(NamedTuple):

@@ -12,6 +12,7 @@ from lictor_policy.names import nearest
 from lictor_policy.strict_yaml import Path
 from lictor_policy.templates import Template, TemplateError, take_in
 from lictor_schema.canonical import content_hash
+from lictor_schema.contracts import DTE
 from lictor_schema.decisions import Severity
 from lictor_schema.model import Model
 from lictor_schema.packs import (
@@ -27,6 +28,7 @@ from lictor_schema.packs import (
 M = TypeVar("M", bound=Model)
 Part = TypeVar("Part", bound=Model)
 _RULES = ("spec", "rules")
+_ENVELOPES = ("spec", "envelopes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ class PackReader:
             rules[rule.id] = (_with_texts(rule, texts, origin), owned)
         for rule_id, brought in inherited.items():
             rules.setdefault(rule_id, brought)
-        if not rules:
+        _refuse_envelopes(document)
+        if not rules and not document.model.spec.envelopes:
             raise document.error(_RULES, "none is left; a pack has at least one rule")
         files = {name: each.content_hash for name, each in {**sets, **templates}.items()}
         content = document.yaml.data
@@ -178,6 +181,39 @@ def _refuse_extensions(document: Document[PolicyPack]) -> None:
         told = [str(document.error(path, "needs apiVersion: lictor/v1")) for path in paths]
         if told:
             raise PackError("\n".join(told))
+
+
+def envelopes_of(packs: Iterable[LoadedPack]) -> dict[str, DTE]:
+    """The envelopes of packs by decision type; two packs that govern the same one are refused."""
+    found: dict[str, tuple[DTE, LoadedPack]] = {}
+    for pack in packs:
+        for index, envelope in enumerate(pack.pack.spec.envelopes):
+            _, other = found.setdefault(envelope.decision_type, (envelope, pack))
+            if other is not pack:
+                raise pack.error(
+                    (*_ENVELOPES, index, "decisionType"),
+                    f"{envelope.decision_type} has an envelope in {other.source} too; keep one",
+                )
+    return {name: envelope for name, (envelope, _) in found.items()}
+
+
+def _refuse_envelopes(document: Document[PolicyPack]) -> None:
+    """Every envelope that can't be told from another, or says itself which pack it comes from."""
+    seen: set[str] = set()
+    told: list[str] = []
+    for index, envelope in enumerate(document.model.spec.envelopes):
+        place = (*_ENVELOPES, index)
+        name = envelope.decision_type
+        if name in seen:
+            problem = f"{name} has an envelope already; keep one of each decision type"
+            told.append(str(document.error((*place, "decisionType"), problem)))
+        seen.add(name)
+        # The pack's hash covers the envelope, so nothing inside could tell it.
+        if envelope.policy_pack is not None:
+            problem = "can't be known inside the pack; leave it out"
+            told.append(str(document.error((*place, "policyPack"), problem)))
+    if told:
+        raise PackError("\n".join(told))
 
 
 def _written(

@@ -1,0 +1,189 @@
+"""Decision Timing Envelopes in a pack: part of its hash, and refused where they can't hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lictor_policy.errors import PackError
+from lictor_policy.lint_files import lint_packs
+from lictor_policy.packs import LoadedPack, envelopes_of, load_pack, read_pack
+from lictor_policy.strict_yaml import read_yaml
+from lictor_schema.canonical import content_hash
+
+SHIPPED = sorted((Path(__file__).parents[3] / "policy-packs").glob("*/policy.yaml"))
+
+
+def envelope(**changes: Any) -> dict[str, Any]:
+    return {
+        "decisionType": "refund",
+        "version": "1.0.0",
+        "deadlineMs": 120,
+        "stageBudgetsMs": {"context": 40, "plan": 40, "act": 30, "verify": 10},
+        "freshness": {"defaultTtlMs": 500, "featureTtls": {"priceFeed": 250}},
+        "limits": {"maxHops": 3, "maxFanout": 4, "maxToolCalls": 10, "maxChainDepth": 5},
+        "degradeLadder": [{"step": "cache_bundle", "maxExtraMs": 20}, {"step": "abstain"}],
+        "verification": {"requiredAboveBlastRadius": "small", "methods": ["read_after_write"]},
+        "safeAction": {
+            "requireIdempotency": True,
+            "requireRollbackAbove": "small",
+            "blastRadiusMax": "medium",
+        },
+        **changes,
+    }
+
+
+@pytest.fixture
+def governed(pack_of: Any, rule_of: Any) -> Any:
+    """A pack as data, with the envelopes given."""
+
+    def build(*envelopes: dict[str, Any], rules: bool = True, **metadata: Any) -> dict[str, Any]:
+        pack = pack_of(*([rule_of()] if rules else []), **metadata)
+        pack["apiVersion"] = "lictor/v1"
+        pack["spec"]["envelopes"] = list(envelopes)
+        return pack
+
+    return build
+
+
+def read(pack: Any, name: str = "policy.yaml") -> LoadedPack:
+    return read_pack(json.dumps(pack, indent=1).encode(), name)
+
+
+def problem(pack: Any) -> str:
+    with pytest.raises(PackError) as caught:
+        read(pack)
+    return str(caught.value)
+
+
+def line_of(pack: Any, text: str, place: int = 0) -> int:
+    lines = json.dumps(pack, indent=1).splitlines()
+    return [number for number, line in enumerate(lines, 1) if text in line][place]
+
+
+def test_a_pack_has_its_envelopes_by_decision_type(governed: Any) -> None:
+    loaded = read(governed(envelope(), envelope(decisionType="note")))
+    found = envelopes_of([loaded])
+    assert list(found) == ["refund", "note"]
+    assert found["refund"].freshness.feature_ttls == {"priceFeed": 250}
+
+
+def test_a_pack_may_hold_envelopes_alone(governed: Any) -> None:
+    assert list(envelopes_of([read(governed(envelope(), rules=False))])) == ["refund"]
+    assert "give at least one" in problem(governed(rules=False))
+
+
+def test_a_change_of_an_envelope_changes_the_hash_of_its_pack(governed: Any) -> None:
+    one, other = read(governed(envelope())), read(governed(envelope(deadlineMs=121)))
+    assert one.pack_hash != other.pack_hash
+    assert one.pack_hash == content_hash(governed(envelope()))
+
+
+def test_a_pack_without_envelopes_hashes_as_before_there_were_any(
+    pack_of: Any, rule_of: Any
+) -> None:
+    pack = pack_of(rule_of(id="example.rule"))
+    assert read(pack).pack_hash == content_hash(pack)
+    for path in SHIPPED:
+        assert load_pack(path).pack_hash == content_hash(read_yaml(path.read_bytes()).data)
+
+
+def test_envelopes_need_our_version_of_the_format(governed: Any) -> None:
+    pack = {**governed(envelope()), "apiVersion": "reporting-governance/v1alpha1"}
+    line = line_of(pack, '"envelopes"')
+    assert problem(pack) == f"policy.yaml:{line}: spec.envelopes: needs apiVersion: lictor/v1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [
+        (
+            {"deadlineMs": 119},
+            "spec.envelopes.0",
+            "stageBudgetsMs add up to 120, more than deadlineMs 119; lower a budget",
+        ),
+        (
+            {"degradeLadder": [{"step": "hitl"}]},
+            "spec.envelopes.0",
+            "degradeLadder must contain `abstain`; add that rung",
+        ),
+        (
+            {"degradeLadder": [{"step": "abstain"}, {"step": "bypass"}]},
+            "spec.envelopes.0.degradeLadder.1",
+            "a `bypass` rung must name its approver",
+        ),
+        (
+            {"verification": {"requiredAboveBlastRadius": "huge"}},
+            "spec.envelopes.0.verification.requiredAboveBlastRadius",
+            "'none', 'tiny', 'small', 'medium' or 'large'",
+        ),
+        (
+            {"safeAction": {**envelope()["safeAction"], "blastRadiusMax": "none"}},
+            "spec.envelopes.0.safeAction.blastRadiusMax",
+            "'tiny', 'small', 'medium' or 'large'",
+        ),
+        (
+            {"deadlinems": 5},
+            "spec.envelopes.0.deadlinems",
+            "is not a known field; did you mean deadlineMs?",
+        ),
+        (
+            {"policyPack": {"policyPackVersion": "1"}},
+            "spec.envelopes.0.policyPack",
+            "can't be known inside the pack; leave it out",
+        ),
+    ],
+)
+def test_an_envelope_that_can_not_hold_is_refused_with_file_line_and_field(
+    changes: dict[str, Any], field: str, told: str, governed: Any
+) -> None:
+    found = problem(governed(envelope(**changes)))
+    (line,) = found.splitlines()
+    source, number, rest = line.split(":", 2)
+    assert source == "policy.yaml"
+    assert int(number) >= line_of(governed(envelope(**changes)), '"envelopes"')
+    assert rest.startswith(f" {field}: ")
+    assert told in rest
+
+
+def test_a_decision_type_has_one_envelope_in_a_pack(governed: Any) -> None:
+    pack = governed(envelope(), envelope(version="2.0.0"))
+    assert problem(pack) == (
+        f"policy.yaml:{line_of(pack, 'decisionType', 1)}: spec.envelopes.1.decisionType:"
+        " refund has an envelope already; keep one of each decision type"
+    )
+
+
+def test_a_decision_type_has_one_envelope_in_all_packs_together(governed: Any) -> None:
+    one = read(governed(envelope(), id="one"), "one/policy.yaml")
+    two = read(governed(envelope(), id="two"), "two/policy.yaml")
+    with pytest.raises(PackError, match=r"spec\.envelopes\.0\.decisionType: refund .* keep one"):
+        envelopes_of([one, two])
+
+
+def test_lint_tells_what_is_wrong_with_an_envelope_with_its_place(
+    governed: Any, tmp_path: Path
+) -> None:
+    pack = governed(envelope(deadlineMs=1))
+    write(tmp_path, pack)
+    (found,) = lint_packs(tmp_path)
+    assert (found.level, found.field) == ("error", "spec.envelopes.0")
+    assert found.line == line_of(pack, '"envelopes"') + 1
+    assert found.suggestion == "lower a budget"
+
+
+def test_lint_tells_of_two_packs_that_govern_one_decision_type(
+    governed: Any, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        write(tmp_path, governed(envelope(), rules=False, id=name))
+    (found,) = lint_packs(tmp_path)
+    assert (found.level, found.field) == ("error", "spec.envelopes.0.decisionType")
+    assert found.file == str(tmp_path / "two" / "policy.yaml")
+
+
+def write(folder: Path, pack: Any) -> None:
+    path = folder / pack["metadata"]["id"] / "policy.yaml"
+    path.parent.mkdir()
+    path.write_text(json.dumps(pack, indent=1))
