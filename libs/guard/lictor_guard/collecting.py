@@ -1,0 +1,145 @@
+"""What the agent is told between its calls: at a hook, or when a timer rings."""
+
+from lictor_guard import advising
+from lictor_guard.core_facts import BROKEN, DELIVERED, WAITING, Delivered, Waiting
+from lictor_guard.entries import Stamp, done, identity_of, moment, refused
+from lictor_guard.facts import Facts
+from lictor_guard.judging import unknown_session
+from lictor_guard.learning import broken_owners
+from lictor_guard.rendering import render
+from lictor_schema import (
+    FeedbackAnswer,
+    FeedbackDelivered,
+    FeedbackRaised,
+    FeedbackRequest,
+    ProviderFailure,
+    StampedFeedback,
+    TaskStanding,
+)
+
+TIMER = "lictor.timer"
+"""Who acts when a timer rings."""
+
+
+class Collecting:
+    """The questions that providers answer."""
+
+    def __init__(self, stamp: Stamp) -> None:
+        self._stamp = stamp
+        self._guarded = stamp.guarded
+        self._names = advising.names_for_advice(stamp.guarded) | {BROKEN}
+
+    def names_for_collect(self) -> frozenset[str]:
+        """What should the agent hear? Also for a tick."""
+        return self._names
+
+    def collect_wants_standing(self, request: FeedbackRequest, facts: Facts, now_us: int) -> bool:
+        """Whether a provider whose turn it is looks at the task."""
+        if identity_of(facts) is None or _told_before(request, facts) is not None:
+            return False
+        at_us = moment(facts, now_us)
+        return advising.wants_standing(self._guarded, facts, now_us=at_us, files=request.files)
+
+    def collect(
+        self, request: FeedbackRequest, facts: Facts, now_us: int, standing: TaskStanding | None
+    ) -> tuple[FeedbackDelivered | None, FeedbackAnswer]:
+        """What should the agent hear now? The same call is told the same again."""
+        if identity_of(facts) is None:
+            return None, FeedbackAnswer(**refused(request, unknown_session()))
+        told = _told_before(request, facts)
+        if told is not None:
+            return None, _feedback(request, told.feedback, _broken_providers(facts), told.at_us)
+        fields = self._stamp.on(request, facts, now_us)
+        advice = advising.advise(
+            self._guarded,
+            facts,
+            now_us=fields["at_us"],
+            entry_id=fields["entry_id"],
+            files=request.files,
+            standing=standing,
+        )
+        failures = (*advice.failures, *_broken_providers(facts))
+        answer = _feedback(request, advice.feedback, failures, fields["at_us"])
+        if not advice.changes_session and not _must_ring(facts, advice, fields["at_us"]):
+            return None, answer
+        entry = FeedbackDelivered(
+            kind="feedback_delivered",
+            **fields,
+            call_id=request.call_id,
+            feedback=advice.feedback,
+            seen_files=advice.seen_files,
+            failures=advice.failures,
+            noted=dict(advice.noted),
+            next_due_us=advice.next_due_us,
+        )
+        return entry, answer
+
+    def tick_wants_standing(self, facts: Facts, now_us: int) -> bool:
+        """The same for a tick."""
+        if identity_of(facts) is None:
+            return False
+        at_us = moment(facts, now_us)
+        return advising.wants_standing(self._guarded, facts, now_us=at_us, by_timer=True)
+
+    def tick(
+        self, facts: Facts, now_us: int, standing: TaskStanding | None
+    ) -> FeedbackRaised | None:
+        """A timer rang: what providers say waits for the agent's next hook."""
+        identity = identity_of(facts)
+        if identity is None:
+            return None
+        at_us, entry_id = moment(facts, now_us), self._stamp.new_id()
+        advice = advising.advise_by_timer(
+            self._guarded, facts, now_us=at_us, entry_id=entry_id, standing=standing
+        )
+        if advice is None or not (advice.changes_session or advice.next_due_us):
+            return None
+        return FeedbackRaised(
+            kind="feedback_raised",
+            entry_id=entry_id,
+            at_us=at_us,
+            runtime=identity.runtime,
+            session_id=identity.session_id,
+            task_id=identity.task_id,
+            agent_id=TIMER,
+            definition_hash=identity.definition_hash,
+            feedback=advice.raised,
+            failures=advice.failures,
+            noted=dict(advice.noted),
+            next_due_us=advice.next_due_us,
+        )
+
+
+def _told_before(request: FeedbackRequest, facts: Facts) -> Delivered | None:
+    last = facts.get(DELIVERED)
+    return last if isinstance(last, Delivered) and last.call_id == request.call_id else None
+
+
+def _must_ring(facts: Facts, advice: advising.Advice, now_us: int) -> bool:
+    """Whether a timer is wanted and none is set, such as after the session had ended."""
+    waiting = facts.get(WAITING)
+    set_to = waiting.next_due_us if isinstance(waiting, Waiting) else None
+    rung = set_to is None or set_to <= now_us
+    return rung and advice.next_due_us is not None and advice.next_due_us > now_us
+
+
+def _broken_providers(facts: Facts) -> tuple[ProviderFailure, ...]:
+    return tuple(
+        ProviderFailure(provider=owner.removeprefix("provider/"), error=error)
+        for owner, error in broken_owners(facts).items()
+        if owner.startswith("provider/")
+    )
+
+
+def _feedback(
+    request: FeedbackRequest,
+    feedback: tuple[StampedFeedback, ...],
+    failures: tuple[ProviderFailure, ...],
+    at_us: int,
+) -> FeedbackAnswer:
+    return FeedbackAnswer(
+        **done(request, "There is feedback." if feedback else "Nothing to hear."),
+        feedback=feedback,
+        text=render(feedback, at_us),
+        failures=failures,
+    )

@@ -1,0 +1,136 @@
+"""The facts that every session has: how each kind of entry changes them."""
+
+from typing import Any, TypeVar, cast
+
+from lictor_guard.calls import Call
+from lictor_guard.core_facts import (
+    RECENT,
+    RECENT_CALLS,
+    STATE_CHANGE,
+    TALLY,
+    WAITING,
+    CallSeen,
+    LastStateChange,
+    LastStop,
+    Recent,
+    RecentCall,
+    Tally,
+    Waiting,
+)
+from lictor_guard.facts import Changes, Fact, Facts
+from lictor_schema import (
+    AnySessionEntry,
+    CallFinished,
+    CallOutcome,
+    FeedbackRaised,
+    SessionBegun,
+    StampedFeedback,
+    StateKept,
+    StateReset,
+    StateRestored,
+    StopJudged,
+    WorkGiven,
+)
+
+_F = TypeVar("_F", bound=Fact)
+
+
+def tally_of(facts: Facts) -> Tally:
+    """What the session has done so far; nothing yet for a new one."""
+    found = facts.get(TALLY)
+    return found if isinstance(found, Tally) else Tally()
+
+
+def seen(facts: Facts, name: str) -> CallSeen | None:
+    """The mark of a call or report, if it was counted."""
+    found = facts.get(name)
+    return found if isinstance(found, CallSeen) else None
+
+
+def counts_for_nothing(mark: CallSeen | None, outcome: CallOutcome) -> bool:
+    """Whether a result tells nothing new. A call that was denied and ran all the same does: it had effects."""
+    if mark is None or mark.outcome is None:
+        return False
+    return mark.outcome != "denied" or outcome == "denied"
+
+
+def earned(mark: CallSeen | None, outcome: CallOutcome) -> CallOutcome:
+    """What a call that was denied did all the same may spoil what was known, but it earns nothing."""
+    was_denied = mark is not None and mark.outcome == "denied"
+    return "failed" if was_denied and outcome == "ok" else outcome
+
+
+def touched(facts: Facts, entry: AnySessionEntry) -> Tally:
+    """The tally with the time of this entry: no later moment is taken to be earlier."""
+    tally = tally_of(facts)
+    last_us = max(entry.at_us, tally.last_us)
+    active_us = tally.active_us if isinstance(entry, FeedbackRaised) else last_us
+    return with_changes(tally, last_us=last_us, active_us=active_us)
+
+
+def with_changes(fact: _F, **changes: Any) -> _F:
+    """A fact with some of its values replaced."""
+    return fact.model_copy(update=changes)
+
+
+def ringing(entry: SessionBegun | WorkGiven | StateReset) -> Waiting:
+    """What waits after an entry that sets the timer anew."""
+    return Waiting(next_due_us=entry.next_due_us)
+
+
+def waiting(facts: Facts) -> tuple[StampedFeedback, ...]:
+    """The feedback that was raised and not handed over yet."""
+    found = facts.get(WAITING)
+    return found.feedback if isinstance(found, Waiting) else ()
+
+
+def counted(tally: Tally, entry: CallFinished) -> Tally:
+    """The tally with one more call that ended."""
+    column = {"ok": "succeeded", "denied": "denied"}.get(entry.outcome, "failed")
+    count = cast(int, getattr(tally, column)) + 1
+    return tally.model_copy(update={"calls": tally.calls + 1, column: count})
+
+
+def recent(facts: Facts, call: Call, outcome: CallOutcome, at_us: int) -> Recent:
+    """The last calls with one more."""
+    found = facts.get(RECENT)
+    before = found.calls if isinstance(found, Recent) else ()
+    newest = RecentCall(
+        call_id=call.call_id,
+        tool=call.tool,
+        signature=call.signature,
+        outcome=outcome,
+        at_us=at_us,
+    )
+    return Recent(calls=(*before, newest)[-RECENT_CALLS:])
+
+
+def last_stop(entry: StopJudged, tally: Tally) -> LastStop | None:
+    """What a stop leaves, so that the same question gets the same answer."""
+    if entry.request_id is None:
+        return None
+    return LastStop(
+        request_id=entry.request_id,
+        entry_id=entry.entry_id,
+        calls=tally.calls,
+        at_us=entry.at_us,
+        allowed=entry.allowed,
+        status=entry.status,
+        bypass=entry.bypass,
+        attempt=entry.attempt,
+        escalated=entry.escalated,
+    )
+
+
+def state_change(entry: StateKept | StateRestored | StateReset) -> Changes:
+    """What a change of the whole state leaves, likewise."""
+    if entry.request_id is None or entry.state_hash is None:
+        return {STATE_CHANGE: None}
+    return {
+        STATE_CHANGE: LastStateChange(
+            request_id=entry.request_id,
+            change=entry.kind,
+            snapshot_id=None if isinstance(entry, StateReset) else entry.snapshot_id,
+            state_hash=entry.state_hash,
+        )
+    }

@@ -1,0 +1,1 @@
+"""The built-in tool policies: each is made from its part of an agent definition."""

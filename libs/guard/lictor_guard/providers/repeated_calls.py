@@ -1,0 +1,67 @@
+"""Notices that the agent makes the same call again and again."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from lictor_guard.core_facts import RecentCall
+from lictor_guard.durations import counted
+from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_schema import Feedback, LoopFeedbackSpec, Observation
+
+_MOST_SHOWN = 5
+
+
+class RepeatedCalls(PlainProvider):
+    """Speaks when a call with equal parameters stands `repeats` times among the last `window` calls.
+
+    One that was told of, and not made again, is not told of again: at least one of the repetitions must have come
+    since the provider last spoke.
+    """
+
+    def __init__(self, spec: LoopFeedbackSpec) -> None:
+        self.name = spec.name
+        self._window = spec.window
+        self._repeats = spec.repeats
+
+    def should_run(self, context: FeedbackContext) -> bool:
+        """Whether there is a loop, and it goes on."""
+        return bool(self._repeated(context))
+
+    def provide(self, context: FeedbackContext) -> Feedback:
+        """The calls that are repeated, most often first."""
+        repeated = self._repeated(context)
+        worst = repeated[0]
+        looked_at = min(self._window, len(context.recent.calls))
+        observations = tuple(
+            Observation(
+                category=calls[-1].tool,
+                description=f"{counted(len(calls), 'time')} among the last {looked_at}, "
+                "with the same parameters",
+                evidence="outcomes: " + ", ".join(call.outcome for call in calls),
+            )
+            for calls in repeated[:_MOST_SHOWN]
+        )
+        never_worked = all(call.outcome != "ok" for call in worst)
+        often = len(worst) >= 2 * self._repeats
+        return Feedback(
+            provider=self.name,
+            summary=f"{worst[-1].tool} was called {counted(len(worst), 'time')} "
+            "with the same parameters.",
+            observations=observations,
+            suggestions=(
+                "It has not worked once: change the parameters, or find out first why it fails."
+                if never_worked
+                else "Its result is known: use it, or try another way.",
+            ),
+            severity="warning" if never_worked or often else "caution",
+        )
+
+    def _repeated(self, context: FeedbackContext) -> list[Sequence[RecentCall]]:
+        calls = context.recent.calls[-self._window :]
+        fresh = {call.signature for call in calls[-context.calls_since :]}
+        counts = Counter(call.signature for call in calls)
+        return [
+            [call for call in calls if call.signature == signature]
+            for signature, count in counts.most_common()
+            if count >= self._repeats and signature in fresh and context.calls_since > 0
+        ]

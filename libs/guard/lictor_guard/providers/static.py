@@ -1,0 +1,16 @@
+"""Says the same each time; its trigger decides when."""
+
+from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_schema import Feedback, StaticFeedbackSpec
+
+
+class StaticFeedback(PlainProvider):
+    """A fixed message."""
+
+    def __init__(self, spec: StaticFeedbackSpec) -> None:
+        self.name = spec.name
+        self._feedback = Feedback(provider=spec.name, summary=spec.text, severity=spec.severity)
+
+    def provide(self, context: FeedbackContext) -> Feedback:  # noqa: ARG002
+        """The message."""
+        return self._feedback
