@@ -1,0 +1,282 @@
+"""What is done instead when a decision can't go on as planned: one rung of its envelope's ladder, and why that one.
+
+The choice is total and fails closed. In this order:
+
+| the situation | the choice |
+|---|---|
+| a hard violation, the deadline passed, a signal that is no measure | `abstain`; no approval changes that |
+| verification failed or was inconclusive | `hitl` |
+| time presses: a stage over budget or too long for what remains, p99 over the deadline, jitter over what remains | \
+the first of `cache_bundle`, `small_model`, `rules_only` in the ladder's order that fits; on stale context only \
+`rules_only` |
+| stale context that is safe | `rules_only`, since rules can be written for it; a cache would be older still |
+| nothing | no rung: the decision goes on undegraded |
+
+A rung fits when what it costs is within its own `maxExtraMs`, and for those that save time also within what remains.
+What it costs is what was expected of it, or else all of `maxExtraMs`. Where no wanted rung can be taken, `hitl` is
+next, under time pressure only if it says a time that fits; then `abstain`, which is always there, and the ladder
+counts as exhausted. `bypass` is taken in place of any of these, but only where exactly the rung's approver has
+approved it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import floor
+from typing import Final
+
+from lictor_contracts.envelope import Envelope, Gate, Violation, is_measure, told
+from lictor_contracts.verifying import settle
+from lictor_schema import (
+    DegradeRung,
+    DegradeStamp,
+    DegradeStep,
+    OutcomeCode,
+    Verification,
+    VerificationResult,
+)
+from lictor_schema.model import Scalar
+
+_SAVE_TIME: Final = (DegradeStep.CACHE_BUNDLE, DegradeStep.SMALL_MODEL, DegradeStep.RULES_ONLY)
+_MAX_FIELDS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a rung is chosen for."""
+
+    violations: tuple[Violation, ...]
+    remaining_ms: float | None
+    """What is left of the deadline; None when it was not measured."""
+    verification: VerificationResult | None = None
+    """What a verifier found; None when none has run yet."""
+    p99_ms: float | None = None
+    jitter_ms: float | None = None
+    expected_extra_ms: Mapping[DegradeStep, float] = field(default_factory=dict[DegradeStep, float])
+    """What each rung is expected to take, where that is known."""
+    approved_by: str | None = None
+    """Who has approved a bypass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A rung that was passed over."""
+
+    step: DegradeStep
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The rung taken (None: undegraded), and everything that led to it."""
+
+    step: DegradeStep | None
+    rationale: Mapping[str, Scalar]
+    rejected: tuple[Rejection, ...]
+    ladder: tuple[DegradeStep, ...]
+    exhausted: bool = False
+    """Whether no rung that would have helped was left."""
+    approved_by: str | None = None
+    """Who answers for a bypass."""
+
+    @property
+    def stamp(self) -> DegradeStamp:
+        """The choice as an episode holds it."""
+        return DegradeStamp(step=self.step, rationale=dict(self.rationale), ladder=self.ladder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    reason: str
+    detail: str
+    wanted: tuple[DegradeStep, ...]
+    presses: bool = False
+
+
+def choose(envelope: Envelope, situation: Situation) -> Choice:
+    """The rung to take; never raises, and never takes `bypass` without its approval."""
+    ladder = envelope.dte.degrade_ladder
+    need = _need(envelope, situation)
+    told_of = _told(envelope, situation)
+    steps = tuple(rung.step for rung in ladder)
+    if need is None:
+        undegraded = {"reason": "within_envelope", **told_of}
+        return Choice(None, undegraded, (), steps)
+    told_of = {"reason": need.reason, "detail": need.detail, **told_of}
+    rejected: list[Rejection] = []
+    step, approver = _approved_bypass(ladder, need, situation, rejected), None
+    if step is not None:
+        approver = situation.approved_by
+    else:
+        step = _first_that_fits(ladder, need, situation, rejected)
+    exhausted = step is None
+    if step is None:
+        step = DegradeStep.ABSTAIN
+    for each in rejected:
+        told_of[f"rejected.{each.step.value}"] = each.why
+    if exhausted:
+        told_of["exhausted"] = True
+    if approver is not None:
+        told_of["approved_by"] = approver
+    return Choice(step, told_of, tuple(rejected), steps, exhausted, approver)
+
+
+def outcome_for(choice: Choice, verification: Verification) -> OutcomeCode:
+    """How the decision ended: what abstained did, also if a verifier passed, and a bypass is told as one."""
+    if choice.step is DegradeStep.ABSTAIN:
+        return OutcomeCode.ABSTAIN
+    if choice.step is DegradeStep.BYPASS:
+        return OutcomeCode.BYPASSED
+    if verification.result is VerificationResult.FAIL:
+        return OutcomeCode.FAIL
+    if choice.step is not None:
+        return OutcomeCode.PARTIAL
+    return settle(verification.required, verification, OutcomeCode.SUCCESS)
+
+
+def _need(envelope: Envelope, situation: Situation) -> _Need | None:
+    """What has to be done about the situation, the strictest first."""
+    return (
+        _must_abstain(situation)
+        or _must_be_looked_at(situation)
+        or _time_presses(envelope, situation)
+        or _is_stale(situation)
+    )
+
+
+def _must_abstain(situation: Situation) -> _Need | None:
+    def abstain(reason: str, detail: str) -> _Need:
+        return _Need(reason, detail, (DegradeStep.ABSTAIN,))
+
+    hard = [each for each in situation.violations if each.is_hard]
+    for gate, reason in ((Gate.DEADLINE, "deadline"), (Gate.FEATURE_TTL, "stale_context")):
+        for each in hard:
+            if each.gate is gate:
+                return abstain(reason, each.message)
+    if hard:
+        return abstain("hard_violation", hard[0].message)
+    remaining = situation.remaining_ms
+    if type(remaining) in (int, float) and remaining is not None and remaining < 0:
+        return abstain("deadline", "the deadline has passed")
+    if not is_measure(remaining):
+        return abstain("missing_signal", f"remaining_ms is {told(remaining)}, which is no measure")
+    for name, given in (("p99_ms", situation.p99_ms), ("jitter_ms", situation.jitter_ms)):
+        if given is not None and not is_measure(given):
+            return abstain("missing_signal", f"{name} is {told(given)}, which is no measure")
+    return None
+
+
+def _must_be_looked_at(situation: Situation) -> _Need | None:
+    found = situation.verification
+    if found in (None, VerificationResult.PASS, VerificationResult.NA):
+        return None
+    # Also a result that nobody knows: it is no pass.
+    return _Need("verification", f"verification is {told(str(found))}", (DegradeStep.HITL,))
+
+
+def _time_presses(envelope: Envelope, situation: Situation) -> _Need | None:
+    stale = any(each.gate is Gate.FEATURE_TTL for each in situation.violations)
+    wanted = (DegradeStep.RULES_ONLY,) if stale else _SAVE_TIME
+
+    def pressed(detail: str) -> _Need:
+        return _Need("time_pressure", detail, wanted, presses=True)
+
+    for each in situation.violations:
+        if each.gate in (Gate.DEADLINE, Gate.STAGE_BUDGET):
+            return pressed(each.message)
+    # What was not measured presses nobody; what remains was: see `_must_abstain`.
+    if (situation.p99_ms or 0) > envelope.dte.deadline_ms:
+        return pressed("the 99th percentile is over the deadline")
+    if (situation.jitter_ms or 0) > (situation.remaining_ms or 0):
+        return pressed("the jitter is more than what remains")
+    return None
+
+
+def _is_stale(situation: Situation) -> _Need | None:
+    if not situation.violations:
+        return None
+    # Nothing else is left: the hard ones and those of time have been answered.
+    return _Need("stale_but_safe", situation.violations[0].message, (DegradeStep.RULES_ONLY,))
+
+
+def _approved_bypass(
+    ladder: tuple[DegradeRung, ...],
+    need: _Need,
+    situation: Situation,
+    rejected: list[Rejection],
+) -> DegradeStep | None:
+    for rung in ladder:
+        if rung.step is not DegradeStep.BYPASS:
+            continue
+        if DegradeStep.ABSTAIN in need.wanted:
+            rejected.append(Rejection(rung.step, "a hard violation can't be bypassed"))
+        elif situation.approved_by is None:
+            rejected.append(Rejection(rung.step, f"not approved by {rung.approver}"))
+        elif rung.approver is None or situation.approved_by != rung.approver:
+            why = f"approved by {told(situation.approved_by)}, not by {rung.approver}"
+            rejected.append(Rejection(rung.step, why))
+        else:
+            return rung.step
+    return None
+
+
+def _first_that_fits(
+    ladder: tuple[DegradeRung, ...],
+    need: _Need,
+    situation: Situation,
+    rejected: list[Rejection],
+) -> DegradeStep | None:
+    """The first wanted rung that fits, else `hitl`; None when only abstaining is left."""
+    if DegradeStep.ABSTAIN in need.wanted:
+        return DegradeStep.ABSTAIN
+    there = {rung.step: rung for rung in ladder}
+    in_order = [rung for rung in ladder if rung.step in need.wanted]
+    if DegradeStep.HITL in there and DegradeStep.HITL not in need.wanted:
+        in_order.append(there[DegradeStep.HITL])
+    for rung in in_order:
+        why = _why_unfit(rung, need, situation)
+        if why is None:
+            return rung.step
+        rejected.append(Rejection(rung.step, why))
+    return None
+
+
+def _why_unfit(rung: DegradeRung, need: _Need, situation: Situation) -> str | None:
+    allowed = rung.max_extra_ms
+    expected = situation.expected_extra_ms.get(rung.step)
+    if expected is not None and not is_measure(expected):
+        return f"its expected time is {told(expected)}, which is no measure"
+    if expected is not None and allowed is not None and expected > allowed:
+        return f"is expected to take {expected} ms, over its maxExtraMs {allowed}"
+    human = rung.step is DegradeStep.HITL
+    cost = allowed if expected is None else expected
+    if human and need.presses and cost is None:
+        return "says no maxExtraMs, and a person may need more than what remains"
+    if human and not need.presses:
+        return None  # the decision waits for the person, whose time is not its own
+    remaining = situation.remaining_ms or 0
+    if cost is not None and cost > remaining:
+        return f"may take {cost} ms, and {remaining} ms remain"
+    return None
+
+
+def _told(envelope: Envelope, situation: Situation) -> dict[str, Scalar]:
+    """The numbers behind the choice; whole ones, for a stamp hashes the same everywhere."""
+    given: dict[str, Scalar] = {
+        "ladder": ", ".join(rung.step.value for rung in envelope.dte.degrade_ladder),
+        "deadline_ms": envelope.dte.deadline_ms,
+    }
+    measured = (
+        ("remaining_ms", situation.remaining_ms),
+        ("p99_ms", situation.p99_ms),
+        ("jitter_ms", situation.jitter_ms),
+    )
+    for name, value in measured:
+        if value is not None:
+            given[name] = floor(value) if is_measure(value) else told(value)
+    if situation.violations:
+        fields = [each.field for each in situation.violations]
+        given["violations"] = len(fields)
+        given["fields"] = ", ".join(fields[:_MAX_FIELDS])
+    if situation.verification is not None:
+        given["verification"] = str(situation.verification)
+    return given

@@ -1,0 +1,78 @@
+"""How far the handling of a drift event is: new, triaged, patch planned, patched, verified; one step at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from lictor_contracts.acting import is_somebody
+from lictor_contracts.drift import worst
+from lictor_contracts.errors import ContractError
+from lictor_schema import DriftEvent, DriftSeverity, TriageState
+
+
+class TriageRefused(ContractError):
+    """A move that is not legal; says which one would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step, and who took it."""
+
+    state: TriageState
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """Where one drift event stands, and how it came there."""
+
+    drift_id: str
+    severity: DriftSeverity
+    """The worst it was delivered with."""
+    received_at: datetime
+    moves: tuple[Move, ...] = ()
+
+    @property
+    def state(self) -> TriageState:
+        """Where it stands."""
+        return self.moves[-1].state if self.moves else TriageState.NEW
+
+
+def received(current: Triage | None, event: DriftEvent) -> Triage:
+    """A drift event has come in; one that is known keeps its place and its worst severity."""
+    if current is None:
+        return Triage(event.drift_id, event.severity, event.detected_at)
+    if current.drift_id != event.drift_id:
+        raise TriageRefused(
+            f"drift {event.drift_id} is not {current.drift_id}; give it a triage of its own"
+        )
+    return replace(current, severity=worst(current.severity, event.severity))
+
+
+def moved(current: Triage, to: TriageState, by: str, at: datetime) -> Triage:
+    """Take the next step. The last step told again changes nothing; anything else is refused."""
+    step = Move(to, by, at)
+    if current.moves and current.moves[-1] == step:
+        return current
+    if not current.state.may_become(to):
+        raise TriageRefused(
+            f"drift {current.drift_id} is {current.state.value} and can't become {to.value};"
+            f" {_legal(current.state)}"
+        )
+    if not is_somebody(by):
+        raise TriageRefused(
+            f"drift {current.drift_id}: nobody is named for the move to {to.value}; say who makes it"
+        )
+    last = current.moves[-1].at if current.moves else current.received_at
+    if at < last:
+        raise TriageRefused(
+            f"drift {current.drift_id}: the move to {to.value} is dated {at.isoformat()}, before"
+            f" what came before it ({last.isoformat()}); correct the clock that dated it"
+        )
+    return replace(current, moves=(*current.moves, step))
+
+
+def _legal(state: TriageState) -> str:
+    following: Sequence[TriageState] = [each for each in TriageState if state.may_become(each)]
+    return f"it may become {following[0].value}" if following else "nothing follows"
