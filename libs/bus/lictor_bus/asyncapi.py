@@ -19,14 +19,13 @@ from faststream.specification import AsyncAPI
 
 from lictor_bus.respond import Question
 from lictor_bus.service import Channel, ServiceSpec, add_control
-from lictor_bus.telemetry import Telemetry
 from lictor_schema import ServiceHealth
 
 
 def document(spec: ServiceSpec) -> str:
     """The AsyncAPI document of a service, as indented JSON."""
     broker = NatsBroker("nats://localhost:4222", apply_types=False, logger=None)
-    add_control(broker, spec, _never_asked, lambda: Telemetry(spec.name))
+    add_control(broker, spec, _never_asked)
     for question in spec.questions:
         _declare_question(broker, question)
     for channel in spec.channels:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from nats.aio.client import Client
@@ -40,8 +40,12 @@ class TolerantClient(Client):
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
         """Subscribe with a plain function that the read loop calls; it must not block."""
         subscription = await self.subscribe(subject, cb=_never)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
-        self._direct[subscription._id] = handler  # pyright: ignore[reportPrivateUsage] -- see above
+        self.hand_over(subscription, handler)
         return subscription
+
+    def hand_over(self, subscription: Subscription, handler: DirectHandler) -> None:
+        """From now on call a plain function, as above, instead of what was subscribed with."""
+        self._direct[subscription._id] = handler  # pyright: ignore[reportPrivateUsage] -- see above
 
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
@@ -178,8 +182,13 @@ async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
         log.debug("nats: closed with %s: %s", type(error).__name__, error)
 
 
-async def connect_redis(url: str) -> "Redis":
-    """A Redis client that retries short outages by itself; the first ping must succeed."""
+async def connect_redis(
+    url: str, on_connect: Callable[[Any], Awaitable[None]] | None = None
+) -> "Redis":
+    """A Redis client that retries short outages by itself; the first ping must succeed.
+
+    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``.
+    """
     # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
     from redis.asyncio import Redis
     from redis.asyncio.retry import Retry
@@ -192,6 +201,7 @@ async def connect_redis(url: str) -> "Redis":
         socket_timeout=10,
         health_check_interval=15,
         retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
+        redis_connect_func=on_connect,
     )
     try:
         await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async

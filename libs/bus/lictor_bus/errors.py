@@ -35,6 +35,10 @@ class DuplicateInBatch(BatchRefused):
     """The batch holds a message id that the stream has stored already."""
 
 
+class SequenceConflict(BusError):
+    """A subject's last message is not the one that was expected; nothing was stored."""
+
+
 class CursorConflict(BusError):
     """Another worker committed on this partition; ours must reopen at its cursor."""
 
@@ -49,6 +53,14 @@ class BundleMissing(BusError):
 
 class ReservedName(BusError):
     """A runtime's user would have a name that is taken."""
+
+
+class MalformedQuestion(BusError):
+    """A question can't be read; names the fields, and what to do about it."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.remedy = remedy
 
 
 class Refused(BusError):

@@ -5,15 +5,16 @@ must deny by itself, and learns nothing from it.
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from faststream.nats import NatsBroker, NatsMessage
+from faststream.nats import NatsMessage
 from pydantic import ValidationError
 
-from lictor_bus import subjects
-from lictor_bus.telemetry import Telemetry
+from lictor_bus.errors import MalformedQuestion
 from lictor_schema import CanonicalError, GateAnswer, GateRequest, describe_validation_error
+from lictor_schema.canonical import refuse_duplicate_keys, surely_without_duplicates
 
 log = logging.getLogger("lictor.gate")
 
@@ -22,37 +23,36 @@ Answerer = Callable[[R], Awaitable[GateAnswer]]
 
 UNKNOWN_REQUEST = "unknown"
 
+# What may stand for a number that JSON does not have; in text it only costs a closer look. The names are looked for
+# apart: an expression that can begin in several ways is tried at every byte.
+_NOT_NUMBERS = (b"NaN", b"Infinity")
+_PERHAPS_NOT_FINITE = re.compile(rb"[\[:, \t\n\r]-?[0-9](?:[0-9.]*[eE]|[0-9]{299})")
+
 
 async def keep_bytes(message: NatsMessage) -> bytes:
     """A FastStream decoder that leaves the parsing to us."""
     return message.body
 
 
-def answer_gate(
-    broker: NatsBroker,
-    telemetry: Callable[[], Telemetry],
-    service: str,
-    gate: str,
-    request_type: type[R],
-    answerer: "Answerer[R]",
-    description: str,
-) -> None:
-    """Register a gate: one instance of the service answers each question."""
+def read_question(body: bytes, request_type: type[R]) -> R:
+    """A question from its bytes; MalformedQuestion names the fields that are wrong."""
+    try:
+        request = request_type.model_validate_json(body, by_name=False, by_alias=True)
+        # Most need no second parsing: there is nothing in them that Pydantic reads otherwise than we do.
+        if _perhaps_not_finite(body) or not surely_without_duplicates(body, request):
+            refuse_duplicate_keys(body)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{problem.path} {problem.problem}" for problem in describe_validation_error(error)[:5]
+        )
+        raise MalformedQuestion(problems, "correct the named fields and ask again") from None
+    except CanonicalError as error:
+        raise MalformedQuestion(str(error), "send plain JSON") from None
+    return request
 
-    async def respond(request: bytes) -> GateAnswer:
-        answer = await answer_question(request, service, gate, request_type, answerer)
-        telemetry().gate_answered(gate, answer.decision)
-        return answer
 
-    # Read by FastStream for the AsyncAPI document only: the brokers don't apply types (see service.py).
-    respond.__annotations__["request"] = request_type
-    broker.subscriber(
-        subjects.gate(gate),
-        queue=service,
-        title=f"gate.{gate}",
-        description=description,
-        decoder=keep_bytes,
-    )(respond)
+def _perhaps_not_finite(body: bytes) -> bool:
+    return any(name in body for name in _NOT_NUMBERS) or bool(_PERHAPS_NOT_FINITE.search(body))
 
 
 async def answer_question(
@@ -60,23 +60,13 @@ async def answer_question(
 ) -> GateAnswer:
     """The answer to a question as it came; a denial when it can't be read or the gate breaks."""
     try:
-        request = request_type.from_json(body)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{problem.path} {problem.problem}" for problem in describe_validation_error(error)[:5]
-        )
-        return GateAnswer.deny(
-            UNKNOWN_REQUEST,
-            f"{service}.malformed-request",
-            f"the question to gate {gate} is malformed: {problems}",
-            "correct the named fields and ask again",
-        )
-    except CanonicalError as error:
+        request = read_question(body, request_type)
+    except MalformedQuestion as error:
         return GateAnswer.deny(
             UNKNOWN_REQUEST,
             f"{service}.malformed-request",
             f"the question to gate {gate} is malformed: {error}",
-            "send plain JSON",
+            error.remedy,
         )
     try:
         return await answerer(request)
@@ -88,31 +78,3 @@ async def answer_question(
             f"gate {gate} failed inside: {type(error).__name__}",
             "look at the service's log; the act stays denied until the gate works",
         )
-
-
-def refuse_for_now(
-    broker: NatsBroker,
-    telemetry: Callable[[], Telemetry],
-    service: str,
-    gate: str,
-    request_type: type[GateRequest],
-) -> None:
-    """Register a gate that this version can't judge yet: it denies everything and says so."""
-
-    async def refuse(request: GateRequest) -> GateAnswer:
-        return GateAnswer.deny(
-            request.request_id,
-            f"{service}.not-available",
-            f"this version of {service} can't judge {gate} requests yet, so it denies them",
-            "use a version that implements this gate, or don't put the act behind it",
-        )
-
-    answer_gate(
-        broker,
-        telemetry,
-        service,
-        gate,
-        request_type,
-        refuse,
-        f"Gate `{gate}`: this version denies every request (it can't judge them yet).",
-    )

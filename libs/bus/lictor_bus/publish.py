@@ -15,11 +15,12 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.nuid import NUID
 
 from lictor_bus.delivery import NO_HEADERS
-from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch
+from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch, SequenceConflict
 
 # The broker's own limit for one atomic batch.
 MAX_BATCH = 1000
 _DUPLICATE_IN_BATCH = 10201
+_WRONG_LAST_SEQUENCE = (10071, 10164)
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -63,6 +64,26 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
         return None
     if _SUBJECT_IS_FULL in content.get("error", {}).get("description", ""):
         return None
+    return _stored_sequence(stream, answer)
+
+
+async def publish_after(
+    client: Client, stream: str, message: Outgoing, last: int | None, timeout_s: float = 10
+) -> int:
+    """Store one message and return its sequence; of one that is stored already, the sequence it has.
+
+    Raises SequenceConflict unless ``last`` is the sequence of the last message on the subject (0: there is none).
+    None stores it after whatever is there.
+    """
+    headers = _headers(message)
+    if last is not None:
+        headers["Nats-Expected-Last-Subject-Sequence"] = str(last)
+    answer = await _request(client, message, headers, timeout_s)
+    error = json.loads(answer.data).get("error")
+    if error and error.get("err_code") in _WRONG_LAST_SEQUENCE:
+        raise SequenceConflict(
+            f"{message.subject} has another last message than sequence {last} of {stream}"
+        )
     return _stored_sequence(stream, answer)
 
 
@@ -117,9 +138,13 @@ async def _send_frames(client: Client, frames: list[bytes]) -> None:
         await client._send_command(b"".join(frames))  # pyright: ignore[reportPrivateUsage] -- see above
 
 
-async def _request(client: Client, message: Outgoing, headers: dict[str, str]) -> Msg:
+async def _request(
+    client: Client, message: Outgoing, headers: dict[str, str], timeout_s: float = 10
+) -> Msg:
     try:
-        return await client.request(message.subject, message.body, timeout=10, headers=headers)
+        return await client.request(
+            message.subject, message.body, timeout=timeout_s, headers=headers
+        )
     except (TimeoutError, NatsTimeout, NoRespondersError):
         raise BusError(f"no stream stored {message.subject}: JetStream did not answer") from None
 

@@ -5,7 +5,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,6 +36,17 @@ async def read_from(
     return found
 
 
+async def read_all(
+    client: Client, stream: str, subject: str, page: int = 200
+) -> AsyncIterator[Delivery]:
+    """Every message on ``subject``, in stream order, until there are no more."""
+    sequence = 1
+    while found := await read_from(client, stream, subject, sequence, page):
+        for stored in found:
+            yield stored
+        sequence = found[-1].sequence + 1
+
+
 async def read_since(
     client: Client, stream: str, subject: str, moment: datetime, limit: int
 ) -> list[Delivery]:
@@ -63,7 +74,7 @@ async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str])
 async def last_sequence(
     client: Client, stream: str, subject: str, *, replicas: int, timeout_s: float
 ) -> int:
-    """The sequence of the last message on one literal subject; 0 when there is none.
+    """The sequence of the last message on a subject, which may hold wildcards; 0 when there is none.
 
     Raises BusError when the broker does not say. Of a stream with replicas the leader is asked, because
     the others may lag behind what it has acknowledged.

@@ -1,12 +1,13 @@
-"""The tick relay: publishes what a timer carries when the broker says that it is due.
+"""Ticks: what the broker delivers when a timer is due, and the relay that publishes what the timer carries.
 
-It keeps no state: the message was written when the timer was set, and a tick is acknowledged only when its
+The relay keeps no state: the message was written when the timer was set, and a tick is acknowledged only when its
 message is stored. The message goes out without a message id: ids can be foreseen, and whoever used one first would
 silence the timer. If a tick is relayed twice, the reader of the stream recognises the second by what is in it.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
@@ -25,9 +26,60 @@ log = logging.getLogger("lictor.relay")
 
 _IDLE_S = 1.0
 _PAUSE_S = 1.0
+_EACH_ON_ITS_OWN = PullSettings(each_on_its_own=True)
 
 
-class TickRelay:
+class TickLoop:
+    """Hands the ticks of one kind of timer to a handler, which returns those that are done.
+
+    The others come again by themselves. Several instances may run: each tick goes to one of them.
+    """
+
+    def __init__(
+        self,
+        client: TolerantClient,
+        kind: str,
+        handle: Callable[[Sequence[Delivery]], Awaitable[Sequence[Delivery]]],
+        *,
+        telemetry: Telemetry,
+        settings: PullSettings = _EACH_ON_ITS_OWN,
+    ) -> None:
+        self._consumer = PullConsumer(
+            client, TIMERS, f"tick-{kind}", f"lictor.tick.{kind}.*", settings
+        )
+        self._handle = handle
+        self._telemetry = telemetry
+        self._stopping = asyncio.Event()
+        self.trouble: str | None = "starting"
+
+    def stop(self) -> None:
+        """Finish the ticks in hand, then return from ``run``."""
+        self._stopping.set()
+        self._consumer.interrupt()
+
+    async def run(self) -> None:
+        """Go on until stopped; outages are waited out, and no tick is lost meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                await self._consumer.open()
+                self.trouble = None
+                while not self._stopping.is_set():
+                    ticks = await self._consumer.next_batch(_IDLE_S)
+                    for done in await self._handle(ticks) if ticks else ():
+                        await self._consumer.acknowledge(done)
+            except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
+                self.trouble = f"{type(error).__name__}: {error}"
+                self._telemetry.reopened(type(error).__name__)
+                log.warning("%s: %s; trying again", self._consumer.durable, self.trouble)
+                try:
+                    async with asyncio.timeout(_PAUSE_S):
+                        await self._stopping.wait()
+                except TimeoutError:
+                    continue
+        await self._consumer.close()
+
+
+class TickRelay(TickLoop):
     """Relays the ticks of one kind of timer to one stream."""
 
     def __init__(
@@ -40,47 +92,16 @@ class TickRelay:
         dead: DeadLetters,
         telemetry: Telemetry,
     ) -> None:
+        super().__init__(client, kind, self._relay_each, telemetry=telemetry)
         self._client = client
-        self._consumer = PullConsumer(
-            client,
-            TIMERS,
-            f"tick-{kind}",
-            f"lictor.tick.{kind}.*",
-            PullSettings(each_on_its_own=True),
-        )
         self._to_stream = to_stream
         self._to_prefix = to_prefix
         self._dead = dead
-        self._telemetry = telemetry
-        self._stopping = asyncio.Event()
-        self.trouble: str | None = "starting"
 
-    def stop(self) -> None:
-        """Finish the ticks in hand, then return from ``run``."""
-        self._stopping.set()
-        self._consumer.interrupt()
-
-    async def run(self) -> None:
-        """Relay until stopped; outages are waited out, and no tick is lost meanwhile."""
-        while not self._stopping.is_set():
-            try:
-                await self._consumer.open()
-                self.trouble = None
-                while not self._stopping.is_set():
-                    ticks = await self._consumer.next_batch(_IDLE_S)
-                    for ticked in ticks:
-                        await self._relay(ticked)
-                        await self._consumer.acknowledge(ticked)
-            except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
-                self.trouble = f"{type(error).__name__}: {error}"
-                self._telemetry.reopened(type(error).__name__)
-                log.warning("%s: %s; trying again", self._consumer.durable, self.trouble)
-                try:
-                    async with asyncio.timeout(_PAUSE_S):
-                        await self._stopping.wait()
-                except TimeoutError:
-                    continue
-        await self._consumer.close()
+    async def _relay_each(self, ticks: Sequence[Delivery]) -> Sequence[Delivery]:
+        for ticked in ticks:
+            await self._relay(ticked)
+        return ticks
 
     async def _relay(self, ticked: Delivery) -> None:
         try:

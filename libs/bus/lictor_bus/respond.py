@@ -10,18 +10,22 @@ document is made from the same `Question`.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from lictor_bus.connection import TolerantClient, close_nats
+
 log = logging.getLogger("lictor.respond")
 
-# Further questions wait in the connection; whoever asked gives up in time and takes silence as a denial.
+# Further questions wait; whoever asked gives up in time and takes silence as a denial.
 _AT_ONCE = 32
+_MAX_WAITING = 10_000
+_INBOXES = "_INBOX."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +50,21 @@ class Responder:
 
     def __init__(
         self,
-        client: Client,
+        client: TolerantClient,
         service: str,
         answers: Mapping[str, Answer],
         close: Callable[[], Awaitable[None]],
+        *,
+        at_once: int = _AT_ONCE,
     ) -> None:
         self._client = client
         self._service = service
         self._answers = answers
         self._close = close
         self._stopping = asyncio.Event()
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = at_once
         self._answering: set[asyncio.Task[None]] = set()
+        self._waiting: deque[tuple[Answer, Msg]] = deque()
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -69,39 +76,56 @@ class Responder:
         subscriptions: list[Subscription] = []
         try:
             for subject, answer in self._answers.items():
-                subscriptions.append(
-                    await self._client.subscribe(
-                        subject, queue=self._service, cb=self._taker(answer)
-                    )
-                )
+                subscriptions.append(await self._subscribe(subject, answer))
             self.trouble = None
             await self._stopping.wait()
             for subscription in subscriptions:
                 if not self._client.is_closed:
                     await subscription.unsubscribe()
-            await asyncio.gather(*self._answering, return_exceptions=True)
+            while self._answering:
+                await asyncio.wait(self._answering)
             await self._close()
         finally:
-            await self._client.close()
+            await close_nats(self._client)
 
-    def _taker(self, answer: Answer) -> Callable[[Msg], Awaitable[None]]:
-        async def take(message: Msg) -> None:
-            await self._free.acquire()
-            # nats-py hands over one message after the other: the next must not wait for this answer.
-            task = asyncio.create_task(self._respond(answer, message))
-            self._answering.add(task)
-            task.add_done_callback(self._done)
+    async def _subscribe(self, subject: str, answer: Answer) -> Subscription:
+        async def take_message(message: Msg) -> None:
+            self._take(answer, message)
 
-        return take
+        def take(subject: bytes, reply: bytes, body: bytes, _headers: bytes | None) -> None:
+            asked = subject.decode("utf-8", "replace")
+            self._take(answer, Msg(self._client, asked, reply.decode("utf-8", "replace"), body))
+
+        subscription = await self._client.subscribe(subject, queue=self._service, cb=take_message)
+        # The queue and the task that nats-py has for each subscription cost as much as a short answer.
+        self._client.hand_over(subscription, take)
+        return subscription
+
+    def _take(self, answer: Answer, message: Msg) -> None:
+        if len(self._answering) < self._at_once:
+            self._begin(answer, message)
+        elif len(self._waiting) < _MAX_WAITING:
+            self._waiting.append((answer, message))
+        else:
+            log.error(
+                "%s: too many questions; one on %s is dropped", self._service, message.subject
+            )
+
+    def _begin(self, answer: Answer, message: Msg) -> None:
+        task = asyncio.create_task(self._respond(answer, message))
+        self._answering.add(task)
+        task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._answering.discard(task)
-        self._free.release()
+        if self._waiting:
+            self._begin(*self._waiting.popleft())
 
     async def _respond(self, answer: Answer, message: Msg) -> None:
         try:
             reply = await answer(message)
-            if message.reply:
+            # Elsewhere it would stand among what services store, written by us in the name of whoever asked.
+            if message.reply.startswith(_INBOXES):
                 await self._client.publish(message.reply, reply)
         except Exception:
             # Silence is a denial to whoever asked; here it must not end the others.

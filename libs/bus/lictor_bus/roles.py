@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from lictor_bus import streams
 from lictor_bus.errors import ReservedName
-from lictor_bus.subjects import inboxes, token
+from lictor_bus.subjects import SESSION_DOUBT, inboxes, token
 
 OPERATORS = "ops"
 LICTOR = "lictor"
@@ -29,6 +29,8 @@ class Role:
     user: str
     publish: tuple[str, ...]
     subscribe: tuple[str, ...] = ()
+    not_publish: tuple[str, ...] = ()
+    """What is taken out of `publish` again."""
 
 
 def password_variable(user: str) -> str:
@@ -60,7 +62,8 @@ def _runtimes(names: Sequence[str], ours: Iterable[Role]) -> Iterable[Role]:
                 f"runtimes {other!r} and {name!r} would share the password in {variable};"
                 " give one of them another name"
             )
-    return [_runtime(name) for name in dict.fromkeys(names)]
+    services = [role.user for role in ours if role.user != OPERATORS]
+    return [_runtime(name, services) for name in dict.fromkeys(names)]
 
 
 def _ours() -> tuple[Role, ...]:
@@ -86,20 +89,70 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.packs.bundle.*",
                 "lictor.packs.refused.*",
             ),
-            answers=("lictor.gate.report", "lictor.gate.dispatch", "lictor.receipt.*"),
+            answers=(
+                "lictor.gate.report",
+                "lictor.gate.dispatch",
+                "lictor.receipt.*",
+                "lictor.ask.standing",
+            ),
             hears=("lictor.packs.release.*",),
         ),
         _service(
             "sealer",
-            declares=(streams.DECISIONS, streams.EPISODES),
-            writes=("lictor.ep.*.*", "lictor.log.*"),
-            answers=("lictor.gate.action",),
+            declares=(
+                streams.DECISIONS,
+                streams.EPISODES,
+                streams.DRIFT,
+                streams.PATCHES,
+                streams.CERPA,
+                streams.ACTIONS,
+                streams.TIMERS,
+            ),
+            writes=(
+                "lictor.ep.*.*",
+                "lictor.log.*",
+                "lictor.act.*",
+                "lictor.sched.decision.*",
+                "lictor.drifting.*",
+                "lictor.drifting.*.settled",
+                "lictor.drift.*.*",
+                "lictor.triage.*",
+                "lictor.patch.*.*",
+                "lictor.claim.*.*",
+                "lictor.cycle.*.*",
+            ),
+            answers=(
+                "lictor.gate.action.*",
+                "lictor.contract.*",
+                "lictor.contract.*.*",
+                "lictor.desk.*",
+                "lictor.ask.report",
+            ),
         ),
         _service(
             "feedback",
-            declares=(streams.GUIDANCE,),
-            writes=("lictor.guide.*",),
-            answers=("lictor.gate.tool", "lictor.gate.stop"),
+            declares=(
+                streams.SESSIONS,
+                streams.DEFINITIONS,
+                streams.GUIDANCE,
+                streams.DECISIONS,
+                streams.TIMERS,
+                streams.GATES,
+            ),
+            writes=(
+                "lictor.sess.*",
+                "lictor.def.*",
+                "lictor.guide.*",
+                "lictor.dec.*.guard.*",
+                "lictor.dec.block.refused.*",
+                "lictor.sched.guidance.*",
+                "lictor.gated.tool.*",
+                "lictor.gated.stop.*",
+                "lictor.ask.standing",
+                SESSION_DOUBT,
+            ),
+            answers=("lictor.gate.tool.*", "lictor.gate.stop.*", "lictor.session.*.*"),
+            hears=(SESSION_DOUBT,),
         ),
         _service(
             "prover",
@@ -135,7 +188,14 @@ def _operators() -> Role:
             "lictor.ev.*.*",
             "lictor.prog.*",
             "lictor.packs.*.*",
+            "lictor.def.*",
             "lictor.gate.*",
+            # Triage and patches: no runtime may ask there.
+            "lictor.desk.*",
+            "lictor.ask.report",
+            # Approvals, the kill-switch, and how any runtime's decision stands.
+            "lictor.contract.*",
+            "lictor.contract.show.*",
             "lictor.health.*",
             *_reading("*"),
         ),
@@ -143,7 +203,7 @@ def _operators() -> Role:
     )
 
 
-def _runtime(name: str) -> Role:
+def _runtime(name: str, services: Iterable[str]) -> Role:
     own = token(name)
     return Role(
         user=name,
@@ -152,11 +212,29 @@ def _runtime(name: str) -> Role:
             f"lictor.receipt.{own}",
             "lictor.prog.*",
             "lictor.gate.*",
+            f"lictor.gate.*.{own}",
+            f"lictor.session.*.{own}",
+            f"lictor.contract.*.{own}",
             "lictor.health.*",
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),
         subscribe=(f"{inboxes(name)}.>",),
+        not_publish=tuple(
+            subject
+            for stream in _READABLE_BY_RUNTIMES
+            for service in services
+            for subject in _consumer_of(stream, service)
+        ),
     )
+
+
+def _consumer_of(stream: str, service: str) -> Sequence[str]:
+    """All that can be done to the consumer by which a service folds a stream: it is called like the service."""
+    return [
+        f"$JS.API.CONSUMER.*.{stream}.{service}",
+        f"$JS.API.CONSUMER.*.{stream}.{service}.>",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{service}",
+    ]
 
 
 def _declaring(stream: str) -> Sequence[str]:
@@ -193,7 +271,7 @@ def users_config(runtimes: Iterable[str] = ()) -> str:
             f'            user: "{_quotable(role.user)}"',
             f"            password: ${password_variable(role.user)}",
             "            permissions: {",
-            *_permission("publish", role.publish),
+            *_permission("publish", role.publish, role.not_publish),
             *_permission("subscribe", role.subscribe),
             "            }",
             "        }",
@@ -201,11 +279,22 @@ def users_config(runtimes: Iterable[str] = ()) -> str:
     return "\n".join([*lines, "    ]", "}", ""])
 
 
-def _permission(name: str, subjects: Iterable[str]) -> list[str]:
+def _permission(name: str, allowed: Iterable[str], denied: Sequence[str] = ()) -> list[str]:
+    if not denied:
+        return _listed("                ", name, allowed)
     return [
-        f"                {name}: [",
-        *(f'                    "{subject}"' for subject in dict.fromkeys(subjects)),
-        "                ]",
+        f"                {name}: {{",
+        *_listed("                    ", "allow", allowed),
+        *_listed("                    ", "deny", denied),
+        "                }",
+    ]
+
+
+def _listed(indent: str, name: str, subjects: Iterable[str]) -> list[str]:
+    return [
+        f"{indent}{name}: [",
+        *(f'{indent}    "{subject}"' for subject in dict.fromkeys(subjects)),
+        f"{indent}]",
     ]
 
 

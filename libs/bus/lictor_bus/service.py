@@ -10,7 +10,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -86,10 +86,13 @@ class Runtime:
         processor: Processor[T, S, R],
         outbox: Outbox[R],
         *,
-        partition: int | None = None,
+        partition: int | str | None = None,
         steering: Steering | None = None,
     ) -> PartitionWorker[T, S, R]:
-        """A worker for one partition of a stream, or for the whole of it."""
+        """A worker for one partition of a stream, or for the whole of it.
+
+        A service that folds a stream in more ways than one gives each a word instead of a partition.
+        """
         name = self.service if partition is None else f"{self.service}-{partition}"
         settings = PullSettings(batch=self.settings.batch)
         return PartitionWorker(
@@ -124,9 +127,12 @@ class ServiceSpec:
     description: str
     streams: tuple[str, ...]
     channels: tuple[Channel, ...] = ()
-    gates: Callable[[NatsBroker, Callable[[], Telemetry]], None] | None = None
     questions: tuple[Question, ...] = ()
     """What a loop of the service answers by itself; here for the AsyncAPI document."""
+
+
+Page = Callable[[], Awaitable[bytes | None]]
+"""Makes a JSON document for HTTP; None when it can't be made now."""
 
 
 @dataclass(kw_only=True)
@@ -135,6 +141,8 @@ class Service:
 
     spec: ServiceSpec
     loops: Callable[[Runtime], Awaitable[Sequence[Runnable]]]
+    pages: Mapping[str, Page] = field(default_factory=dict[str, Page])
+    """JSON documents by their path, beside `/health` and `/metrics`."""
     config_hash: str | None = None
     detail: str = ""
     _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -183,7 +191,7 @@ class Service:
             logger=None,
             **_RECONNECT,
         )
-        add_control(broker, self.spec, self.health, self.telemetry)
+        add_control(broker, self.spec, self.health)
         return broker
 
     async def run(self, settings: ServiceSettings) -> None:
@@ -259,7 +267,11 @@ class Service:
             lifespan=lifespan,
             logger=None,
             on_shutdown=[self._stop_loops],
-            asgi_routes=[("/health", health), ("/metrics", cast(Any, make_asgi_app()))],
+            asgi_routes=[
+                ("/health", health),
+                ("/metrics", cast(Any, make_asgi_app())),
+                *((path, _json_page(page)) for path, page in self.pages.items()),
+            ],
         )
 
     @asynccontextmanager
@@ -314,6 +326,16 @@ class Service:
         log.info("%s: drained", self.name)
 
 
+def _json_page(page: Page) -> Any:
+    @get
+    async def respond(_scope: Any) -> AsgiResponse:
+        body = await page()
+        headers = {"content-type": "application/json"}
+        return AsgiResponse(body or b"null", 200 if body else 503, headers)
+
+    return respond
+
+
 def _already_ended(_number: int, _frame: FrameType | None) -> None:
     """Take no notice of a signal."""
 
@@ -322,9 +344,8 @@ def add_control(
     broker: NatsBroker,
     spec: ServiceSpec,
     health: Callable[[], ServiceHealth],
-    telemetry: Callable[[], Telemetry],
 ) -> None:
-    """Register the request/reply side of a service: health and gates."""
+    """Register what every service answers: its health. What it is asked besides is in its ``questions``."""
 
     async def answer_health(_request: bytes) -> ServiceHealth:
         return health()
@@ -336,8 +357,6 @@ def add_control(
         description="Is the service ready, and what does it run?",
         decoder=keep_bytes,
     )(answer_health)
-    if spec.gates is not None:
-        spec.gates(broker, telemetry)
 
 
 _RECONNECT: dict[str, Any] = {

@@ -27,17 +27,21 @@ DUPLICATE_WINDOW_S = 600
 EVENTS = "EVENTS"
 DECISIONS = "DECISIONS"
 GUIDANCE = "GUIDANCE"
+SESSIONS = "SESSIONS"
+DEFINITIONS = "DEFINITIONS"
 PROGRAMS = "PROGRAMS"
 PROOFS = "PROOFS"
 APPROVALS = "APPROVALS"
 EPISODES = "EPISODES"
 DRIFT = "DRIFT"
 PATCHES = "PATCHES"
+CERPA = "CERPA"
 TIMERS = "TIMERS"
 PACKS = "PACKS"
 DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
+ACTIONS = "ACTIONS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +102,25 @@ STREAMS: dict[str, StreamSpec] = {
         ),
         StreamSpec(
             name=DECISIONS,
-            subjects=("lictor.dec.*.*",),
-            description="decision records, one per evaluated event",
+            # The others are decisions of the tool and stop gates; a task can't be told by the wrong one.
+            subjects=("lictor.dec.*.*", "lictor.dec.*.guard.*", "lictor.dec.block.refused.*"),
+            description="decision records: one per evaluated event, and those of the tool and stop gates",
             audit=True,
         ),
         StreamSpec(
             name=GUIDANCE, subjects=("lictor.guide.*",), description="feedback delivered to agents"
+        ),
+        StreamSpec(
+            name=SESSIONS,
+            subjects=("lictor.sess.*",),
+            description="the logs of guarded sessions: everything that changed one, in order",
+            audit=True,
+        ),
+        StreamSpec(
+            name=DEFINITIONS,
+            subjects=("lictor.def.*",),
+            description="agent definitions, every version",
+            audit=True,
         ),
         StreamSpec(
             name=PROGRAMS,
@@ -123,8 +140,30 @@ STREAMS: dict[str, StreamSpec] = {
             description="sealed episodes and log checkpoints",
             audit=True,
         ),
-        StreamSpec(name=DRIFT, subjects=("lictor.drift.*.*",), description="drift events"),
-        StreamSpec(name=PATCHES, subjects=("lictor.patch.*",), description="patch proposals"),
+        StreamSpec(
+            name=DRIFT,
+            # Sightings, and which of their patches are settled; what recurrence makes of them; their handling.
+            subjects=(
+                "lictor.drifting.*",
+                "lictor.drifting.*.settled",
+                "lictor.drift.*.*",
+                "lictor.triage.*",
+            ),
+            description="drift: every sighting, the events that come of it, and their triage",
+            audit=True,
+        ),
+        StreamSpec(
+            name=PATCHES,
+            subjects=("lictor.patch.*.*",),
+            description="patches: proposed, approved, rejected, applied, failed",
+            audit=True,
+        ),
+        StreamSpec(
+            name=CERPA,
+            subjects=("lictor.claim.*.*", "lictor.cycle.*.*"),
+            description="claims, what happened to their subjects, and the cycles that come of it",
+            audit=True,
+        ),
         StreamSpec(
             name=TIMERS,
             subjects=("lictor.sched.*.*", "lictor.tick.*.*"),
@@ -135,6 +174,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=GATES,
             subjects=("lictor.gated.*.*",),
             description="what gates were asked and what they answered",
+            audit=True,
+        ),
+        StreamSpec(
+            name=ACTIONS,
+            subjects=("lictor.act.*",),
+            description="the logs of governed decisions, and that of the kill-switch",
             audit=True,
         ),
         StreamSpec(

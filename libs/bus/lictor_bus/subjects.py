@@ -7,6 +7,7 @@ id always stays in the message body.
 """
 
 import hashlib
+import json
 import re
 from functools import lru_cache
 
@@ -39,6 +40,12 @@ def stored_event(partitions: int, runtime: str, task_id: str) -> str:
     """The subject under which the stream keeps a runtime's events of a task."""
     task = token(task_id)
     return f"lictor.ev.{partition_of(task, partitions)}.{token(runtime)}.{task}"
+
+
+def stored_events(partitions: int, task_id: str) -> str:
+    """Every event of a task that the stream keeps, of whatever runtime."""
+    task = token(task_id)
+    return f"lictor.ev.{partition_of(task, partitions)}.*.{task}"
 
 
 def partition_of(task_token: str, partitions: int) -> int:
@@ -107,6 +114,55 @@ def episodes_with_id(episode_id: str) -> str:
     return f"lictor.ep.*.{token(episode_id)}"
 
 
+def sighting(fingerprint_key: str) -> str:
+    """Where sightings of drift are published, by their cause."""
+    return f"lictor.drifting.{fingerprint_key.removeprefix('sha256:')}"
+
+
+def settlement(fingerprint_key: str) -> str:
+    """Where it is told, among the sightings of a cause, that its patch was applied or rejected."""
+    return f"{sighting(fingerprint_key)}.settled"
+
+
+def drift(drift_type: str, severity: str) -> str:
+    """Where a drift event is published with the severity that its recurrence gives it."""
+    return f"lictor.drift.{drift_type}.{severity}"
+
+
+def triage(drift_id: str) -> str:
+    """Where the handling of a drift event is kept."""
+    return f"lictor.triage.{token(drift_id)}"
+
+
+def patch(state: str, patch_id: str) -> str:
+    """Where a step in the life of a patch is kept."""
+    return f"lictor.patch.{state}.{token(patch_id)}"
+
+
+def patch_entries(patch_id: str) -> str:
+    """Every step in the life of a patch."""
+    return f"lictor.patch.*.{token(patch_id)}"
+
+
+def claim(kind: str, subject: str) -> str:
+    """Where claims about a subject are ``made``, and what bears on them: ``report``, ``drift``, ``patch``."""
+    return f"lictor.claim.{kind}.{token(subject)}"
+
+
+def cycle(status: str, subject: str) -> str:
+    """Where the cycles of CERPA about a subject are kept, each time they begin or move."""
+    return f"lictor.cycle.{status}.{token(subject)}"
+
+
+def desk(request: str) -> str:
+    """Request/reply for operators: ``triage``, ``patch``, …"""
+    return f"lictor.desk.{request}"
+
+
+REPORT = "lictor.ask.report"
+"""Request/reply for operators: the coherence report."""
+
+
 # Not a decision type's token: a type called "log" would be published under lictor.ep.log.<episode>,
 # one token longer than this.
 LOG_CHECKPOINT = "lictor.log.checkpoint"
@@ -128,8 +184,80 @@ def dead_letter(service: str, stream: str, sequence: int) -> str:
 
 
 def gate(name: str) -> str:
-    """Request/reply: ``tool``, ``report``, ``stop``, ``action`` or ``dispatch``."""
+    """Request/reply: ``report`` or ``dispatch``."""
     return f"lictor.gate.{name}"
+
+
+def session_gate(name: str, runtime: str) -> str:
+    """Request/reply: ``tool``, ``stop`` or ``action``. All are logged, so a runtime may ask in its own name only."""
+    return f"lictor.gate.{name}.{token(runtime)}"
+
+
+def session_request(operation: str, runtime: str) -> str:
+    """Request/reply about a session: ``begin``, ``show``, ``result``, ``collect``, ``usage``, ``snapshot``, …"""
+    return f"lictor.session.{operation}.{token(runtime)}"
+
+
+def session_key(runtime: str, session_id: str) -> str:
+    """The token of a session: each runtime has session ids of its own."""
+    return token(json.dumps([runtime, session_id], ensure_ascii=False))
+
+
+def session_log(key: str) -> str:
+    """Where everything that changed a session is kept."""
+    return f"lictor.sess.{key}"
+
+
+def guidance(key: str) -> str:
+    """Where feedback that was raised for a session is made known."""
+    return f"lictor.guide.{key}"
+
+
+def definition(name: str) -> str:
+    """Where the versions of an agent definition are kept."""
+    return f"lictor.def.{token(name)}"
+
+
+def guard_decision(disposition: str, task_id: str) -> str:
+    """Where denied calls, blocked stops and bypasses of a task are decided on; not a decision on an event."""
+    return f"lictor.dec.{disposition}.guard.{token(task_id)}"
+
+
+def guard_refusal(task_id: str) -> str:
+    """Where denials stand that are in no session's log; apart from the others, which one worker writes in order."""
+    return f"lictor.dec.block.refused.{token(task_id)}"
+
+
+def decision_key(runtime: str, task_id: str) -> str:
+    """The token of a governed decision: a runtime's task."""
+    return session_key(runtime, task_id)
+
+
+def decision_log(key: str) -> str:
+    """Where everything that happened to a governed decision is kept."""
+    return f"lictor.act.{key}"
+
+
+SWITCH_KEY = "switch"
+"""The kill-switch among the logs of decisions, whose keys all begin with a tilde."""
+
+
+def contract_request(operation: str, runtime: str) -> str:
+    """Request/reply of a runtime about its decisions: ``begin``, ``report``, ``verify``, ``show``."""
+    return f"lictor.contract.{operation}.{token(runtime)}"
+
+
+def contract_order(operation: str) -> str:
+    """Request/reply for operators: ``approve``, ``freeze``, ``resume``, ``halt``, ``release``."""
+    return f"lictor.contract.{operation}"
+
+
+SESSION_DOUBT = "lictor.doubt.session"
+"""Between instances of the feedback service: what they have stored of a session may lack something."""
+
+
+STANDING = "lictor.ask.standing"
+"""Request/reply: how a task stands in the canonical model."""
 
 
 def gated(gate: str, task_id: str) -> str:

@@ -123,6 +123,11 @@ class Telemetry:
             unit="{report}",
             description="Receipt reports, by outcome: stored, duplicate, refused",
         )
+        self._sessions = meter.create_counter(
+            "lictor.sessions",
+            unit="{answer}",
+            description="Answers about guarded sessions other than gates', by operation and outcome: ok, refused",
+        )
         self._rules = meter.create_counter(
             "lictor.rules",
             unit="{match}",
@@ -179,6 +184,13 @@ class Telemetry:
     def receipt_answered(self, outcome: str) -> None:
         """Count a receipt report."""
         self._receipts.add(1, {"service": self._service, "outcome": outcome})
+
+    def session_answered(self, operation: str, ok: bool) -> None:
+        """Count an answer about a session."""
+        outcome = "ok" if ok else "refused"
+        self._sessions.add(
+            1, {"service": self._service, "operation": operation, "outcome": outcome}
+        )
 
     def span(
         self,

@@ -443,17 +443,19 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _leave_out_published(self, fold: _Fold[S, R]) -> list[Timer]:
         """The timers to set; after a restart, without what the output stream holds already."""
-        changed, certain = fold.states.keys(), True
-        if fold.first.sequence <= self._published_until and fold.outputs:
-            published = await self._outbox.published({sourced.key for sourced in fold.outputs})
+        changed, certain = set(fold.states), True
+        if fold.first.sequence <= self._published_until:
+            keys = {sourced.key for sourced in fold.outputs}
+            published = await self._outbox.published(keys)
             fold.outputs = [
                 sourced
                 for sourced in fold.outputs
                 if sourced.sequence > published.get(sourced.key, 0)
             ]
-            # Timers are set before results are published, so a key whose results are all there has its timers.
-            # What was set for the others, by batches cut in another way, is not known.
-            changed, certain = {sourced.key for sourced in fold.outputs}, False
+            # Timers are set before results are published, so a key whose last message has its result there has its
+            # timers. What was set for the others, by batches cut in another way, is not known.
+            changed = {key for key, _, sequence in fold.handled if sequence > published.get(key, 0)}
+            certain = False
         orders = self._processor.timers
         return [
             timer

@@ -1,6 +1,7 @@
 """The batch loop when servers go away under it: it waits, comes back by itself, loses and doubles nothing."""
 
 import asyncio
+import shutil
 from itertools import accumulate
 
 from lictor_bus import streams
@@ -32,6 +33,29 @@ async def test_a_killed_store_is_waited_for(own_servers, own_bench):
         await own_servers.kill_redis()
         await sending
         await own_servers.start_redis()
+        await own_bench.until(streams.DECISIONS, len(NUMBERS))
+    assert await own_bench.totals("a") == TOTALS
+
+
+async def test_a_store_that_comes_back_as_it_was_earlier_is_folded_on_from_there(
+    own_servers, own_bench, tmp_path
+):
+    """As after a power loss that took its last second."""
+    data, kept = tmp_path / "servers" / "redis", tmp_path / "earlier"
+    async with own_bench.running():
+        for number in NUMBERS[:20]:
+            await own_bench.send("a", number)
+        await own_bench.until(streams.DECISIONS, 20)
+        shutil.copytree(data, kept)
+        for number in NUMBERS[20:40]:
+            await own_bench.send("a", number)
+        await own_bench.until(streams.DECISIONS, 40)
+        await own_servers.kill_redis()
+        shutil.rmtree(data)
+        shutil.copytree(kept, data)
+        await own_servers.start_redis()
+        for number in NUMBERS[40:]:
+            await own_bench.send("a", number)
         await own_bench.until(streams.DECISIONS, len(NUMBERS))
     assert await own_bench.totals("a") == TOTALS
 

@@ -5,6 +5,7 @@ import asyncio
 from lictor.embedded import EmbeddedServers
 from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats
+from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.read import last_on_subjects
 from lictor_bus.store import StateStore
@@ -143,3 +144,26 @@ async def test_a_stale_state_met_while_the_store_is_away_is_waited_out(own_serve
         await own_servers.start_redis()
         await own_bench.until(streams.DECISIONS, 3)
     assert await own_bench.totals("a") == [1, 3, 6]
+
+
+async def test_a_consumer_takes_on_a_narrower_filter_where_it_stands(clean_infra):
+    client = await connect_nats(clean_infra.nats_url, name="test")
+    await streams.declare(client, streams.DECISIONS)
+
+    async def put(subject: str) -> None:
+        await publish_one(client, streams.DECISIONS, Outgoing(subject, b"{}"))
+
+    await put("lictor.dec.allow.a")
+    before = PullConsumer(client, streams.DECISIONS, "reader", "lictor.dec.>")
+    await before.open()
+    (first,) = await before.next_batch(5)
+    await before.acknowledge(first)
+    await client.flush()
+    await before.close()
+    await put("lictor.dec.allow.guard.a")
+    await put("lictor.dec.allow.b")
+    after = PullConsumer(client, streams.DECISIONS, "reader", "lictor.dec.*.*")
+    await after.open()
+    assert [each.subject for each in await after.next_batch(5)] == ["lictor.dec.allow.b"]
+    await after.close()
+    await client.close()
