@@ -1,42 +1,224 @@
-"""The feedback service on the bus. This version has no policies yet: its gates deny and say so."""
+"""The feedback service on the bus: sessions' questions in, their logs, decisions and guidance out."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 
-from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 
-from lictor_bus import streams
-from lictor_bus.gates import refuse_for_now
-from lictor_bus.service import Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.telemetry import Telemetry
+from lictor_bus import streams, subjects
+from lictor_bus.connection import connect_nats, connect_redis
+from lictor_bus.dead import DeadLetters
+from lictor_bus.errors import BusError
+from lictor_bus.quick_redis import QuickRedis
+from lictor_bus.recorder import GateRecorder
+from lictor_bus.respond import Question, Responder
+from lictor_bus.ringing import Ringing
+from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_feedback import __version__
-from lictor_schema import StopGateRequest, ToolGateRequest
+from lictor_feedback.answers import SERVICE, Answers
+from lictor_feedback.definitions import DefinitionShelf, Installation
+from lictor_feedback.desk import Desk, Sessions
+from lictor_feedback.engine import Engine
+from lictor_feedback.projector import projectors
+from lictor_feedback.session_log import SessionLog
+from lictor_feedback.standing import ask_standing
+from lictor_feedback.store import WITHIN_S, ServerAge, SessionStore
+from lictor_feedback.ticks import BELL
+from lictor_guard.errors import DefinitionError
+from lictor_schema import (
+    AnySessionEntry,
+    FeedbackAnswer,
+    FeedbackRequest,
+    GateRequest,
+    GuardDecision,
+    ResetRequest,
+    RestoreRequest,
+    SessionAnswer,
+    SessionBeginAnswer,
+    SessionBeginRequest,
+    SessionBegun,
+    SessionGateRecord,
+    SnapshotRequest,
+    StampedFeedback,
+    StateAnswer,
+    StopGateAnswer,
+    StopGateRequest,
+    TaskStanding,
+    ToolGateAnswer,
+    ToolGateRequest,
+    ToolResultAnswer,
+    ToolResultReport,
+    UsageReport,
+)
 
-NAME = "feedback"
+NAME = SERVICE
+# Allowed calls are answered in less than a tenth of the time that it takes to write one down.
+RECORDS_LINGER_S = 0.05
+# Changes of one session wait for each other, and must not keep those of another waiting.
+QUESTIONS_AT_ONCE = 256
 
-
-def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
-    """The gates this service owns; until it can judge, it refuses."""
-    refuse_for_now(broker, telemetry, NAME, "tool", ToolGateRequest)
-    refuse_for_now(broker, telemetry, NAME, "stop", StopGateRequest)
-
-
-async def _no_loops(_runtime: Runtime) -> Sequence[Runnable]:
-    return ()
-
+_OPERATIONS = (
+    ("begin", SessionBeginRequest, SessionBeginAnswer, "A session begins, or goes on."),
+    ("show", GateRequest, SessionBeginAnswer, "A session as it began; changes nothing."),
+    ("result", ToolResultReport, ToolResultAnswer, "A call has ended; counted once."),
+    ("collect", FeedbackRequest, FeedbackAnswer, "What should the agent hear now?"),
+    ("usage", UsageReport, SessionAnswer, "Tokens or money were used; counted once."),
+    ("snapshot", SnapshotRequest, StateAnswer, "Keep the session's state under a name."),
+    (
+        "restore",
+        RestoreRequest,
+        StateAnswer,
+        "Set the session's state back; what was logged stays.",
+    ),
+    ("reset", ResetRequest, StateAnswer, "Forget what policies, providers and checkers know."),
+)
 
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
-    description="Gates tool calls and stops. This version denies every request.",
-    streams=(streams.GUIDANCE,),
-    gates=declare_gates,
+    description="Gates tool calls and stops of guarded sessions, and guides their agents in between.",
+    streams=(
+        streams.SESSIONS,
+        streams.DEFINITIONS,
+        streams.GUIDANCE,
+        streams.DECISIONS,
+        streams.TIMERS,
+        streams.GATES,
+    ),
+    channels=(
+        Channel(
+            subject="lictor.sess.{session}",
+            message=AnySessionEntry,
+            description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.guide.{session}",
+            message=StampedFeedback,
+            description="Feedback, when it is raised (stream GUIDANCE).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.dec.{decision}.guard.{task}",
+            message=GuardDecision,
+            description="Denied calls, blocked stops, bypasses and escalations (stream DECISIONS).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.dec.block.refused.{task}",
+            message=GuardDecision,
+            description="Denials that stand in no session's log (stream DECISIONS).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.gated.{gate}.{task}",
+            message=SessionGateRecord,
+            description="Allowed calls, and refusals that belong to no session (stream GATES).",
+            reads=False,
+        ),
+    ),
+    questions=(
+        Question(
+            subject="lictor.gate.tool.{runtime}",
+            title="gate.tool",
+            request=ToolGateRequest,
+            answer=ToolGateAnswer,
+            description="Gate `tool`: may this tool be called?",
+        ),
+        Question(
+            subject="lictor.gate.stop.{runtime}",
+            title="gate.stop",
+            request=StopGateRequest,
+            answer=StopGateAnswer,
+            description="Gate `stop`: may the agent stop working?",
+        ),
+        *(
+            Question(
+                subject=f"lictor.session.{operation}.{{runtime}}",
+                title=f"session.{operation}",
+                request=request,
+                answer=answer,
+                description=description,
+            )
+            for operation, request, answer, description in _OPERATIONS
+        ),
+    ),
 )
 
 
-def make_service() -> Service:
-    """The feedback service."""
-    return Service(
-        spec=SPEC,
-        loops=_no_loops,
-        detail="no tool policies in this version: every tool and stop request is denied",
+async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> Engine:
+    """The sessions of this instance, on a connection to the store of its own."""
+    age = ServerAge()
+    url = runtime.settings.redis_url
+    redis = await connect_redis(url, on_connect=age.on_connect)
+    quick = QuickRedis(url, age.met, WITHIN_S) if QuickRedis.can_reach(url) else None
+
+    async def tell_doubt(key: str) -> None:
+        await client.publish(subjects.SESSION_DOUBT, key.encode())
+        await client.flush()
+
+    engine = Engine(
+        SessionLog(client, replicas=runtime.settings.replicas),
+        SessionStore(redis, age, quick),
+        sessions.pinned_to,
+        tell_doubt=tell_doubt,
     )
+
+    async def on_doubt(message: Msg) -> None:
+        engine.doubt(message.data.decode("utf-8", "replace"))
+
+    await client.subscribe(subjects.SESSION_DOUBT, cb=on_doubt)
+    return engine
+
+
+async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[Runnable]:
+    """Everything that runs: answers, projectors, ticks."""
+    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+    shelf = DefinitionShelf(client, installation)
+    try:
+        await shelf.open()
+    except DefinitionError as error:
+        raise BusError(str(error)) from None
+    sessions = Sessions(shelf)
+
+    async def standing(begun: SessionBegun, now_us: int) -> TaskStanding | None:
+        return await ask_standing(
+            client,
+            runtime=begun.runtime,
+            task_id=begun.task_id,
+            agent_id=begun.agent_id,
+            now_us=now_us,
+        )
+
+    desk = Desk(await make_engine(runtime, client, sessions), sessions, standing)
+    answers = Answers(
+        desk,
+        GateRecorder(client, runtime.telemetry, linger_s=RECORDS_LINGER_S),
+        runtime.telemetry,
+        max_payload=client.max_payload,
+    )
+    responder = Responder(
+        client, NAME, answers.by_subject(), answers.close, at_once=QUESTIONS_AT_ONCE
+    )
+    ticks = Ringing(
+        runtime.client,
+        BELL,
+        desk.tick,
+        dead=DeadLetters(runtime.client, NAME),
+        telemetry=runtime.telemetry,
+    )
+    return [*projectors(runtime, shelf.name_of), ticks, responder]
+
+
+def make_service() -> Service:
+    """The feedback service with the definitions of this installation; one that can't be used stops it here."""
+    try:
+        installation = Installation.from_environment(os.environ)
+    except DefinitionError as error:
+        raise BusError(str(error)) from None
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        return await make_loops(runtime, installation)
+
+    return Service(spec=SPEC, loops=loops, detail=installation.told)

@@ -1,0 +1,126 @@
+"""The logs of sessions on the stream SESSIONS: the truth about what happened in each."""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from lictor_bus import streams, subjects
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.publish import Outgoing, publish_after
+from lictor_bus.read import last_sequence, read_from
+from lictor_bus.session_entries import read_entry
+from lictor_schema import AnySessionEntry, CanonicalError, SessionBegun
+
+log = logging.getLogger("lictor.feedback")
+
+CHUNK = 256
+"""Entries that are read at once."""
+
+_STORE_WITHIN_S = 1.0
+_TRIES = 3
+_ASK_WITHIN_S = 1.0
+
+
+class Logged(NamedTuple):
+    """An entry and where it stands."""
+
+    sequence: int
+    entry: AnySessionEntry | None
+    """None for what is no entry at all: NATS puts answers wherever a question says, and so into a log too."""
+
+
+class Chunk(list[Logged]):
+    """Entries that follow each other, and how many come after them."""
+
+    left: int = 0
+
+
+class SessionLog:
+    """Appends to and reads the logs."""
+
+    def __init__(self, client: Client, *, replicas: int) -> None:
+        self._client = client
+        self._replicas = replicas
+
+    async def append(self, key: str, entry: AnySessionEntry, after: int | None) -> int:
+        """Store an entry right after the one at that sequence (0: as the first; None: wherever) and tell its own.
+
+        Raises SequenceConflict when the log has grown meanwhile. Tried again when the broker does not answer: an
+        entry that was stored all the same is known by its id.
+        """
+        message = Outgoing(subjects.session_log(key), entry.to_json(), entry.entry_id)
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._store(message, after)
+            except SequenceConflict:
+                raise
+            except BusError:
+                continue
+        return await self._store(message, after)
+
+    async def _store(self, message: Outgoing, after: int | None) -> int:
+        return await publish_after(
+            self._client, streams.SESSIONS, message, after, timeout_s=_STORE_WITHIN_S
+        )
+
+    async def last(self, key: str) -> int:
+        """The sequence of the last entry; 0 when there is none."""
+        return await last_sequence(
+            self._client,
+            streams.SESSIONS,
+            subjects.session_log(key),
+            replicas=self._replicas,
+            timeout_s=_ASK_WITHIN_S,
+        )
+
+    async def begun(self, key: str) -> tuple[int, SessionBegun] | None:
+        """The first entry of a session; None when it never began."""
+        after = 0
+        while chunk := await self.read(key, after):
+            for sequence, entry in chunk:
+                if isinstance(entry, SessionBegun):
+                    return sequence, entry
+                if entry is not None:
+                    raise BusError(f"SESSIONS {sequence}: a session's log begins with {entry.kind}")
+            after = chunk[-1].sequence
+        return None
+
+    async def read(self, key: str, after: int, limit: int = CHUNK) -> Chunk:
+        """Some entries after a sequence, in their order; none when there are no more."""
+        found = await read_from(
+            self._client, streams.SESSIONS, subjects.session_log(key), after + 1, limit
+        )
+        chunk = Chunk(Logged(each.sequence, _entry(each)) for each in found)
+        if found:
+            chunk.left = int(found[-1].headers.get("Nats-Num-Pending", 0))
+        return chunk
+
+    async def until(self, key: str, sequence: int) -> AsyncIterator[tuple[int, AnySessionEntry]]:
+        """All entries up to a sequence."""
+        after = 0
+        while after < sequence:
+            chunk = await self.read(key, after)
+            if not chunk:
+                return
+            for logged in chunk:
+                if logged.sequence > sequence:
+                    return
+                if logged.entry is not None:
+                    yield logged.sequence, logged.entry
+            after = chunk[-1].sequence
+
+
+def _entry(stored: Delivery) -> AnySessionEntry | None:
+    """The entry; BusError for one that this version can't read: without it the session must not be judged."""
+    try:
+        entry = read_entry(stored)
+    except (ValidationError, CanonicalError) as error:
+        raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
+    if entry is None:
+        # Whoever folds the stream buries it, and so tells everybody; this is for who wonders about one session.
+        log.info("SESSIONS %d is no entry of a session, and is passed over", stored.sequence)
+    return entry
