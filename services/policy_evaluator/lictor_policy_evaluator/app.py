@@ -39,6 +39,8 @@ from lictor_policy_evaluator.in_force import ConfigsInForce
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
+from lictor_policy_evaluator.standing import Standings
+from lictor_policy_evaluator.task_states import TaskStates
 from lictor_schema import (
     DecisionRecord,
     DispatchGateRequest,
@@ -49,6 +51,8 @@ from lictor_schema import (
     ReceiptAnswer,
     ReceiptReport,
     ReportGateRequest,
+    StandingRequest,
+    TaskStanding,
     parse_event,
 )
 
@@ -226,6 +230,13 @@ SPEC = ServiceSpec(
             answer=ReceiptAnswer,
             description="What a runtime did with a decision: checked, then kept exactly once.",
         ),
+        Question(
+            subject=subjects.STANDING,
+            title="ask.standing",
+            request=StandingRequest,
+            answer=TaskStanding,
+            description="How a task stands, for other services: its status and its evidence.",
+        ),
     ),
 )
 
@@ -233,17 +244,27 @@ SPEC = ServiceSpec(
 async def make_responder(
     runtime: Runtime, library: Library, started_with: EvaluatorConfig
 ) -> Responder:
-    """The gates and the receipts, on a connection of their own."""
+    """The gates, the standings and the receipts, on connections of their own.
+
+    So a rush of questions takes none from the workers, neither to the broker nor to the store.
+    """
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+    redis = await connect_redis(runtime.settings.redis_url)
     settings = runtime.settings
-    configs = ConfigsInForce(client, library, started_with, replicas=settings.replicas)
-    gates = Gates(
+    tasks = TaskStates(
         client,
-        await connect_redis(runtime.settings.redis_url),
-        runtime.telemetry,
+        redis,
         service=NAME,
         partitions=settings.partitions,
         replicas=settings.replicas,
+    )
+    configs = ConfigsInForce(client, library, started_with, replicas=settings.replicas)
+    gates = Gates(
+        client,
+        tasks,
+        runtime.telemetry,
+        service=NAME,
+        partitions=settings.partitions,
         configs=configs,
     )
     receipts = Receipts(client, runtime.telemetry, configs, partitions=settings.partitions)
@@ -251,8 +272,14 @@ async def make_responder(
         subjects.gate("report"): gates.report,
         subjects.gate("dispatch"): gates.dispatch,
         "lictor.receipt.*": receipts.take,
+        subjects.STANDING: Standings(tasks).tell,
     }
-    return Responder(client, NAME, answers, gates.close)
+
+    async def close() -> None:
+        await gates.close()
+        await redis.aclose()
+
+    return Responder(client, NAME, answers, close)
 
 
 def pack_directory() -> Path:

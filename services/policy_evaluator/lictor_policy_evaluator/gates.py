@@ -1,8 +1,7 @@
 """The report and dispatch gates on the bus: read the task's state, judge, record, answer.
 
-An answer is never older than the last event that the asking runtime has stored for the task: the gate asks EVENTS for
-that event's sequence and waits until the fold has passed it. Nor is it judged by older packs than an event stored now
-would be. Whatever goes wrong is a denial with the reason.
+An answer is never older than the last event that the asking runtime has stored for the task (see `task_states`). Nor
+is it judged by older packs than an event stored now would be. Whatever goes wrong is a denial with the reason.
 """
 
 import asyncio
@@ -14,15 +13,13 @@ from typing import Literal, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from lictor_bus import streams, subjects
+from lictor_bus import subjects
 from lictor_bus.errors import BusError
 from lictor_bus.gates import answer_question
 from lictor_bus.publish import Outgoing
-from lictor_bus.read import last_sequence
-from lictor_bus.store import Peeked, StateReader
+from lictor_bus.recorder import GateRecorder, Kept
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import StateError
@@ -34,7 +31,7 @@ from lictor_policy.gates import (
 )
 from lictor_policy.state import TaskState
 from lictor_policy_evaluator.in_force import ConfigsInForce, NoConfig
-from lictor_policy_evaluator.recorder import GateRecorder, Kept
+from lictor_policy_evaluator.task_states import NotCaughtUp, TaskStates
 from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
 
 log = logging.getLogger("lictor.gate")
@@ -47,8 +44,6 @@ JUDGE_WITHIN_S = 1.4
 CATCH_UP_WITHIN_S = 1.0
 RECORD_WITHIN_S = 0.4
 RETRY_AFTER_MS = 250
-_FIRST_PAUSE_S = 0.001
-_LONGEST_PAUSE_S = 0.02
 
 # Answers that must be on record before they are given.
 _HELD_BACK = ("deny", "rewrite")
@@ -65,37 +60,26 @@ class Standing(NamedTuple):
     config: EvaluatorConfig
 
 
-class _NotCaughtUp(Exception):
-    """The fold didn't pass the task's last event in time."""
-
-
 class Gates:
-    """Answers to both gates, judged by whatever configuration is in force for the task.
-
-    Owns its connection to the store, so that a rush of questions takes none from the workers.
-    """
+    """Answers to both gates, judged by whatever configuration is in force for the task."""
 
     def __init__(
         self,
         client: Client,
-        redis: "Redis",
+        tasks: TaskStates,
         telemetry: Telemetry,
         *,
         service: str,
         partitions: int,
-        replicas: int,
         configs: ConfigsInForce,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._client = client
-        self._redis = redis
+        self._tasks = tasks
         self._telemetry = telemetry
         self._service = service
         self._partitions = partitions
-        self._replicas = replicas
         self._configs = configs
         self._now_ns = now_ns
-        self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
         self._recorder = GateRecorder(client, telemetry)
 
     async def report(self, message: Msg) -> bytes:
@@ -117,7 +101,6 @@ class Gates:
     async def close(self) -> None:
         """Wait until every answer given so far is recorded, or known not to be."""
         await self._recorder.close()
-        await self._redis.aclose()
 
     async def _reply(
         self,
@@ -140,7 +123,7 @@ class Gates:
         try:
             async with asyncio.timeout(JUDGE_WITHIN_S):
                 judged, standing = await judge(request)
-        except _NotCaughtUp:
+        except NotCaughtUp:
             judged = Judgement(_not_caught_up(request))
         except (BusError, RedisError, OSError, TimeoutError, StateError) as error:
             log.warning("gate %s: %s: %s", gate, type(error).__name__, error)
@@ -169,48 +152,12 @@ class Gates:
         return judged, standing
 
     async def _standing(self, runtime: str, task_id: str) -> Standing:
-        """The task's state, no older than the last event the runtime has stored for it."""
-        key = subjects.token(task_id)
-        partition = subjects.partition_of(key, self._partitions)
-        reader = self._readers[partition]
-        last, found, config = await asyncio.gather(
-            self._last(runtime, task_id),
-            reader.peek(key),
+        partition = subjects.partition_of(subjects.token(task_id), self._partitions)
+        found, config = await asyncio.gather(
+            self._tasks.now(runtime, task_id, CATCH_UP_WITHIN_S),
             self._configs.now(partition, JUDGE_WITHIN_S),
         )
-        deadline = time.monotonic() + CATCH_UP_WITHIN_S
-        pause = _FIRST_PAUSE_S
-        others = {runtime}
-        while True:
-            state = self._read(found)
-            if state is not None and state.runtime not in others:
-                # Asked by another runtime than the one whose task it is: that one's events count too.
-                others.add(state.runtime)
-                last = max(last, await self._last(state.runtime, task_id))
-            if found.cursor >= last:
-                return Standing(state, found.cursor, config)
-            if time.monotonic() >= deadline:
-                raise _NotCaughtUp
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
-            found = await reader.peek(key)
-
-    def _read(self, found: Peeked) -> TaskState | None:
-        """The state, unless an event stored now would find it forgotten."""
-        if found.state is None:
-            return None
-        if found.until_us is not None and self._now_ns() // 1000 > found.until_us:
-            return None
-        return TaskState.decode(found.state)
-
-    async def _last(self, runtime: str, task_id: str) -> int:
-        return await last_sequence(
-            self._client,
-            streams.EVENTS,
-            subjects.stored_event(self._partitions, runtime, task_id),
-            replicas=self._replicas,
-            timeout_s=JUDGE_WITHIN_S,
-        )
+        return Standing(found.state, found.sequence, config)
 
     async def _record(
         self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
@@ -233,7 +180,7 @@ class Gates:
         if judged.answer.decision in _HELD_BACK:
             await self._recorder.write_now(kept, RECORD_WITHIN_S)
         else:
-            self._recorder.write_soon(kept)
+            self._recorder.write_soon(lambda: kept)
 
 
 def _not_caught_up(request: Request) -> GateAnswer:

@@ -208,7 +208,7 @@ def session_watch(runtime: Runtime, library: Library) -> SessionWatch:
     plans = SessionPlans(find)
     worker = runtime.worker(
         streams.DECISIONS,
-        "lictor.dec.>",
+        "lictor.dec.*.*",
         SessionProcessor(plans.at),
         EventOutbox(runtime.client),
         steering=plans,
