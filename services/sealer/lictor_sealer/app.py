@@ -1,18 +1,18 @@
 """The sealer on the bus: DECISIONS in, EPISODES out. The only file with a broker in it."""
 
+import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from faststream.nats import NatsBroker
 from nats.aio.client import Client
 
 from lictor_bus import streams, subjects
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BatchRefused, BusError, Refused
-from lictor_bus.gates import refuse_for_now
 from lictor_bus.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -24,17 +24,19 @@ from lictor_bus.processor import (
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.telemetry import Telemetry
 from lictor_schema import (
-    ActionGateRequest,
     DecisionRecord,
     SealedEpisode,
     utc_millis,
 )
 from lictor_seal import Frontier, KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__
-from lictor_sealer.episode import EpisodeError, StoredRecord, assemble
-from lictor_sealer.log import Draft, Head, LogError, append, read_head
+from lictor_sealer import __version__, governing, learning
+from lictor_sealer.closing import Closings
+from lictor_sealer.decision_log import DecisionLog
+from lictor_sealer.decisions import Decisions
+from lictor_sealer.envelopes import load_envelopes
+from lictor_sealer.episode import EpisodeError, StoredRecord, assemble, covered
+from lictor_sealer.log import Draft, Head, LogError, append, hand_over, read_head
 
 NAME = "sealer"
 TASK_HEADER = "Lictor-Task"
@@ -80,11 +82,23 @@ class SealerProcessor(CountingState):
 class SealingOutbox:
     """Makes closed tasks durable as sealed episodes: one atomic append to the log."""
 
-    def __init__(self, client: Client, key: SigningKey, dead: DeadLetters) -> None:
+    def __init__(
+        self,
+        client: Client,
+        key: SigningKey,
+        dead: DeadLetters,
+        *,
+        sealed_from: str = "",
+        closings: Closings | None = None,
+    ) -> None:
         self._client = client
         self._key = key
         self._dead = dead
+        self._sealed_from = sealed_from
+        self._closings = closings
         self._head: Head | None = None
+        # The worker seals what closes, and the desk what is resumed: one after the other.
+        self._sealing = asyncio.Lock()
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002
         """Nothing to leave out: ``publish`` asks the log about every episode, restart or not."""
@@ -92,6 +106,10 @@ class SealingOutbox:
 
     async def publish(self, outputs: Sequence[Sourced[ClosedTask]]) -> None:
         """Assemble, seal and append; what is in the log already stays as it is."""
+        async with self._sealing:
+            await self._publish(outputs)
+
+    async def _publish(self, outputs: Sequence[Sourced[ClosedTask]]) -> None:
         ready: list[tuple[Sourced[ClosedTask], Draft]] = []
         for sourced in outputs:
             draft = await self._draft(sourced)
@@ -106,20 +124,44 @@ class SealingOutbox:
         closing = sourced.output.delivery
         try:
             records = await self._records(sourced.key, closing.sequence)
-            episode = assemble(records)
+            governed = None
+            if self._closings is not None:
+                governed = await self._closings.close(covered(records), closing)
+            episode = assemble(records, governed)
             size = len(episode.to_json())
             if size + _HEADER_ROOM > self._client.max_payload:
                 raise EpisodeError(
                     f"the episode has {size} bytes, more than the broker takes ({self._client.max_payload})"
                 )
-        except (EpisodeError, Refused) as error:
+        except Refused as refusal:
+            await self._dead.bury(streams.DECISIONS, closing, refusal)
+            return None
+        except EpisodeError as error:
             await self._dead.bury(
                 streams.DECISIONS,
                 closing,
                 Refused(f"task_id: {error}", remedy="split long work into several tasks"),
             )
             return None
-        return Draft(episode, utc_millis(closing.stored_at))
+        # What waited through a change of keys is sealed when the new key is trusted, not before; these times sort as
+        # text.
+        return Draft(episode, max(utc_millis(closing.stored_at), self._sealed_from))
+
+    async def seal_closed(self, task: str) -> int:
+        """Seal every closing of a task that is not sealed yet and can be; tells how many closings there are."""
+        closings: list[Sourced[ClosedTask]] = []
+        sequence = 1
+        while page := await read_from(
+            self._client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE
+        ):
+            closings += [
+                Sourced(task, stored.sequence, ClosedTask(stored))
+                for stored in page
+                if _read_record(stored).task_closed
+            ]
+            sequence = page[-1].sequence + 1
+        await self.publish(closings)
+        return len(closings)
 
     async def _records(self, task: str, last: int) -> list[StoredRecord]:
         """Every record of the task up to the closing one, read from the stream itself."""
@@ -229,17 +271,50 @@ async def load_head(client: Client, key: SigningKey) -> Head:
         raise BusError(str(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """The key that wrote the log before ours, if there was one, and the store that says from when until when."""
+
+    previous: SigningKey | None = None
+    trust: TrustStore | None = None
+
+    def sealed_from(self, key: SigningKey) -> str:
+        """From when on a key is trusted; nothing when nobody says."""
+        trusted = self.trust.by_id(key.key_id) if self.trust is not None else None
+        return (trusted.not_before if trusted is not None else None) or ""
+
+
+async def take_up(client: Client, key: SigningKey, succession: Succession, now: datetime) -> Head:
+    """The log's head for this key; where the key before it wrote the last one, it is handed over here."""
+    if succession.sealed_from(key) > utc_millis(now):
+        raise BusError(
+            f"the key {key.key_id} is trusted only from {succession.sealed_from(key)}; "
+            "start the sealer then, or correct LICTOR_SEAL_TRUST"
+        )
+    try:
+        return await load_head(client, key)
+    except BusError:
+        if succession.previous is None or succession.trust is None:
+            raise
+    head = await load_head(client, succession.previous)
+    try:
+        handed = hand_over(
+            head, succession.previous, key, at=utc_millis(now), trust=succession.trust
+        )
+    except LogError as error:
+        raise BusError(str(error)) from error
+    expected = {"Nats-Expected-Last-Sequence": str(head.sequence)}
+    message = Outgoing(subjects.LOG_CHECKPOINT, handed.checkpoint, None, expected)
+    sequence = await publish_batch(client, streams.EPISODES, [message])
+    return Head(handed.frontier, sequence)
+
+
 def _read_record(delivery: Delivery) -> DecisionRecord:
     return read_or_refuse(
         DecisionRecord.from_json,
         delivery.body,
         "only the policy evaluator may write decisions; find out who wrote this one",
     )
-
-
-def declare_gates(broker: NatsBroker, telemetry: Callable[[], Telemetry]) -> None:
-    """The gate this service owns; until it can judge, it refuses."""
-    refuse_for_now(broker, telemetry, NAME, "action", ActionGateRequest)
 
 
 def load_key() -> SigningKey:
@@ -263,11 +338,28 @@ def load_key() -> SigningKey:
         raise BusError(str(error)) from None
 
 
+def load_succession(key: SigningKey) -> Succession:
+    """The key before ours and the trust store, where the environment names them."""
+    path, trust = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS"), os.environ.get("LICTOR_SEAL_TRUST")
+    if path and not trust:
+        raise BusError(
+            "LICTOR_SEAL_KEY_PREVIOUS is set and LICTOR_SEAL_TRUST is not: a log changes its key only by a "
+            "trust store that holds both keys."
+        )
+    try:
+        return Succession(
+            SigningKey.load(Path(path), key.name) if path else None,
+            TrustStore.load(Path(trust)) if trust else None,
+        )
+    except SealError as error:
+        raise BusError(str(error)) from None
+
+
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Folds the decisions on a task into an episode, seals it, and keeps the Merkle log.",
-    streams=(streams.DECISIONS, streams.EPISODES),
+    streams=(streams.DECISIONS, streams.EPISODES, *governing.STREAMS, *learning.STREAMS),
     channels=(
         Channel(
             subject="lictor.dec.{decision}.{task}",
@@ -284,23 +376,42 @@ SPEC = ServiceSpec(
             ),
             reads=False,
         ),
+        *governing.CHANNELS,
+        *learning.CHANNELS,
     ),
-    gates=declare_gates,
+    questions=(*governing.QUESTIONS, *learning.QUESTIONS),
 )
 
 
 def make_service() -> Service:
     """The sealer with the key of this installation."""
     key = load_key()
+    succession = load_succession(key)
+    trust = succession.trust or TrustStore.of([key.verifying_key])
+    page = learning.ReportPage()
+    envelopes = load_envelopes()
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
-        # Fails here, at the start, when the log was not written with our key.
-        await load_head(runtime.client, key)
-        outbox = SealingOutbox(runtime.client, key, DeadLetters(runtime.client, NAME))
-        return [runtime.worker(streams.DECISIONS, "lictor.dec.>", SealerProcessor(), outbox)]
+        # Fails here, at the start, when the log was neither written with our key nor handed over to it.
+        await take_up(runtime.client, key, succession, datetime.now(UTC))
+        outbox = SealingOutbox(
+            runtime.client,
+            key,
+            DeadLetters(runtime.client, NAME),
+            sealed_from=succession.sealed_from(key),
+            closings=Closings(
+                Decisions(DecisionLog(runtime.client, replicas=runtime.settings.replicas))
+            ),
+        )
+        return [
+            runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+            *await governing.governing_loops(runtime, envelopes, outbox.seal_closed),
+            *await learning.learning_loops(runtime, trust, page),
+        ]
 
     return Service(
         spec=SPEC,
         loops=loops,
-        detail=f"log {key.name}, key {key.key_id}",
+        pages={"/report": page},
+        detail=f"log {key.name}, key {key.key_id}, {len(envelopes)} envelopes",
     )

@@ -1,13 +1,14 @@
-"""From the decision records of a closed task to its episode; pure.
+"""From the decision records of a closed task, and the log of its decision if one governed it, to its episode; pure.
 
-Everything in an episode is read off the records or measured from their times. What nothing measured yet (an
-envelope, context ages, stage times) is null, never a guess.
+Everything in an episode is read off the records and the log, or measured from their times. What nothing measured (the
+envelope, context ages and stage times of a task that no envelope governed) is null, never a guess.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from lictor_contracts.deciding_state import Deciding
 from lictor_schema import (
     Actor,
     DecisionEpisode,
@@ -29,6 +30,7 @@ from lictor_schema import (
 )
 from lictor_schema.episodes import MAX_RECORDS
 from lictor_schema.ids import episode_id
+from lictor_sealer.governed_episode import under_envelope
 
 _MAX_EVIDENCE = 1000
 
@@ -50,8 +52,8 @@ class StoredRecord:
         return cls(record, content_hash(record))
 
 
-def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
-    """The episode of one task, from all its records in stream order; the last one closes it."""
+def covered(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
+    """Of all records of a task in stream order, those of the episode that the last one closes."""
     if not stored:
         raise EpisodeError("there are no decision records for the task")
     if len(stored) > MAX_RECORDS:
@@ -65,8 +67,18 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
         raise EpisodeError("the last record does not close the task")
     if any(record.task_id != first.task_id for record in records):
         raise EpisodeError("the records belong to different tasks")
+    return stored
+
+
+def assemble(stored: Sequence[StoredRecord], governed: Deciding | None = None) -> DecisionEpisode:
+    """The episode of one task, from all its records in stream order, and its decision as it was closed."""
+    stored = covered(stored)
+    records = [item.record for item in stored]
+    first, last = records[0], records[-1]
+    if last.episode is None:
+        raise EpisodeError("the last record does not close the task")
     started, ended = _instant(first.recorded_at), _instant(last.recorded_at)
-    return DecisionEpisode(
+    episode = DecisionEpisode(
         episode_id=episode_id(first.task_id, first.event_id),
         decision_type=last.decision_type,
         task_id=first.task_id,
@@ -88,7 +100,7 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
         plan=Plan(planner="rules", summary=last.decision.reason),
         actions=(),
         verification=Verification(required=False, result=VerificationResult.NA),
-        outcome=_outcome(last),
+        outcome=told_outcome(last),
         telemetry=Telemetry(
             end_to_end_ms=max(0, round((ended - started).total_seconds() * 1000)),
             hop_count=sum(record.event_type == "subagent_spawned" for record in records),
@@ -116,6 +128,7 @@ def assemble(stored: Sequence[StoredRecord]) -> DecisionEpisode:
             for item in stored
         ),
     )
+    return episode if governed is None else under_envelope(episode, governed)
 
 
 def _since_the_last_closing(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
@@ -136,7 +149,8 @@ def _evidence(records: Sequence[DecisionRecord]) -> tuple[str, ...]:
     return tuple(seen)[:_MAX_EVIDENCE]
 
 
-def _outcome(last: DecisionRecord) -> Outcome:
+def told_outcome(last: DecisionRecord) -> Outcome:
+    """The outcome by the record that closes the task."""
     if last.decision.decision is Disposition.ALLOW:
         return Outcome(code=OutcomeCode.SUCCESS, reason=last.decision.reason)
     return Outcome(code=OutcomeCode.FAIL, reason=last.decision.reason)

@@ -3,29 +3,34 @@
 Each append is one atomic batch: the sealed episodes, then the signed checkpoint that covers them with the tree's
 frontier beside it. The stream is the log's only storage, and the broker stores such a batch whole or not at all, so a
 crash can neither lose a leaf nor fork the tree; the batch also names the sequence it expects to follow, so a second
-sealer can't append beside the first. Pure: the I/O is in ``app``.
+sealer can't append beside the first. A new key goes on where an older one stopped only after a hand-over that both
+signed. Pure: the I/O is in ``app``.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, islice
+from typing import Final
 
 from lictor_schema import DecisionEpisode
 from lictor_seal import (
     Checkpoint,
-    CheckpointError,
     Frontier,
-    MerkleError,
-    NoteError,
-    SealBundle,
+    SealError,
     SigningKey,
+    StoredCheckpoint,
+    TrustStore,
+    bundle_of_leaf,
     extend,
-    leaf_data,
-    seal_episode,
+    hand_over_in,
+    position_line,
     sign_checkpoint,
+    sign_hand_over,
+    unsigned_leaf,
     verify_checkpoint,
 )
+
+_RUN: Final = 8
 
 
 class LogError(Exception):
@@ -42,10 +47,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An episode to be sealed, and the broker's time for it."""
+    """An episode to be sealed, the broker's time for it, and the sealed one that it corrects, if it does."""
 
     episode: DecisionEpisode
     sealed_at: str
+    previous: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,54 +63,80 @@ class Appended:
     checkpoint: bytes
 
 
-def append(head: Head, drafts: Sequence[Draft], key: SigningKey) -> Appended:
-    """Seal the drafts and extend the tree by them."""
-    sealed = [
-        seal_episode(
-            draft.episode.model_dump(mode="json", by_alias=True),
-            sealed_at=draft.sealed_at,
-            signer=key,
-        )
-        for draft in drafts
-    ]
-    frontier, proofs = extend(head.frontier, [leaf_data(episode) for episode in sealed])
+def append(head: Head, drafts: Iterable[Draft], key: SigningKey) -> Appended:
+    """Seal the drafts, each as it comes, and extend the tree by them."""
+    return append_leaves(head, [*chain.from_iterable(seal_in_runs(drafts, key))], key)
+
+
+def seal_in_runs(drafts: Iterable[Draft], key: SigningKey) -> Iterator[list[bytes]]:
+    """The leaves of the drafts, in their order, a few at a time.
+
+    A few go through each stage (made by the caller, hashed, signed) together: one by one, the stages drive each other's
+    code and tables out of the processor's caches, and sealing takes a sixth longer. None of it depends on the log's
+    head, so a caller can seal what comes next while the broker stores what came before.
+    """
+    waiting = iter(drafts)
+    while run := tuple(islice(waiting, _RUN)):
+        unsigned = [
+            unsigned_leaf(
+                draft.episode, sealed_at=draft.sealed_at, signer=key, previous=draft.previous
+            )
+            for draft in run
+        ]
+        yield [each.sign() for each in unsigned]
+
+
+def append_leaves(head: Head, leaves: Sequence[bytes], key: SigningKey) -> Appended:
+    """Extend the tree by leaves that are sealed already, with the same key."""
+    frontier, proofs = extend(head.frontier, leaves)
     # Where the checkpoint will stand in the stream is signed with it: one that is published again, or put
     # elsewhere, is no head. The broker stores the batch there or not at all.
-    sequence = head.sequence + len(drafts) + 1
-    checkpoint = Checkpoint(key.name, frontier.size, frontier.root(), (_position(sequence),))
+    sequence = head.sequence + len(leaves) + 1
+    checkpoint = Checkpoint(key.name, frontier.size, frontier.root(), (position_line(sequence),))
     note = sign_checkpoint(checkpoint, key)
     bundles = tuple(
-        SealBundle(episode, head.frontier.size + number, proof, note).to_bytes()
-        for number, (episode, proof) in enumerate(zip(sealed, proofs, strict=True))
+        bundle_of_leaf(leaf, head.frontier.size + number, proof, note)
+        for number, (leaf, proof) in enumerate(zip(leaves, proofs, strict=True))
     )
-    message = json.dumps(
-        {"checkpoint": note, "frontier": frontier.to_json_value()}, separators=(",", ":")
-    ).encode()
-    return Appended(frontier, bundles, message)
+    return Appended(frontier, bundles, StoredCheckpoint(note, frontier).to_bytes())
 
 
-def _position(sequence: int) -> str:
-    return f"EPISODES {sequence}"
+def hand_over(
+    head: Head, old: SigningKey, new: SigningKey, *, at: str, trust: TrustStore
+) -> Appended:
+    """The checkpoint by which the log goes from one key to another; it adds no leaf."""
+    frontier, position = head.frontier, position_line(head.sequence + 1)
+    checkpoint = Checkpoint(new.name, frontier.size, frontier.root(), (position,))
+    try:
+        note = sign_hand_over(checkpoint, old, new, at=at, trust=trust)
+    except SealError as error:
+        raise LogError(f"the log can't be handed over to {new.key_id}: {error}") from error
+    return Appended(frontier, (), StoredCheckpoint(note, frontier).to_bytes())
 
 
 def read_head(checkpoint: bytes, sequence: int, key: SigningKey) -> Head:
     """The head that a stored checkpoint states, if our own signature on it holds."""
     try:
-        stored: Mapping[str, Any] = json.loads(checkpoint)
-        frontier = Frontier.from_json_value(stored["frontier"])
-        stated, _ = verify_checkpoint(stored["checkpoint"], [key.verifying_key])
-    except (ValueError, KeyError, TypeError, MerkleError, NoteError, CheckpointError) as error:
+        stored = StoredCheckpoint.from_bytes(checkpoint)
+        stated, _ = verify_checkpoint(stored.note, [key.verifying_key])
+        handed = hand_over_in(stated)
+    except SealError as error:
         raise LogError(
             f"the log's last checkpoint (EPISODES {sequence}) does not verify with this key: {error}; "
-            "give the sealer the key that wrote the log, or restore the stream"
+            "give the sealer the key that wrote the log, or let that key hand it over, or restore the stream"
         ) from error
+    frontier = stored.frontier
     if stated.size != frontier.size or stated.root != frontier.root():
         raise LogError(
             f"the log's frontier (EPISODES {sequence}) does not match its signed checkpoint; restore the stream"
         )
-    if stated.extensions != (_position(sequence),):
+    if stated.extensions[:1] != (position_line(sequence),):
         raise LogError(
             f"the log's last checkpoint was not made to stand at EPISODES {sequence}: somebody put it there; "
             "only the sealer may write there: restore the stream"
+        )
+    if handed is not None and handed.new_key_id != key.key_id:
+        raise LogError(
+            f"the log was handed over to {handed.new_key_id} at {handed.at}; give the sealer that key"
         )
     return Head(frontier, sequence)

@@ -1,0 +1,326 @@
+"""What runtimes and operators ask about governed decisions, between the bus and the pure functions that decide."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from nats.aio.client import Client
+
+from lictor_bus import streams, subjects
+from lictor_bus.errors import BusError
+from lictor_bus.read import read_from
+from lictor_contracts import deciding, halting, reporting
+from lictor_contracts.asked import Asked, Decided, not_begun, refused, utc_text
+from lictor_contracts.deciding import Governing
+from lictor_contracts.deciding_state import LATEST_US, Deciding, Switch
+from lictor_contracts.gating import Judged, judge
+from lictor_contracts.settling import final_rung
+from lictor_schema import (
+    ActionGateAnswer,
+    ActionGateRequest,
+    ActionStanding,
+    ApproveRequest,
+    CanonicalError,
+    CaptureReport,
+    ContractAnswer,
+    DecisionRecord,
+    DecisionReport,
+    DecisionShowAnswer,
+    DecisionStanding,
+    EpisodeState,
+    GateRequest,
+    SwitchOrder,
+    TaskOrder,
+    VerifyRequest,
+)
+from lictor_schema.ids import episode_id
+from lictor_sealer.decisions import At, Decisions
+from lictor_sealer.envelopes import Governed
+
+SealClosed = Callable[[str], Awaitable[object]]
+"""Seals what is closed of a task, by its token, and not sealed yet."""
+
+OPERATOR = "operator"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PAGE = 500
+_US = timedelta(microseconds=1)
+# The evaluator decides on the event that starts a task within milliseconds; who begins at once need not ask again.
+_TASK_WITHIN_S = 1.0
+_LOOK_EVERY_S = 0.05
+
+
+class ContractDesk:
+    """One method a question."""
+
+    def __init__(
+        self,
+        client: Client,
+        decisions: Decisions,
+        envelopes: Mapping[str, Governed],
+        seal_closed: SealClosed,
+    ) -> None:
+        self._client = client
+        self._seal_closed = seal_closed
+        self._decisions = decisions
+        self._envelopes = envelopes
+
+    async def begin(self, request: GateRequest) -> ContractAnswer:
+        """Begin the decision of a task that has started."""
+        started = await self._started(request.task_id)
+        if started is None:
+            now = self._decisions.now_us()
+            return refused(
+                _asked(request, now, 0),
+                "no-task",
+                f"no open task {request.task_id} is known: nothing was decided on it",
+                "start the task first (`task_started`), and begin its decision then",
+            ).answer
+        governed = self._envelopes.get(started.decision_type)
+        governing = Governing(
+            episode_id(started.task_id, started.event_id),
+            started.decision_type,
+            started.runtime,
+            None if governed is None else governed.dte,
+            None if governed is None else governed.pack,
+        )
+        decided = await self._change(
+            request, lambda at, asked: deciding.begin(at.state, at.switch, asked, governing)
+        )
+        return decided.answer
+
+    async def report(self, request: DecisionReport) -> ContractAnswer:
+        """Note what happened."""
+        said = request.report
+        at_us = 0
+        if isinstance(said, CaptureReport):
+            at_us = (said.captured_at - _EPOCH) // _US
+        decided = await self._change(
+            request,
+            lambda at, asked: reporting.report(at.state, at.switch, asked, said, at_us),
+        )
+        return decided.answer
+
+    async def gate(self, request: ActionGateRequest) -> ActionGateAnswer:
+        """May this action be dispatched?"""
+        judged = await self._judge(request)
+        if judged.answer.decision == "allow":
+            # The kill-switch has a log of its own: engaged while we wrote ours, it must not be too late.
+            known, held = await asyncio.gather(
+                self._decisions.known(_key(request)), self._decisions.switch()
+            )
+            state = known.state
+            if state is None or state.life(held.switch).state is EpisodeState.FROZEN:
+                judged = await self._judge(request)
+        return judged.answer
+
+    async def _judge(self, request: ActionGateRequest) -> Judged:
+        def decide(at: At) -> Judged:
+            asked = _asked(request, at.now_us, at.after)
+            return judge(at.state, at.switch, asked, request.contract, request.facts)
+
+        return await self._decisions.change(_key(request), decide)
+
+    async def verify(self, request: VerifyRequest) -> ContractAnswer:
+        """Is what an action did what was expected?"""
+        decided = await self._change(
+            request,
+            lambda at, asked: reporting.verify(
+                at.state,
+                at.switch,
+                asked,
+                action_id=request.action_id,
+                method=request.method,
+                expectation=request.expectation,
+                observed=request.observed,
+                took_ms=request.took_ms,
+            ),
+        )
+        return decided.answer
+
+    async def show(self, request: GateRequest) -> ContractAnswer:
+        """How a decision stands; changes nothing."""
+        known = await self._decisions.known(_key(request))
+        held = await self._decisions.switch()
+        halted = held.switch.halted
+        now = self._decisions.now_us()
+        if known.state is None:
+            answer = not_begun(_asked(request, now, 0)).answer.model_dump()
+            return DecisionShowAnswer(**answer, halted_by=halted.by if halted else None)
+        return DecisionShowAnswer(
+            request_id=request.request_id,
+            ok=True,
+            reason="as its log tells it",
+            standing=standing_of(known.state, held.switch, now),
+            halted_by=halted.by if halted else None,
+        )
+
+    async def approve(self, request: ApproveRequest) -> ContractAnswer:
+        """Somebody approves an action, or a bypass."""
+        return await self._order(
+            request,
+            lambda at, asked: deciding.approve(
+                at.state,
+                asked,
+                by=request.by,
+                reason=request.reason,
+                action_hash=request.action_hash,
+            ),
+        )
+
+    async def freeze(self, request: TaskOrder) -> ContractAnswer:
+        """Somebody stops a decision."""
+        return await self._order(
+            request,
+            lambda at, asked: deciding.freeze(
+                at.state, at.switch, asked, by=request.by, reason=request.reason
+            ),
+        )
+
+    async def resume(self, request: TaskOrder) -> ContractAnswer:
+        """Somebody lets a decision go on; a task that was closed meanwhile is sealed now.
+
+        Ordered again, it seals what was left: whoever died in between leaves nothing for ever unsealed.
+        """
+        answer = await self._order(
+            request,
+            lambda at, asked: deciding.resume(
+                at.state, at.switch, asked, by=request.by, reason=request.reason
+            ),
+        )
+        known = await self._decisions.known(subjects.decision_key(request.runtime, request.task_id))
+        held = await self._decisions.switch()
+        if known.state is not None and known.state.life(held.switch).state is EpisodeState.ACTIVE:
+            await self._seal_closed(subjects.token(request.task_id))
+        return answer
+
+    async def halt(self, request: SwitchOrder) -> ContractAnswer:
+        """Somebody engages the kill-switch."""
+        return await self._turn(request, halting.halt)
+
+    async def release(self, request: SwitchOrder) -> ContractAnswer:
+        """Somebody releases the kill-switch."""
+        return await self._turn(request, halting.release)
+
+    async def tick(self, key: str, due_us: int) -> None:
+        """Look at the time of a decision, at a moment not before the one given."""
+
+        def decide(at: At) -> Decided:
+            begun = None if at.state is None else at.state.begun
+            asked = Asked(
+                f"tick-{due_us}",
+                "" if begun is None else begun.runtime,
+                "" if begun is None else begun.task_id,
+                "" if begun is None else begun.agent_id,
+                max(at.now_us, due_us),
+                at.after,
+            )
+            return deciding.tick(at.state, asked)
+
+        await self._decisions.change(key, decide)
+
+    async def _change(self, request: GateRequest, decide: Any) -> Decided:
+        return await self._decisions.change(
+            _key(request), lambda at: decide(at, _asked(request, at.now_us, at.after))
+        )
+
+    async def _order(self, order: TaskOrder, decide: Any) -> ContractAnswer:
+        def decided(at: At) -> Decided:
+            asked = Asked(
+                order.request_id, order.runtime, order.task_id, OPERATOR, at.now_us, at.after
+            )
+            return decide(at, asked)
+
+        key = subjects.decision_key(order.runtime, order.task_id)
+        return (await self._decisions.change(key, decided)).answer
+
+    async def _turn(self, order: SwitchOrder, decide: Any) -> ContractAnswer:
+        switched: halting.Switched = await self._decisions.turn(
+            lambda switch, now_us, after: decide(
+                switch,
+                request_id=order.request_id,
+                by=order.by,
+                reason=order.reason,
+                now_us=now_us,
+                after=after,
+            )
+        )
+        return switched.answer
+
+    async def _started(self, task_id: str) -> DecisionRecord | None:
+        """The record that began the task, or began it again; None when no open task is known in time."""
+        deadline = asyncio.get_running_loop().time() + _TASK_WITHIN_S
+        first: DecisionRecord | None = None
+        after = 0
+        while True:
+            page = await read_from(
+                self._client,
+                streams.DECISIONS,
+                subjects.decisions_on_task(task_id),
+                after + 1,
+                _PAGE,
+            )
+            for stored in page:
+                record = _read(stored.body, stored.sequence)
+                first = None if record.task_closed else first or record
+                after = stored.sequence
+            if page:
+                continue
+            if first is not None or asyncio.get_running_loop().time() > deadline:
+                return first
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+
+def standing_of(state: Deciding, switch: Switch, now_us: int) -> DecisionStanding:
+    """A decision as it is shown."""
+    life = state.life(switch)
+    begun = state.begun
+    due = begun.at_us + begun.dte.deadline_ms * 1000
+    return DecisionStanding(
+        episode_id=begun.episode_id,
+        decision_type=begun.decision_type,
+        agent_id=begun.agent_id,
+        state=life.state,
+        by=life.authority.by,
+        reason=life.authority.reason,
+        begun_at=utc_text(begun.at_us),
+        deadline_at=utc_text(min(due, LATEST_US)),
+        ended=state.ended_us is not None,
+        entries=state.entries,
+        rung=final_rung(state, now_us),
+        actions=tuple(
+            ActionStanding(
+                action_id=name,
+                action_type=each.contract.action_type,
+                action_hash=each.action_hash,
+                decision=each.decision,  # pyright: ignore[reportArgumentType] -- as its entry had it
+                approvers=tuple(
+                    dict.fromkeys(
+                        one.approver
+                        for one in state.approvals
+                        if one.action_hash == each.action_hash
+                    )
+                ),
+                dispatches=each.dispatches,
+                outcome=each.outcome,  # pyright: ignore[reportArgumentType] -- as its entry had it
+            )
+            for name, each in state.actions.items()
+        ),
+    )
+
+
+def _asked(request: GateRequest, now_us: int, after: int) -> Asked:
+    return Asked(
+        request.request_id, request.runtime, request.task_id, request.agent_id, now_us, after
+    )
+
+
+def _key(request: GateRequest) -> str:
+    return subjects.decision_key(request.runtime, request.task_id)
+
+
+def _read(body: bytes, sequence: int) -> DecisionRecord:
+    try:
+        return DecisionRecord.model_validate_json(body, by_name=False, by_alias=True)
+    except (ValueError, CanonicalError) as error:
+        raise BusError(f"DECISIONS {sequence} can't be read: {error}") from None

@@ -1,0 +1,65 @@
+"""Governed decisions on the bus: the gate and the questions about them, their timers, and the drift they show."""
+
+from collections.abc import Mapping, Sequence
+
+from lictor_bus import streams
+from lictor_bus.connection import connect_nats
+from lictor_bus.dead import DeadLetters
+from lictor_bus.respond import Responder
+from lictor_bus.ringing import Ringing
+from lictor_bus.service import Channel, Runnable, Runtime
+from lictor_schema import AnyDecisionEntry
+from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
+from lictor_sealer.contract_desk import ContractDesk, SealClosed
+from lictor_sealer.decision_log import DecisionLog
+from lictor_sealer.decision_ticks import BELL
+from lictor_sealer.decisions import Decisions
+from lictor_sealer.envelopes import Governed
+from lictor_sealer.sightings import LOGS, SightingOutbox, SightingProcessor
+
+__all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
+
+STREAMS = (streams.ACTIONS, streams.TIMERS)
+CHANNELS = (
+    Channel(
+        subject="lictor.act.{decision}",
+        message=AnyDecisionEntry,
+        description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
+        reads=True,
+    ),
+)
+# Questions about one decision wait for each other, and must not keep those about another waiting.
+_AT_ONCE = 256
+
+
+async def governing_loops(
+    runtime: Runtime, envelopes: Mapping[str, Governed], seal_closed: SealClosed
+) -> Sequence[Runnable]:
+    """Answers, ticks and sightings."""
+    client = await connect_nats(
+        runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
+    )
+    decisions = Decisions(DecisionLog(client, replicas=runtime.settings.replicas))
+    desk = ContractDesk(client, decisions, envelopes, seal_closed)
+    answers = ContractAnswers(desk, runtime.telemetry, max_payload=client.max_payload)
+    return [
+        runtime.worker(
+            streams.ACTIONS,
+            LOGS,
+            SightingProcessor(),
+            SightingOutbox(runtime.client),
+            partition="sightings",
+        ),
+        Ringing(
+            runtime.client,
+            BELL,
+            desk.tick,
+            dead=DeadLetters(runtime.client, runtime.service),
+            telemetry=runtime.telemetry,
+        ),
+        Responder(client, runtime.service, answers.by_subject(), _nothing_left, at_once=_AT_ONCE),
+    ]
+
+
+async def _nothing_left() -> None:
+    """Every answer was written down before it was given."""

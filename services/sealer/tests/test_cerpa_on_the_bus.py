@@ -1,0 +1,244 @@
+"""CERPA on a real bus: claims, drift and reports in, one cycle for each review, and a patch until it is settled."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis.asyncio
+from learning_bus import PACK, Bus, learning_bus, learning_sealer, sighting
+
+from lictor.embedded import Endpoints
+from lictor_bus import streams
+from lictor_bus.dead import list_dead
+from lictor_bus.read import read_from
+from lictor_contracts.document_text import read_document
+from lictor_contracts.patching import propose
+from lictor_schema import (
+    Assumption,
+    CerpaClaim,
+    CerpaCycle,
+    CerpaDomain,
+    CerpaEvent,
+    ClaimRequest,
+    DeskAnswer,
+    DriftSeverity,
+    Measurement,
+    MeasurementReport,
+    PatchOperation,
+    PatchProposal,
+    content_hash,
+)
+
+NOW = datetime.now(UTC)
+BEFORE = NOW - timedelta(hours=1)
+
+
+def claim(name: str = "fast", *, hours: int = 2, **fields) -> CerpaClaim:
+    fields.setdefault("assumptions", (Assumption(metric="latency_ms", operator="le", bound="200"),))
+    return CerpaClaim(
+        id=name,
+        domain=CerpaDomain.ACTIONOPS,
+        timestamp=NOW - timedelta(hours=hours),
+        source="ops",
+        text="refunds are quick",
+        subject="refund",
+        **fields,
+    )
+
+
+def event(latency: str | None = None, name: str | None = None, **fields) -> CerpaEvent:
+    measured = () if latency is None else (_measured(latency),)
+    return CerpaEvent(
+        id=name or str(uuid.uuid4()),
+        domain=CerpaDomain.ACTIONOPS,
+        timestamp=BEFORE,
+        source="meter",
+        text=fields.pop("text", "measured"),
+        subject=fields.pop("subject", "refund"),
+        measurements=measured,
+        **fields,
+    )
+
+
+def _measured(value: str) -> Measurement:
+    return Measurement(metric="latency_ms", value=value, measured_at=BEFORE)
+
+
+async def register(bus: Bus, *claims: CerpaClaim) -> list[DeskAnswer]:
+    asked = (ClaimRequest(request_id=str(uuid.uuid4()), by="ada", claim=each) for each in claims)
+    return [await bus.ask("claim", each.to_json()) for each in asked]
+
+
+async def tell(bus: Bus, *events: CerpaEvent) -> None:
+    for each in events:
+        asked = MeasurementReport(request_id=str(uuid.uuid4()), by="meter", event=each)
+        assert (await bus.ask("event", asked.to_json())).outcome == "done"
+
+
+async def cycles(bus: Bus, count: int) -> list[CerpaCycle]:
+    """Wait until that many cycles are published; in their order."""
+    async with asyncio.timeout(15):
+        while True:
+            stored = await read_from(bus.client, streams.CERPA, "lictor.cycle.*.*", 1, 100)
+            if len(stored) >= count:
+                found = [CerpaCycle.from_json(each.body) for each in stored]
+                assert [each.subject.split(".")[2] for each in stored] == [
+                    cycle.status.value for cycle in found
+                ]
+                return found
+            await asyncio.sleep(0.02)
+
+
+def statuses(found: list[CerpaCycle]) -> list[str]:
+    return [each.status.value for each in found]
+
+
+@pytest.fixture
+async def bus(clean_infra: Endpoints, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bus]:
+    monkeypatch.setattr(streams, "DUPLICATE_WINDOW_S", 0.1)
+    async with learning_bus(clean_infra) as ready:
+        yield ready
+
+
+async def test_each_event_is_one_review_of_each_claim_and_words_alone_contradict_nothing(
+    bus: Bus,
+) -> None:
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(), claim("expired", expires_at=BEFORE))
+        await tell(bus, event("150"), event("900"), event(text="notification not sent, failed"))
+        found = await cycles(bus, 6)
+    by_claim = {
+        name: [each.review.verdict.value for each in found if each.claim.id == name]
+        for name in ("fast", "expired")
+    }
+    assert by_claim["fast"] == ["aligned", "mismatch", "aligned"]
+    assert by_claim["expired"] == ["expired", "expired", "expired"]
+    asked = [each.patch.action.value for each in found if each.patch is not None]
+    assert asked == ["expire", "adjust"], "one patch at a time for each claim"
+
+
+async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus: Bus) -> None:
+    never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(assumptions=never))
+        await bus.see(
+            sighting("e1", at=BEFORE),
+            sighting("e2", cause="other", severity=DriftSeverity.RED, at=BEFORE),
+        )
+        await bus.see(sighting("e3", decision_type="another", at=BEFORE))
+        found = await cycles(bus, 2)
+    assert [each.review.verdict.value for each in found] == ["mismatch", "violation"]
+    assert statuses(found) == ["patched", "mismatched"]
+    assert found[1].review.severity is DriftSeverity.RED
+
+
+async def test_events_of_others_and_from_before_the_claim_are_not_reviewed(bus: Bus) -> None:
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(), claim("young", hours=0))
+        await tell(bus, event("900", subject="another"), event("900"))
+        (only,) = await cycles(bus, 1)
+        late = MeasurementReport(
+            request_id=str(uuid.uuid4()),
+            by="meter",
+            event=event("1").model_copy(update={"timestamp": NOW + timedelta(days=1)}),
+        )
+        refused = await bus.ask("event", late.to_json())
+    assert only.claim.id == "fast"
+    assert "in the future" in (refused.reason or "")
+
+
+async def test_a_new_form_of_a_claim_settles_what_was_found_against_the_old(bus: Bus) -> None:
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim())
+        await tell(bus, event("900"))
+        await cycles(bus, 1)
+        looser = (Assumption(metric="latency_ms", operator="le", bound="1000"),)
+        await register(bus, claim(hours=1, assumptions=looser))
+        found = await cycles(bus, 2)
+        (stale,) = await register(bus, claim(hours=3))
+    assert statuses(found) == ["patched", "applied"]
+    assert found[1].apply_result is not None
+    assert found[1].apply_result.updated_claims == ("fast",)
+    assert "date it anew" in (stale.reason or "")
+
+
+def change() -> PatchProposal:
+    document = read_document("policy_pack", "refunds/policy.yaml", PACK)
+    set_deadline = PatchOperation(op="set", path="/spec/envelopes/0/deadlineMs", old=1000, new=1200)
+    return propose(
+        document,
+        [set_deadline],
+        reason="so",
+        severity=DriftSeverity.RED,
+        proposed_by="ada",
+        proposed_at="2026-01-01T00:00:00.000Z",
+    )
+
+
+async def test_a_pack_patch_moves_its_cycle_and_a_failed_one_leaves_it_patched(bus: Bus) -> None:
+    proposal = change()
+    about = content_hash(proposal)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim())
+        await tell(bus, event(violation="refunded twice"))
+        (escalated,) = await cycles(bus, 1)
+        reference = {"cycle_id": escalated.cycle_id, "subject": "refund"}
+        name = proposal.proposal_id
+        await bus.step(patch_id=name, step="propose", by="ada", proposal=proposal, cycle=reference)
+        await bus.step(patch_id=name, step="approve", by="bob", proposal_hash=about)
+        await bus.step(
+            patch_id=name, step="failed", by="bob", proposal_hash=about, reason="moved on"
+        )
+        await cycles(bus, 3)
+        made = {"before": proposal.target.content_hash, "after": content_hash(1)}
+        await bus.step(
+            patch_id=name,
+            step="applied",
+            by="bob",
+            proposal_hash=about,
+            applied={**made, "version": proposal.new_version},
+        )
+        found = await cycles(bus, 4)
+    assert statuses(found) == ["escalated", "patched", "patched", "applied"]
+    assert {each.cycle_id for each in found} == {escalated.cycle_id}
+    failed = found[2].apply_result
+    assert failed is not None
+    assert (failed.success, "moved on" in (failed.reason or "")) == (False, True)
+    assert found[1].patch is not None
+    assert found[1].patch.loosens_safety
+
+
+async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
+    bus: Bus,
+) -> None:
+    asked = MeasurementReport(request_id=str(uuid.uuid4()), by="m", event=event("900")).to_json()
+    registered = ClaimRequest(request_id=str(uuid.uuid4()), by="ada", claim=claim()).to_json()
+    async with learning_sealer(bus.endpoints):
+        await bus.ask("claim", registered)
+        await bus.ask("event", asked)
+        await bus.see(sighting("e1", at=BEFORE))
+        await cycles(bus, 2)
+    async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
+        await store.flushall()
+    await asyncio.sleep(0.2)
+    async with learning_sealer(bus.endpoints):
+        await bus.ask("claim", registered)
+        await bus.ask("event", asked)
+        await tell(bus, event("1"))
+        found = await cycles(bus, 3)
+        await asyncio.sleep(0.1)
+        assert len(await cycles(bus, 3)) == 3
+    assert statuses(found) == ["patched", "aligned", "aligned"]
+    letters = [each async for each in list_dead(bus.client)]
+    assert all("was handled already" in each.letter.reason for each in letters)
+
+
+@pytest.mark.parametrize("name", ["claim", "event"])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"request_id":"x"}', b'{"a":1,"a":2}'])
+async def test_a_malformed_request_is_refused(bus: Bus, name: str, body: bytes) -> None:
+    async with learning_sealer(bus.endpoints):
+        answer = await bus.ask(name, body)
+    assert answer.outcome == "refused"
+    assert answer.reason

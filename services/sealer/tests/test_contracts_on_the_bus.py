@@ -1,0 +1,344 @@
+"""Governed decisions on a real bus: the action gate, reports, verification, approvals, and the kill-switch."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from governing_bus import (
+    CONTRACT,
+    RESULT,
+    SPREAD,
+    Asker,
+    envelopes,
+    governing_bus,
+    governing_sealer,
+    record,
+)
+
+from lictor.embedded import Endpoints
+from lictor_bus import streams, subjects
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import read_from
+from lictor_schema.ids import episode_id
+
+
+@pytest.fixture
+async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+        yield asker
+
+
+async def test_a_decision_runs_from_its_begin_to_its_end_and_everything_is_in_its_log(
+    asker: Asker,
+) -> None:
+    begun = await asker.begin()
+    assert begun["episode_id"] == episode_id("task-1", "task-1-started")
+    assert begun["pack"]["pack_id"] == "refunds"
+    await asker.report("stage_begun", stage="context")
+    await asker.capture("balance")
+    await asker.report("stage_ended", stage="context")
+    await asker.report("spread_counted", **SPREAD)
+    allowed = await asker.act()
+    assert (allowed["decision"], allowed["reasons"]) == ("allow", [])
+    assert (await asker.dispatched(action_hash=allowed["action_hash"]))["ok"]
+    assert (await asker.finished())["ok"]
+    verified = await asker.ask(
+        "verify",
+        action_id="a-1",
+        method="read_after_write",
+        expected={"status": "refunded"},
+        observed={"status": "refunded"},
+        took_ms=3,
+    )
+    assert verified["verification"]["result"] == "pass"
+    assert (await asker.report("decision_ended"))["ok"]
+    assert await asker.kinds() == [
+        "decision_begun",
+        "stage_begun",
+        "context_captured",
+        "stage_ended",
+        "spread_counted",
+        "action_judged",
+        "action_dispatched",
+        "action_finished",
+        "action_verified",
+        "decision_ended",
+    ]
+    shown = await asker.ask("show")
+    assert shown["standing"]["state"] == "active"
+    assert shown["standing"]["actions"][0]["outcome"] == "success"
+    assert await asker.sightings() == []
+
+
+async def test_nothing_is_allowed_without_a_begin_an_envelope_or_a_task(asker: Asker) -> None:
+    denied = await asker.act()
+    assert (denied["decision"], denied["policy_id"]) == ("deny", "lictor.contract.not-begun")
+    assert denied["remedy"]
+    nobody = await asker.ask("begin")
+    assert (nobody["ok"], nobody["policy_id"]) == (False, "lictor.contract.no-task")
+    await asker.of("other").start(decision_type="unknown")
+    refused = await asker.of("other").ask("begin")
+    assert (refused["ok"], refused["policy_id"]) == (False, "lictor.contract.no-envelope")
+    await asker.decided(record("theirs", "e-1", runtime="codex"))
+    theirs = await asker.of("theirs").ask("begin")
+    assert (theirs["ok"], theirs["policy_id"]) == (False, "lictor.contract.other-runtime")
+    assert await asker.entries() == []
+
+
+async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) -> None:
+    await asker.begin()
+    await asker.capture("balance", age_ms=28_500)
+    await asker.report("spread_counted", **SPREAD)
+    await asker.report("stage_begun", stage="plan")
+    await asker.report("stage_ended", stage="plan")
+    await asyncio.sleep(1.6)
+    denied = await asker.act()
+    assert denied["decision"] == "deny"
+    assert denied["violations"][0]["field"] == "freshness.featureTtls.balance"
+    assert denied["rung"]["step"] == "abstain"
+    event = await asker.until_sighted("freshness", "balance fresh at plan, stale at use")
+    assert event.severity == "red"
+    assert event.episode_id == episode_id("task-1", "task-1-started")
+
+
+async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
+    clean_infra: Endpoints,
+) -> None:
+    budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
+    tight = envelopes(stageBudgetsMs=budgets)
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+        await asker.begin()
+        await asyncio.sleep(0.25)
+        begun = await asker.report("stage_begun", stage="plan")
+        assert (begun["ok"], begun["rung"]["step"]) == (True, "cache_bundle")
+        assert begun["rung"]["rationale"]["reason"] == "time_pressure"
+        await asker.until_sighted("time", "too little time left for stage plan")
+        await asker.until_sighted("fallback", "rung cache_bundle used")
+
+
+async def test_an_exhausted_ladder_abstains_and_is_sighted(clean_infra: Endpoints) -> None:
+    ladder = [{"step": "cache_bundle", "maxExtraMs": 60_000}, {"step": "abstain"}]
+    budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
+    tight = envelopes(stageBudgetsMs=budgets, degradeLadder=ladder)
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+        await asker.begin()
+        await asyncio.sleep(0.25)
+        stopped = await asker.report("stage_begun", stage="plan")
+        assert (stopped["ok"], stopped["policy_id"]) == (False, "lictor.contract.degraded")
+        assert (stopped["rung"]["step"], stopped["rung"]["exhausted"]) == ("abstain", True)
+        assert (await asker.until_sighted("fallback", "ladder exhausted")).severity == "yellow"
+        assert (await asker.kinds())[-1] == "degraded"
+
+
+async def test_an_action_is_done_once_and_a_key_is_not_used_for_another(asker: Asker) -> None:
+    await asker.ready()
+    first = await asker.act("r-1")
+    assert first["decision"] == "allow"
+    again = await asker.act("r-1")
+    assert (again["decision"], again["action_hash"]) == ("allow", first["action_hash"])
+    assert (await asker.kinds()).count("action_judged") == 1
+    other = await asker.act(actionId="a-2", targetRefs=[{"type": "order", "id": "o-2"}])
+    assert (other["decision"], other["standing"]) == ("deny", "conflict")
+    flying = await asker.act("r-2", actionId="a-3")
+    assert (flying["decision"], flying["standing"]) == ("wait", "in_flight")
+    await asker.dispatched()
+    await asker.finished()
+    done = await asker.act("r-3", actionId="a-3")
+    assert (done["decision"], done["standing"], done["result_hash"]) == ("deny", "done", RESULT)
+
+
+async def test_one_of_many_that_ask_at_once_under_one_key_is_allowed(asker: Asker) -> None:
+    await asker.ready()
+    answers = await asyncio.gather(*(asker.act(f"r-{n}", actionId=f"a-{n}") for n in range(12)))
+    assert sorted(each["decision"] for each in answers) == ["allow"] + ["wait"] * 11
+
+
+async def test_people_approve_the_exact_action_and_two_of_them_the_largest(asker: Asker) -> None:
+    await asker.ready()
+    blocked = await asker.act(
+        actionId="b-1", idempotencyKey="b-1", authorization={"mode": "blocked"}
+    )
+    assert (blocked["decision"], blocked["policy_id"]) == ("deny", "lictor.contract.blocked")
+    large = {"actionId": "l-1", "idempotencyKey": "l-1", "blastRadiusTier": "large"}
+    waiting = await asker.act(**large)
+    assert waiting["decision"] == "wait"
+    name = waiting["action_hash"]
+    assert not (await asker.order("approve", "agent", action_hash=name))["ok"]
+    assert (await asker.order("approve", "ada", action_hash=name))["ok"]
+    assert (await asker.order("approve", "ADA", action_hash=name))["ok"]
+    assert (await asker.act(**large))["decision"] == "wait"
+    assert (await asker.order("approve", "bob", action_hash=name))["ok"]
+    assert (await asker.act(**large))["decision"] == "allow"
+
+
+async def test_a_bypass_needs_its_approver_and_is_red(asker: Asker) -> None:
+    await asker.ready()
+    assert not (await asker.order("approve", "ada", action_hash=None))["ok"]
+    assert (await asker.order("approve", "duty-officer", action_hash=None))["ok"]
+    await asker.act()
+    await asker.dispatched()
+    failed = await asker.ask(
+        "verify",
+        action_id="a-1",
+        method="invariant_check",
+        invariants=[{"fact": "status", "operator": "equals", "value": "refunded"}],
+        observed=None,
+        took_ms=1,
+    )
+    assert failed["verification"]["result"] == "inconclusive"
+    bypassed = await asker.act(actionId="a-2", idempotencyKey="k-2")
+    assert (bypassed["decision"], bypassed["rung"]["step"]) == ("allow", "bypass")
+    assert (await asker.until_sighted("bypass", "rung bypass used")).severity == "red"
+
+
+async def test_a_dispatch_that_no_allowance_covers_is_recorded_and_sighted_once(
+    asker: Asker,
+) -> None:
+    await asker.ready()
+    answer = await asker.dispatched("a-9")
+    assert (answer["ok"], answer["policy_id"]) == (False, "lictor.contract.bypass")
+    event = await asker.until_sighted("bypass", "refund dispatched: no contract")
+    assert event.severity == "red"
+    await asker.dispatched("a-8")
+    await asker.report("decision_ended")
+    await asyncio.sleep(0.3)
+    assert len(await asker.sightings()) == 1
+
+
+async def test_a_verifier_out_of_time_is_inconclusive_and_red(asker: Asker) -> None:
+    await asker.ready()
+    await asker.act()
+    await asker.dispatched()
+    late = await asker.ask(
+        "verify",
+        action_id="a-1",
+        method="read_after_write",
+        expected={"status": "refunded"},
+        observed={"status": "refunded"},
+        took_ms=5001,
+    )
+    assert late["verification"]["result"] == "inconclusive"
+    assert late["rung"]["step"] == "hitl"
+    cause = "verification read_after_write timed out"
+    assert (await asker.until_sighted("verify", cause)).severity == "red"
+
+
+async def test_the_kill_switch_freezes_what_runs_and_refuses_what_would_begin(
+    asker: Asker,
+) -> None:
+    await asker.ready()
+    assert (await asker.order("halt"))["ok"]
+    frozen = await asker.act()
+    assert (frozen["decision"], frozen["policy_id"]) == ("deny", "lictor.contract.frozen")
+    await asker.of("late").start()
+    halted = await asker.of("late").ask("begin")
+    assert (halted["ok"], halted["policy_id"]) == (False, "lictor.contract.halted")
+    assert not (await asker.order("resume"))["ok"]
+    assert (await asker.order("release", "bob"))["ok"]
+    assert (await asker.act())["policy_id"] == "lictor.contract.frozen"
+    assert (await asker.of("late").ask("begin"))["ok"]
+    assert not (await asker.order("resume", "agent"))["ok"]
+    assert not (await asker.order("resume", "bob", reason=" "))["ok"]
+    assert (await asker.order("resume", "bob"))["ok"]
+    assert (await asker.act())["decision"] == "allow"
+    resumed = (await asker.entries())[-2]
+    assert (resumed.kind, getattr(resumed, "by", None)) == ("decision_resumed", "bob")
+
+
+async def test_a_frozen_decision_waits_for_somebody_else(asker: Asker) -> None:
+    await asker.ready()
+    assert (await asker.order("freeze"))["ok"]
+    assert (await asker.act())["decision"] == "deny"
+    assert (await asker.ask("show"))["standing"]["state"] == "frozen"
+    assert (await asker.order("resume"))["ok"]
+    assert (await asker.act())["decision"] == "allow"
+
+
+async def test_what_is_no_entry_in_a_log_stops_nothing(asker: Asker) -> None:
+    await asker.ready()
+    log = subjects.decision_log(asker.key)
+    await asker.client.publish("$JS.API.STREAM.INFO.DRIFT", b"", reply=log)
+    async with asyncio.timeout(10):
+        while len(await read_from(asker.client, streams.ACTIONS, log, 1, 100)) < 4:
+            await asyncio.sleep(0.02)
+    assert (await asker.act())["decision"] == "allow"
+
+
+GOOD: dict[str, Any] = {
+    "request_id": "q",
+    "runtime": "rt",
+    "agent_id": "agent",
+    "task_id": "task-1",
+    "requested_at": "2026-01-31T12:00:00Z",
+    "contract": CONTRACT,
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"not json",
+        json.dumps(GOOD)[:-1].encode(),
+        json.dumps({**GOOD, "surplus": 1}).encode(),
+        json.dumps({**GOOD, "contract": {**CONTRACT, "blastRadiusTier": "huge"}}).encode(),
+        json.dumps({**GOOD, "contract": {**CONTRACT, "idempotencyKey": ""}}).encode(),
+        json.dumps({**GOOD, "contract": {**CONTRACT, "targetRefs": []}}).encode(),
+        json.dumps(GOOD).replace('"q"', '"q", "request_id": "p"').encode(),
+        json.dumps({**GOOD, "facts": {"amount": float("nan")}}).encode(),
+        json.dumps({**GOOD, "runtime": "codex"}).encode(),
+        json.dumps({**GOOD, "facts": {"a": "x" * 600_000}}).encode(),
+    ],
+    ids=lambda body: body[:24].decode("utf-8", "replace"),
+)
+async def test_a_broken_question_is_denied_with_reason_and_remedy(
+    asker: Asker, body: bytes
+) -> None:
+    answer = await asker.raw("lictor.gate.action.rt", body)
+    assert answer["decision"] == "deny"
+    assert answer["policy_id"] == "sealer.malformed-request"
+    assert answer["reason"]
+    assert answer["remedy"]
+    refused = await asker.raw("lictor.contract.report.rt", body)
+    assert (refused["ok"], refused["policy_id"]) == (False, "sealer.malformed-request")
+    order = await asker.raw("lictor.contract.halt", body)
+    assert (order["ok"], order["policy_id"]) == (False, "sealer.malformed-request")
+    assert (await asker.client.jetstream().stream_info(streams.ACTIONS)).state.messages == 0
+
+
+async def test_a_log_that_does_not_answer_denies(clean_infra: Endpoints) -> None:
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+        await asker.ready()
+        await asker.client.jetstream().delete_stream(streams.ACTIONS)
+        answer = await asker.act()
+        assert (answer["decision"], answer["policy_id"]) == ("deny", "lictor.unavailable")
+        await streams.declare(asker.client, streams.ACTIONS)
+
+
+async def test_an_envelope_stays_that_of_the_begin(clean_infra: Endpoints) -> None:
+    async with governing_bus(clean_infra) as asker:
+        async with governing_sealer(clean_infra):
+            before = await asker.begin()
+        tighter = envelopes(version="4", deadlineMs=60_001)
+        async with governing_sealer(clean_infra, tighter):
+            again = await asker.ask("begin")
+    assert (again["duplicate"], again["dte_hash"]) == (True, before["dte_hash"])
+
+
+async def test_an_entry_of_another_log_changes_nothing(asker: Asker) -> None:
+    await asker.ready()
+    other = asker.of("task-2")
+    await other.ready()
+    await other.order("freeze")
+    frozen = (await other.entries())[-1].model_copy(update={"entry_id": str(uuid.uuid4())})
+    log = subjects.decision_log(asker.key)
+    copy = Outgoing(log, frozen.to_json(), frozen.entry_id)
+    assert await publish_one(asker.client, streams.ACTIONS, copy) is not None
+    assert (await asker.act())["decision"] == "allow"
