@@ -10,20 +10,51 @@ Names are loaded on first use, so that importing the package costs nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.errors import LictorError
+    from lictor.adapter.blocking import SyncGuard, guard_sync
+    from lictor.adapter.inprocess import Guard
+    from lictor.adapter.langchain import GuardCallbackHandler
+    from lictor.adapter.tools import guarded
+    from lictor.contracts import ActionDenied, DecisionRefused, GovernedDecision
+    from lictor.errors import LictorError, StopBlocked, ToolDenied
     from lictor.governor import Governor
     from lictor.publishing import Published
     from lictor.session import connect
 
     __version__: str
 
-__all__ = ["Governor", "LictorError", "Published", "__version__", "connect"]
+__all__ = [
+    "ActionDenied",
+    "DecisionRefused",
+    "GovernedDecision",
+    "Governor",
+    "Guard",
+    "GuardCallbackHandler",
+    "LictorError",
+    "Published",
+    "StopBlocked",
+    "SyncGuard",
+    "ToolDenied",
+    "__version__",
+    "connect",
+    "guard_sync",
+    "guarded",
+]
 
 _HOME_OF = {
+    "ActionDenied": "contracts",
+    "DecisionRefused": "contracts",
+    "GovernedDecision": "contracts",
     "Governor": "governor",
+    "Guard": "adapter.inprocess",
+    "GuardCallbackHandler": "adapter.langchain",
     "LictorError": "errors",
     "Published": "publishing",
+    "StopBlocked": "errors",
+    "SyncGuard": "adapter.blocking",
+    "ToolDenied": "errors",
     "connect": "session",
+    "guard_sync": "adapter.blocking",
+    "guarded": "adapter.tools",
 }
 
 

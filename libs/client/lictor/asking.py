@@ -4,7 +4,7 @@ Never an error, which a caller might swallow, and never a yes.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -15,12 +15,20 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from lictor_bus import subjects
 from lictor_schema import (
+    ActionGateRequest,
     CanonicalError,
+    Denial,
     FieldProblem,
     GateAnswer,
     GateRequest,
+    StopGateAnswer,
+    StopGateRequest,
+    ToolGateAnswer,
+    ToolGateRequest,
     describe_validation_error,
 )
+
+A = TypeVar("A", bound=GateAnswer)
 
 GATE_TIMEOUT_S = 2.0
 UNANSWERED = "lictor.client.unanswered"
@@ -29,61 +37,66 @@ MALFORMED_QUESTION = "lictor.client.malformed-question"
 
 
 async def ask_gate(
-    client: Client, gate: str, request: GateRequest, timeout_s: float = GATE_TIMEOUT_S
-) -> GateAnswer:
+    client: Client,
+    gate: str,
+    request: GateRequest,
+    answer_type: type[A],
+    timeout_s: float = GATE_TIMEOUT_S,
+) -> A:
     """The gate's answer, or a denial with the reason there is none."""
+
+    def unanswered(reason: str, remedy: str) -> A:
+        reason = f"{reason}, so the act is denied"
+        return denial(answer_type, request.request_id, UNANSWERED, reason, remedy)
+
     try:
         question = request.to_json()
     except PydanticSerializationError as error:
-        return GateAnswer.deny(
+        return denial(
+            answer_type,
             request.request_id,
             MALFORMED_QUESTION,
             f"the question to gate {gate} can't be written as JSON: {error}",
             "ask with plain JSON values",
         )
     try:
-        reply = await client.request(subjects.gate(gate), question, timeout=timeout_s)
+        reply = await client.request(_subject(gate, request), question, timeout=timeout_s)
     except NoRespondersError:
-        return GateAnswer.deny(
-            request.request_id,
-            UNANSWERED,
-            f"no service answers gate {gate}, so the act is denied",
+        return unanswered(
+            f"no service answers gate {gate}",
             "start the services with `lictor up`, or see `lictor doctor`, and ask again",
         )
     except NatsTimeout:
-        return GateAnswer.deny(
-            request.request_id,
-            UNANSWERED,
-            f"gate {gate} did not answer within {timeout_s:g} s, so the act is denied",
+        return unanswered(
+            f"gate {gate} did not answer within {timeout_s:g} s",
             "ask again; if it stays silent, see `lictor doctor`",
         )
     except NatsError as error:
-        return GateAnswer.deny(
-            request.request_id,
-            UNANSWERED,
-            f"gate {gate} could not be asked ({_told(error)}), so the act is denied",
+        return unanswered(
+            f"gate {gate} could not be asked ({_told(error)})",
             "connect again and ask again; see `lictor doctor`",
         )
-    return read_answer(gate, request, reply.data)
+    return read_answer(gate, request, answer_type, reply.data)
 
 
-def read_answer(gate: str, request: GateRequest, data: bytes) -> GateAnswer:
+def read_answer(gate: str, request: GateRequest, answer_type: type[A], data: bytes) -> A:
     """The answer in these bytes; a denial when they hold none, or the answer to something else."""
     try:
-        answer = GateAnswer.from_json(data)
+        answer = answer_type.from_json(data)
     except ValidationError as error:
-        return _malformed(gate, request, _in_words(describe_validation_error(error)))
+        return _malformed(gate, request, answer_type, _in_words(describe_validation_error(error)))
     except CanonicalError as error:
-        return _malformed(gate, request, str(error))
+        return _malformed(gate, request, answer_type, str(error))
     # A gate that could not read the question denies without knowing its id.
     if answer.request_id != request.request_id and answer.decision != "deny":
-        return _malformed(gate, request, f"it answers request {answer.request_id!r}")
+        problem = f"it answers request {answer.request_id!r}"
+        return _malformed(gate, request, answer_type, problem)
     return answer
 
 
 def build_question(
-    gate: str, request_type: type[GateRequest], fields: Mapping[str, Any]
-) -> GateRequest | GateAnswer:
+    gate: str, request_type: type[GateRequest], answer_type: type[A], fields: Mapping[str, Any]
+) -> GateRequest | A:
     """The question these fields make, or the denial of one that can't even be asked."""
     request_id = str(fields["request_id"])
     try:
@@ -94,7 +107,8 @@ def build_question(
     # ValueError: a mapping that contains itself.
     except (CanonicalError, PydanticSerializationError, ValueError) as error:
         problem = str(error)
-    return GateAnswer.deny(
+    return denial(
+        answer_type,
         request_id,
         MALFORMED_QUESTION,
         f"the question to gate {gate} is malformed: {problem}",
@@ -102,8 +116,33 @@ def build_question(
     )
 
 
-def _malformed(gate: str, request: GateRequest, problem: str) -> GateAnswer:
-    return GateAnswer.deny(
+def denial(answer_type: type[A], request_id: str, policy_id: str, reason: str, remedy: str) -> A:
+    """A denial of our own, in the form of the gate's answers."""
+    more: dict[str, Any] = {}
+    if issubclass(answer_type, ToolGateAnswer):
+        more = {"denials": (Denial(policy_id=policy_id, reason=reason, remedy=remedy),)}
+    elif issubclass(answer_type, StopGateAnswer):
+        more = {"status": "incomplete"}
+    return answer_type(
+        request_id=request_id,
+        decision="deny",
+        policy_id=policy_id,
+        reason=reason,
+        remedy=remedy,
+        **more,
+    )
+
+
+def _subject(gate: str, request: GateRequest) -> str:
+    # Calls, stops and actions are logged, so a runtime asks about them on a subject of its own.
+    if isinstance(request, ToolGateRequest | StopGateRequest | ActionGateRequest):
+        return subjects.session_gate(gate, request.runtime)
+    return subjects.gate(gate)
+
+
+def _malformed(gate: str, request: GateRequest, answer_type: type[A], problem: str) -> A:
+    return denial(
+        answer_type,
         request.request_id,
         MALFORMED_ANSWER,
         f"gate {gate} gave an answer that can't be used ({problem}), so the act is denied",

@@ -23,8 +23,19 @@ COMMANDS = {
     "watch": "show decisions as they are made",
     "decision": "show one decision and what became of it",
     "pack": "check, test, explain, compare and watch over policy packs",
+    "agent": "check, show, compare and publish agent definitions",
     "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, or verify one offline",
+    "log": "export, prove, check and cosign the log of all seals",
+    "hook": "answer the hooks of Claude Code; `hook install` sets them up",
+    "mcp": "run an MCP server behind a proxy that judges every tool call",
+    "http": "judge the tool calls and stops of agents that speak HTTP",
+    "session": "show a guarded session and its log; keep, restore or reset its state",
+    "drift": "list what did not go as agreed, show one, move its handling forward",
+    "patch": "list, propose, approve, reject and apply changes that drift asks for",
+    "claim": "register what is relied on, tell what was measured, show the cycles",
+    "report": "tell how decisions kept to their contracts, from what was measured",
+    "contract": "show a governed decision; approve, freeze, resume; halt or release all",
     "dead": "list, show or replay what could not be processed",
     "doctor": "check this machine and the running services",
 }
@@ -44,6 +55,8 @@ exit codes:
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["hook"] and _has_no_verb(arguments[1:]):
+        return _answer_hook(arguments[1:])
     _open_closed_streams()
     try:
         return _dispatch(arguments)
@@ -55,6 +68,30 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         from lictor.commands.failure import report
 
         return report(error)
+
+
+def _has_no_verb(arguments: list[str]) -> bool:
+    return not arguments or (arguments[0].startswith("--") and arguments[0] != "--help")
+
+
+def _answer_hook(arguments: list[str]) -> int:
+    """A hook that can't even be loaded must block, or the agent would go on; but no stop, which would never end."""
+    named = [arguments[at + 1 :][:1] for at, word in enumerate(arguments) if word == "--event"]
+    stops = ["Stop"] in named or ["SubagentStop"] in named
+    try:
+        from lictor.hook import main
+    except BaseException as error:  # noqa: BLE001 -- see above
+        import os
+
+        told = f"lictor hook can't be loaded: {error!r}\n"
+        os.write(2, told.encode("utf-8", "replace"))
+        if stops:
+            os.write(1, b'{"systemMessage":"Lictor can\'t be loaded: the agent stops unjudged"}\n')
+        return 0 if stops else 2
+    try:
+        return main(arguments)
+    except BaseException:  # noqa: BLE001 -- a second signal while it refuses
+        return 0 if stops else 2
 
 
 def _dispatch(arguments: list[str]) -> int:

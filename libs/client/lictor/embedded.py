@@ -45,8 +45,9 @@ class Endpoints:
 class EmbeddedServers:
     """NATS and Redis for one process: `async with EmbeddedServers(path) as servers: ...`.
 
-    `durable` makes both servers sync every write to disk before they acknowledge it; without it
-    data survives a crash of a server but not of the machine. A port of 0 means any free one, and
+    `durable` makes NATS sync every write to disk before it acknowledges it; without it data survives a
+    crash of a server but not of the machine. Redis never waits for the disk: after a crash of the machine
+    it may lack its last second, and what it holds is folded again from there. A port of 0 means any free one, and
     None that this server is not wanted.
     """
 
@@ -213,7 +214,7 @@ protected-mode yes
 daemonize no
 dir {json.dumps(str(self._data_dir / "redis"), ensure_ascii=False)}
 appendonly yes
-appendfsync {"always" if self._durable else "everysec"}
+appendfsync everysec
 save ""
 """
 

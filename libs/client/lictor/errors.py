@@ -2,6 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from lictor.adapter.verdicts import StopVerdict, Verdict
     from lictor_schema import FieldProblem
 
 
@@ -31,3 +32,24 @@ class InvalidReceipt(LictorError):
 
 class NotInTime(LictorError):
     """What was waited for did not happen in time."""
+
+
+class SessionRefused(LictorError):
+    """A guarded session could not begin, so nothing may be done in it."""
+
+
+class ToolDenied(LictorError):
+    """A tool may not be called, and was not. The text tells the agent every reason, and what would help."""
+
+    def __init__(self, tool: str, verdict: "Verdict") -> None:
+        super().__init__(verdict.text)
+        self.tool = tool
+        self.verdict = verdict
+
+
+class StopBlocked(LictorError):
+    """The agent may not stop yet. The text tells it what is left to do."""
+
+    def __init__(self, verdict: "StopVerdict") -> None:
+        super().__init__(verdict.text)
+        self.verdict = verdict

@@ -1,9 +1,9 @@
 """The governor: one connection through which an agent reports, asks, and hears what was decided."""
 
 import asyncio
-import logging
+import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +12,14 @@ from typing import Any, Literal
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor.asking import GATE_TIMEOUT_S, ask_gate, build_question
+from lictor.adapter.guarding import Guarding, OnFeedback
+from lictor.adapter.inprocess import Guard
+from lictor.adapter.operations import SessionOperations
+from lictor.adapter.unsent import unsent_here
+from lictor.adapter.workspace import in_this_process
+from lictor.asking import GATE_TIMEOUT_S, A, ask_gate, build_question
+from lictor.contracts import GovernedDecision
+from lictor.decided import AnyDecision, follow_decisions
 from lictor.errors import EventRefused, InvalidReceipt, NotInTime
 from lictor.follow import follow
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
@@ -22,7 +29,8 @@ from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead
 from lictor_bus.read import last_on_subjects
 from lictor_schema import (
-    CanonicalError,
+    ActionGateAnswer,
+    ActionGateRequest,
     CheckpointStructure,
     Claim,
     DecisionRecord,
@@ -38,12 +46,14 @@ from lictor_schema import (
     ReceiptReport,
     ReportAnchor,
     ReportGateRequest,
+    Resource,
+    StopGateAnswer,
+    StopGateRequest,
+    ToolGateAnswer,
     ToolGateRequest,
     describe_validation_error,
 )
 from lictor_schema.ids import episode_id
-
-log = logging.getLogger("lictor.client")
 
 DECISION_TIMEOUT_S = 10.0
 SEAL_TIMEOUT_S = 30.0
@@ -133,20 +143,19 @@ class Governor:
         Goes on for ever, over reconnects, without losing or repeating one. Begins with the first
         decision that is stored, or, without `since_start`, at the moment of the first step.
         """
-        subject = "lictor.dec.>" if task_id is None else subjects.decisions_on_task(task_id)
-        stored = follow(self._client, streams.DECISIONS, subject, from_start=since_start)
-        async with aclosing(stored):
-            async for delivery in stored:
-                try:
-                    record = DecisionRecord.from_json(delivery.body)
-                except (ValidationError, CanonicalError):
-                    log.warning(
-                        "message %d of %s is not a decision this version can read; left out",
-                        delivery.sequence,
-                        streams.DECISIONS,
-                    )
-                    continue
-                yield record
+        found = follow_decisions(
+            self._client, task_id, of_guards_too=False, since_start=since_start
+        )
+        async with aclosing(found):
+            async for record in found:
+                if isinstance(record, DecisionRecord):
+                    yield record
+
+    def all_decisions(
+        self, task_id: str | None = None, *, since_start: bool = False
+    ) -> AsyncGenerator[AnyDecision, None]:
+        """The same with those on calls and stops of guarded sessions, as one stream."""
+        return follow_decisions(self._client, task_id, of_guards_too=True, since_start=since_start)
 
     async def decision_on(
         self,
@@ -189,12 +198,63 @@ class Governor:
         *,
         task_id: str,
         session_id: str | None = None,
+        call_id: str | None = None,
+        resources: Sequence[Resource | Mapping[str, Any]] = (),
         timeout_s: float = GATE_TIMEOUT_S,
-    ) -> GateAnswer:
-        """May this tool be called? Never raises: no answer, or no usable one, is a denial."""
-        fields = {"tool": tool, "params": dict(params)}
+    ) -> ToolGateAnswer:
+        """May this tool be called in a session that has begun? Results are to be reported too: see `guard`.
+
+        Never raises: no answer, or no usable one, is a denial.
+        """
+        fields = {
+            "call_id": call_id or str(uuid.uuid4()),
+            "tool": tool,
+            "params": params,
+            "resources": resources,
+        }
         return await self._ask_about(
-            "tool", ToolGateRequest, task_id, session_id, fields, timeout_s
+            "tool", ToolGateRequest, ToolGateAnswer, task_id, session_id, fields, timeout_s
+        )
+
+    def guard(
+        self,
+        session_id: str,
+        *,
+        definition: str | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        task_id: str | None = None,
+        agent_id: str | None = None,
+        definition_hash: str | None = None,
+        deadline_at: datetime | None = None,
+        stop_on_silence: Literal["block", "allow"] | None = None,
+        on_feedback: OnFeedback | None = None,
+        timeout_s: float = GATE_TIMEOUT_S,
+    ) -> Guard:
+        """Guard a session of an agent in this process: `async with governor.guard("s-1", definition="coder") as guard`.
+
+        Beginning raises SessionRefused, or Unreachable when nobody answers. `workspace` is what names of files are
+        told relative to; without one nothing is known of files, so tools that write them are denied where a policy
+        asks. Relative paths of calls start at `cwd`; without it they name a file only in a process whose
+        current directory is the workspace.
+        `stop_on_silence` is what no answer to a stop means, instead of what the definition says.
+        """
+        operations = SessionOperations(
+            runtime=self.identity.runtime,
+            session_id=session_id,
+            workspace=in_this_process(workspace, cwd),
+            task_id=task_id,
+            agent_id=agent_id or self.identity.agent_id,
+            definition=definition,
+            definition_hash=definition_hash,
+            stop_on_silence=stop_on_silence,
+            timeout_s=timeout_s,
+        )
+        return Guard(
+            self._client,
+            Guarding(operations, stop_on_silence, unsent_here(operations.runtime, session_id)),
+            deadline_at=None if deadline_at is None else deadline_at.isoformat(),
+            on_feedback=on_feedback,
         )
 
     async def may_report(
@@ -221,7 +281,7 @@ class Governor:
             "reminder_only": reminder_only,
         }
         return await self._ask_about(
-            "report", ReportGateRequest, task_id, session_id, fields, timeout_s
+            "report", ReportGateRequest, GateAnswer, task_id, session_id, fields, timeout_s
         )
 
     async def may_dispatch(
@@ -256,18 +316,33 @@ class Governor:
             "parent_task_id": parent_task_id,
         }
         return await self._ask_about(
-            "dispatch", DispatchGateRequest, task_id, session_id, fields, timeout_s
+            "dispatch", DispatchGateRequest, GateAnswer, task_id, session_id, fields, timeout_s
+        )
+
+    def decision(self, task_id: str, *, timeout_s: float = GATE_TIMEOUT_S) -> GovernedDecision:
+        """The decision of a task under the envelope of its type: `async with governor.decision(task_id) as decision`.
+
+        Beginning raises DecisionRefused, also when nobody answers.
+        """
+        return GovernedDecision(
+            self._client,
+            runtime=self.identity.runtime,
+            agent_id=self.identity.agent_id,
+            task_id=task_id,
+            timeout_s=timeout_s,
+            now=self._now,
         )
 
     async def _ask_about(
         self,
         gate: Gate,
         request_type: type[GateRequest],
+        answer_type: type[A],
         task_id: str,
         session_id: str | None,
         fields: Mapping[str, Any],
         timeout_s: float,
-    ) -> GateAnswer:
+    ) -> A:
         asking = {
             "request_id": str(uuid.uuid4()),
             "runtime": self.identity.runtime,
@@ -276,16 +351,16 @@ class Governor:
             "session_id": session_id,
             "requested_at": self._now(),
         }
-        request = build_question(gate, request_type, {**asking, **fields})
+        request = build_question(gate, request_type, answer_type, {**asking, **fields})
         if isinstance(request, GateAnswer):
             return request
-        return await self.ask(gate, request, timeout_s=timeout_s)
+        return await ask_gate(self._client, gate, request, answer_type, timeout_s)
 
     async def ask(
         self, gate: Gate, request: GateRequest, *, timeout_s: float = GATE_TIMEOUT_S
     ) -> GateAnswer:
         """Ask any gate. Never raises: no answer, or no usable one, is a denial."""
-        return await ask_gate(self._client, gate, request, timeout_s)
+        return await ask_gate(self._client, gate, request, _answer_to(request), timeout_s)
 
     async def report_receipt(
         self,
@@ -383,3 +458,11 @@ class Governor:
             async for delivery in stored:
                 return delivery.sequence
         raise AssertionError("a stream is followed for ever")
+
+
+def _answer_to(request: GateRequest) -> type[GateAnswer]:
+    if isinstance(request, ToolGateRequest):
+        return ToolGateAnswer
+    if isinstance(request, ActionGateRequest):
+        return ActionGateAnswer
+    return StopGateAnswer if isinstance(request, StopGateRequest) else GateAnswer

@@ -8,7 +8,7 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, Unreachable
 from lictor.governor import Governor, Identity
-from lictor.where import nats_url
+from lictor.where import judge_url
 from lictor_bus.connection import connect_nats
 from lictor_bus.errors import BrokerUnreachable, BusError
 from lictor_schema import OperatorContext
@@ -26,7 +26,7 @@ async def connect(
 ) -> AsyncGenerator[Governor, None]:
     """Connect as an agent of a runtime: `async with lictor.connect() as governor`.
 
-    Without a URL: `LICTOR_NATS_URL`, then the `lictor up` of the nearest directory upwards, then
+    Without a URL: `LICTOR_NATS_URL`, then this user's `lictor up` of the nearest directory upwards, then
     `nats://127.0.0.1:4222`. The connection comes back by itself when NATS does.
     """
     identity = Identity(
@@ -37,7 +37,7 @@ async def connect(
     )
     try:
         client = await connect_nats(
-            nats_url(url).url, name=f"lictor-client {runtime}", timeout_s=timeout_s
+            judge_url(url).url, name=f"lictor-client {runtime}", timeout_s=timeout_s
         )
     except BrokerUnreachable as error:
         raise Unreachable(str(error)) from None

@@ -17,7 +17,14 @@ from lictor.embedded import EmbeddedServers
 from lictor.errors import LictorError, Unreachable
 from lictor.server_process import HOST, writable
 from lictor.service_process import SERVICES, ServiceProcess, ServiceSpec, how_it_ended
-from lictor.where import Running, remove_running, replace_file, write_running
+from lictor.where import (
+    Running,
+    register,
+    remove_running,
+    replace_file,
+    unregister,
+    write_running,
+)
 from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_seal import SealError, SigningKey, TrustStore
@@ -37,7 +44,7 @@ class Happening:
     """Something a person at the terminal wants to know."""
 
     what: str
-    """`starting`, `ready`, `died`, `restarted`, `draining` or `stopped`."""
+    """`starting`, `ready`, `unknown`, `died`, `restarted`, `draining` or `stopped`."""
     name: str
     detail: str = ""
 
@@ -48,6 +55,7 @@ class StackSettings:
 
     data_dir: Path
     packs: Path
+    agents: Path | None = None
     nats_url: str | None = None
     redis_url: str | None = None
     nats_port: int = 0
@@ -139,6 +147,11 @@ class Stack:
             raise LictorError(str(error)) from None
         write_running(self._data_dir, self._running)
         self._announced = True
+        try:
+            register(self._data_dir, self._running)
+        except LictorError as error:
+            # All else works, so it goes on; hooks and guards have to be told the address then.
+            self._tell(Happening("unknown", "to guards", str(error)))
 
     def _where(self, service: ServiceProcess) -> str:
         return self.running.http.get(service.spec.name, f"pid {service.pid}")
@@ -154,6 +167,7 @@ class Stack:
             trust_file=str(trust),
             logs=str(self._data_dir / "log"),
             http={name: f"http://{HOST}:{port}" for name, port in ports.items()},
+            agents=None if self._settings.agents is None else str(self._settings.agents.absolute()),
         )
 
     def _service_spec(self, name: str, module: str, running: Running, key: Path) -> ServiceSpec:
@@ -161,6 +175,7 @@ class Stack:
             "LICTOR_NATS_URL": running.nats_url,
             "LICTOR_REDIS_URL": running.redis_url,
             "LICTOR_PACKS": running.packs,
+            "LICTOR_AGENTS": running.agents or "",
             "LICTOR_SEAL_KEY": str(key),
             "LICTOR_LOG_ORIGIN": self._settings.log_origin,
             "LICTOR_HTTP_PORT": "",
@@ -206,6 +221,8 @@ class Stack:
                 # Not before: the file could be that of another `lictor up` on the same directory.
                 with suppress(OSError):
                     remove_running(self._data_dir)
+                with suppress(OSError):
+                    unregister(self._data_dir)
             await self._servers.stop()
         if self._services:
             self._tell_if_possible(Happening("stopped", "all", str(self._data_dir)))

@@ -1,4 +1,5 @@
-"""The story `lictor demo` plays: an agent that falls silent and claims too early, through the SDK.
+"""The story `lictor demo` plays, through the SDK: an agent that falls silent, writes what it has not read, and claims
+too early.
 
 Each step says what the agent does and what Lictor must decide; the story breaks off with a sentence
 when anything else happens, or nothing in time.
@@ -8,10 +9,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 
-from lictor.errors import LictorError, NotInTime
+from lictor.decided import AnyDecision
+from lictor.errors import LictorError, NotInTime, ToolDenied
 from lictor.governor import Governor
-from lictor_schema import DecisionRecord, Disposition
+from lictor.tasks import Task
+from lictor_schema import DecisionRecord, Disposition, GuardDecision
 
 CHECKPOINT_INTERVAL_S = 2
 _WAIT_S = 10.0
@@ -28,9 +32,12 @@ class Ending:
 
 
 async def play(
-    governor: Governor, narrate: Callable[[str], None], see: Callable[[DecisionRecord], None]
+    governor: Governor,
+    workspace: Path,
+    narrate: Callable[[str], None],
+    see: Callable[[AnyDecision], None],
 ) -> Ending:
-    """Play the story to its sealed end."""
+    """Play the story to its sealed end; the agent works on files in an empty workspace."""
     narrate("the agent starts a task and owes a checkpoint every two seconds")
     task = await governor.start_task(TITLE, checkpoint_interval_s=CHECKPOINT_INTERVAL_S)
     decisions = task.decisions()
@@ -40,6 +47,8 @@ async def play(
 
         narrate("the agent falls silent, and its checkpoint passes")
         await told.until("task_checkpoint_due", Disposition.FORCE_CHECKPOINT)
+
+        await _work_under_guard(governor, task, workspace, narrate, see)
 
         narrate("the agent shows what it did, and sends the checkpoint it owes")
         await task.attach_evidence(
@@ -88,6 +97,58 @@ async def play(
 
     narrate("the task is closed, and its episode is sealed")
     return Ending(task.task_id, tuple(told.records), await task.sealed(_WAIT_S))
+
+
+async def _work_under_guard(
+    governor: Governor,
+    task: Task,
+    workspace: Path,
+    narrate: Callable[[str], None],
+    see: Callable[[AnyDecision], None],
+) -> None:
+    """The agent writes over a file it has not read, is denied, and does it right."""
+    importer = workspace / "importer.py"
+    importer.write_text("DATE_FORMAT = '%d.%m.%Y'\n")
+    target = {"file_path": str(importer)}
+    edit = {**target, "content": "DATE_FORMAT = '%Y-%m-%d'\n"}
+
+    def write(file_path: str, content: str) -> None:
+        Path(file_path).write_text(content)
+
+    def read(file_path: str) -> str:
+        return Path(file_path).read_text()
+
+    decisions = governor.all_decisions(task.task_id, since_start=True)
+    session = f"session-of-{task.task_id}"
+    async with (
+        aclosing(decisions),
+        governor.guard(session, workspace=workspace, task_id=task.task_id) as guard,
+    ):
+        narrate("the agent writes over a file that it has not read")
+        try:
+            await guard.call("Write", edit, write)
+        except ToolDenied:
+            see(await _denial(decisions))
+        else:
+            raise LictorError("the story broke off: a write over an unread file was allowed")
+        if importer.read_text() == edit["content"]:
+            raise LictorError("the story broke off: a denied write was made")
+
+        narrate("the agent reads the file, and writes it")
+        await guard.call("Read", target, read)
+        await guard.call("Write", edit, write)
+
+
+async def _denial(decisions: AsyncGenerator[AnyDecision, None]) -> GuardDecision:
+    """The decision record of a denial: it follows the answer by milliseconds."""
+    try:
+        async with asyncio.timeout(_WAIT_S):
+            async for record in decisions:
+                if isinstance(record, GuardDecision):
+                    return record
+    except TimeoutError:
+        pass
+    raise NotInTime(f"the story broke off: there was no record of a denial within {_WAIT_S:g} s")
 
 
 class _Told:

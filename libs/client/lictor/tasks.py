@@ -15,9 +15,11 @@ from lictor_schema import (
     GateAnswer,
     PromisedFollowup,
     ReportAnchor,
+    ToolGateAnswer,
 )
 
 if TYPE_CHECKING:
+    from lictor.contracts import GovernedDecision
     from lictor.governor import Governor
     from lictor.publishing import Published
 
@@ -188,7 +190,7 @@ class Task:
 
     async def may(
         self, tool: str, params: Mapping[str, Any], *, timeout_s: float = 2.0
-    ) -> GateAnswer:
+    ) -> ToolGateAnswer:
         """May this tool be called for this task? No answer is a denial."""
         return await self._governor.may(tool, params, task_id=self.task_id, timeout_s=timeout_s)
 
@@ -233,6 +235,10 @@ class Task:
             child_session_key=child_session_key,
             timeout_s=timeout_s,
         )
+
+    def decision(self, *, timeout_s: float = 2.0) -> "GovernedDecision":
+        """The decision of this task under the envelope of its type: `async with task.decision() as decision`."""
+        return self._governor.decision(self.task_id, timeout_s=timeout_s)
 
     async def sealed(self, timeout_s: float = 30.0) -> bytes:
         """The seal bundle of this task once it is closed."""

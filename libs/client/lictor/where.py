@@ -3,15 +3,18 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from lictor.adapter.address import endpoints_file, registered, state_folder
 from lictor.errors import LictorError
 
 DATA_DIR = ".lictor"
 ENDPOINTS_FILE = "endpoints.json"
 PACKS_DIR = "policy-packs"
+AGENTS_DIR = "agents"
 _FORMAT = "lictor-endpoints/v1"
 
 
@@ -28,6 +31,8 @@ class Running:
     logs: str
     http: Mapping[str, str]
     """The HTTP address of each service that has one."""
+    agents: str | None = None
+    """The directory of agent definitions, where there is one."""
 
     def to_json_value(self) -> dict[str, Any]:
         """The content of the file."""
@@ -55,6 +60,17 @@ def nats_url(explicit: str | None = None) -> Found:
     return Found(DEFAULT_NATS_URL, "the default")
 
 
+def judge_url(explicit: str | None = None) -> Found:
+    """The NATS address for those who guard: a file in a directory that an agent may write to does not choose it."""
+    if explicit or os.environ.get("LICTOR_NATS_URL"):
+        return nats_url(explicit)
+    if found := registered(os.environ, str(_here())):
+        return Found(found[1], f"`lictor up` in {found[0]}")
+    from lictor_bus.settings import DEFAULT_NATS_URL
+
+    return Found(DEFAULT_NATS_URL, "the default")
+
+
 def redis_url() -> Found:
     """The Redis address, found in the same order."""
     if url := os.environ.get("LICTOR_REDIS_URL"):
@@ -75,7 +91,7 @@ def find_running() -> Running | None:
     return None
 
 
-def packs_directory() -> Path:
+def packs_directory(start: Path | None = None) -> Path:
     """The policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
     if given := os.environ.get("LICTOR_PACKS"):
         if not Path(given).is_dir():
@@ -83,30 +99,54 @@ def packs_directory() -> Path:
                 f"LICTOR_PACKS names {given}, which is not a directory; correct it or unset it."
             )
         return Path(given).absolute()
-    for folder in _upwards():
+    for folder in _upwards(start):
         if (folder / PACKS_DIR).is_dir():
             return folder / PACKS_DIR
     raise LictorError(
-        f"No {PACKS_DIR} directory was found in {_here()} or above it;"
+        f"No {PACKS_DIR} directory was found in {start or _here()} or above it;"
         " set LICTOR_PACKS to the directory with your policy packs."
     )
 
 
-def data_directory(packs: Path | None = None) -> Path:
-    """Where data goes unless told: the nearest `.lictor` upwards, or beside the packs, or here."""
+def agents_directory() -> Path | None:
+    """The agent definitions: `LICTOR_AGENTS`, or `agents` in the nearest directory upwards that has some."""
+    if given := os.environ.get("LICTOR_AGENTS"):
+        if not Path(given).is_dir():
+            raise LictorError(
+                f"LICTOR_AGENTS names {given}, which is not a directory; correct it or unset it."
+            )
+        return Path(given).absolute()
     for folder in _upwards():
+        if _has_definitions(folder / AGENTS_DIR):
+            return folder / AGENTS_DIR
+    return None
+
+
+def _has_definitions(folder: Path) -> bool:
+    """Whether it is ours: others call folders `agents` too."""
+    try:
+        return any(
+            b"AgentDefinition" in path.read_bytes()
+            for path in folder.iterdir()
+            if path.suffix in (".yaml", ".yml", ".json") and path.is_file()
+        )
+    except OSError:
+        return False
+
+
+def data_directory(packs: Path | None = None, start: Path | None = None) -> Path:
+    """Where data goes unless told: the nearest `.lictor` upwards, or beside the packs, or here."""
+    for folder in _upwards(start):
         if (folder / DATA_DIR).is_dir():
             return folder / DATA_DIR
     # Packs that were named by LICTOR_PACKS may lie anywhere, also where nobody may write.
-    beside = packs is not None and packs.parent in _upwards()
-    return (packs.parent if packs is not None and beside else _here()) / DATA_DIR
+    beside = packs is not None and packs.parent in _upwards(start)
+    return (packs.parent if packs is not None and beside else start or _here()) / DATA_DIR
 
 
 def write_running(data_dir: Path, running: Running) -> None:
     """Leave the address where other commands look for it; readers see the whole file or none."""
-    replace_file(
-        data_dir / ENDPOINTS_FILE, (json.dumps(running.to_json_value(), indent=2) + "\n").encode()
-    )
+    replace_file(data_dir / ENDPOINTS_FILE, _content(running))
 
 
 def remove_running(data_dir: Path) -> None:
@@ -114,15 +154,51 @@ def remove_running(data_dir: Path) -> None:
     (data_dir / ENDPOINTS_FILE).unlink(missing_ok=True)
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def registration(data_dir: Path) -> Path:
+    """The file in the user's state directory by which those who guard know the `lictor up` of a data directory."""
+    return Path(endpoints_file(os.environ, str(data_dir)))
+
+
+def register(data_dir: Path, running: Running) -> None:
+    """Leave the address for those who guard, where no agent's workspace is."""
+    path = registration(data_dir)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LictorError(
+            f"{path.parent} can't be made ({error.strerror}); set XDG_STATE_HOME to another place."
+        ) from error
+    replace_file(path, _content(running), mode=0o600)
+
+
+def unregister(data_dir: Path) -> None:
+    """Take it away again, and the directories that hold nothing else."""
+    path = registration(data_dir)
+    path.unlink(missing_ok=True)
+    top = Path(state_folder(os.environ)) / "up"
+    # A directory that is not empty holds the registration of another.
+    with suppress(OSError):
+        for folder in path.parents:
+            if folder == top:
+                return
+            folder.rmdir()
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that a reader never sees half of it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        draft.unlink(missing_ok=True)
+        draft.touch(mode, exist_ok=False)
         draft.write_bytes(content)
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise LictorError(f"{path} can't be written ({error.strerror}); choose another.") from error
+
+
+def _content(running: Running) -> bytes:
+    return (json.dumps(running.to_json_value(), indent=2) + "\n").encode()
 
 
 def is_alive(pid: int) -> bool:
@@ -157,7 +233,7 @@ def _here() -> Path:
         raise LictorError("The current directory was removed; change to one that exists.") from None
 
 
-def _upwards() -> Iterator[Path]:
-    here = _here()
+def _upwards(start: Path | None = None) -> Iterator[Path]:
+    here = start or _here()
     yield here
     yield from here.parents

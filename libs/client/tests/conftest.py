@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 import lictor
 from lictor.embedded import Endpoints
 from lictor_bus import streams
 from lictor_bus.connection import connect_nats
+from lictor_schema import (
+    FeedbackRequest,
+    GateRequest,
+    ResetRequest,
+    RestoreRequest,
+    SessionBeginRequest,
+    SnapshotRequest,
+    StopGateRequest,
+    ToolGateRequest,
+    ToolResultReport,
+    UsageReport,
+)
 
 ROOT = Path(__file__).parents[3]
 COMMAND = Path(sys.executable).with_name("lictor")
@@ -73,3 +88,100 @@ async def governor(broker: Client) -> AsyncIterator[lictor.Governor]:
 
 async def declare_all(client: Client) -> None:
     await streams.declare(client, streams.EVENTS, streams.DECISIONS, streams.EPISODES, streams.DEAD)
+
+
+class StandIn:
+    """A feedback service that answers what the test says, to questions that fit the canonical models."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, GateRequest]] = []
+        self.silent: set[str] = set()
+        """Questions that are not answered, by their name, such as `result`."""
+        self.refused: set[str] = set()
+        self.denied: set[str] = set()
+        """Tools that are denied."""
+        self.advice = ""
+        self.stops: list[bool] = []
+        """Whether the next stops are allowed; all are when there are none left."""
+        self.counts = True
+        self._taken: set[str] = set()
+        self._repeated: set[int] = set()
+        """Which reports were of calls that had been taken before, by their number."""
+
+    def told(self, name: str) -> list[Any]:
+        """The questions of one kind, in order."""
+        return [request for asked, request in self.asked if asked == name]
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """The tools whose calls ended, and how; a second report of a call that was taken counts for nothing."""
+        return [
+            (report.tool, report.outcome)
+            for number, report in enumerate(self.told("result"))
+            if number not in self._repeated
+        ]
+
+    async def answer(self, message: Msg) -> None:
+        """Answer one question."""
+        name = message.subject.split(".")[2]
+        request = QUESTIONS[name].from_json(message.data)
+        self.asked.append((name, request))
+        if isinstance(request, ToolResultReport):
+            if request.call_id in self._taken:
+                self._repeated.add(len(self.told("result")) - 1)
+            elif name not in self.silent | self.refused:
+                self._taken.add(request.call_id)
+        if name not in self.silent:
+            await message.respond(json.dumps(self._answer(name, request)).encode())
+
+    def _answer(self, name: str, request: Any) -> dict[str, Any]:
+        said: dict[str, Any] = {"request_id": request.request_id, "reason": "the test says so"}
+        if name == "tool":
+            if request.tool not in self.denied:
+                return {**said, "decision": "allow", "policy_id": "test"}
+            no = {"policy_id": "test.no", "reason": "not this one", "remedy": "take another"}
+            return {**said, "decision": "deny", **no, "denials": [no]}
+        if name == "stop":
+            allowed = self.stops.pop(0) if self.stops else True
+            if allowed:
+                return {**said, "decision": "allow", "policy_id": "test", "status": "complete"}
+            missing: dict[str, Any] = {"reason": "a file is missing", "remedy": "write it"}
+            missing["attempt"] = int(self.counts)
+            return {
+                **said,
+                "decision": "deny",
+                "policy_id": "test",
+                "status": "incomplete",
+                **missing,
+            }
+        said["ok"] = name not in self.refused
+        if name in {"begin", "show"}:
+            said["resource_params"] = {"write_file": ["path"]}
+        if name == "collect":
+            said["text"] = self.advice
+        return said
+
+
+QUESTIONS: dict[str, type[GateRequest]] = {
+    "tool": ToolGateRequest,
+    "stop": StopGateRequest,
+    "begin": SessionBeginRequest,
+    "show": GateRequest,
+    "result": ToolResultReport,
+    "collect": FeedbackRequest,
+    "usage": UsageReport,
+    "snapshot": SnapshotRequest,
+    "restore": RestoreRequest,
+    "reset": ResetRequest,
+}
+
+
+@pytest.fixture
+async def standin(broker: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A stand-in for the feedback service, on that broker; what it does not take is nothing to the next test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    service = StandIn()
+    for subject in ("lictor.gate.*.*", "lictor.session.*.*"):
+        await broker.subscribe(subject, cb=service.answer)
+    # A request queues up behind the subscription; nats-py's flush() overtakes it.
+    await broker.jetstream().account_info()
+    return service

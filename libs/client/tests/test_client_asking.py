@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 import lictor
 from lictor.embedded import EmbeddedServers
 from lictor_bus import subjects
-from lictor_schema import GateAnswer
+from lictor_schema import ToolGateAnswer
 
 Answer = Callable[[dict[str, Any]], bytes | None]
 
@@ -28,7 +28,7 @@ def answering(broker: Client) -> Callable[[Answer], Awaitable[None]]:
             if reply is not None:
                 await message.respond(reply)
 
-        await broker.subscribe(subjects.gate("tool"), cb=respond)
+        await broker.subscribe(subjects.session_gate("tool", "test"), cb=respond)
         # A request queues up behind the subscription; nats-py's flush() overtakes it.
         await broker.jetstream().account_info()
 
@@ -36,11 +36,16 @@ def answering(broker: Client) -> Callable[[Answer], Awaitable[None]]:
 
 
 def allow(request: dict[str, Any], **changes: Any) -> bytes:
-    answer = GateAnswer.allow(request["request_id"], "test.rule", "nothing against it")
+    answer = ToolGateAnswer(
+        request_id=request["request_id"],
+        decision="allow",
+        policy_id="test.rule",
+        reason="nothing against it",
+    )
     return json.dumps({**json.loads(answer.to_json()), **changes}).encode()
 
 
-async def ask(governor: lictor.Governor, params: Any = None) -> GateAnswer:
+async def ask(governor: lictor.Governor, params: Any = None) -> ToolGateAnswer:
     return await governor.may("bash", params or {"command": "ls"}, task_id="t", timeout_s=0.3)
 
 
@@ -67,6 +72,7 @@ async def test_nobody_to_answer_is_a_denial(governor: lictor.Governor) -> None:
     assert answered.reason == "no service answers gate tool, so the act is denied"
     assert answered.remedy is not None
     assert "lictor up" in answered.remedy
+    assert [denial.reason for denial in answered.denials] == [answered.reason]
 
 
 async def test_silence_is_a_denial(
@@ -104,12 +110,20 @@ async def test_an_answer_that_makes_no_sense_is_a_denial(
 async def test_a_denial_of_a_question_the_gate_could_not_read_is_passed_on(
     governor: lictor.Governor, answering: Callable[[Answer], Awaitable[None]]
 ) -> None:
-    denial = GateAnswer.deny("unknown", "gate.malformed-request", "can't read it", "write better")
+    denial = ToolGateAnswer(
+        request_id="unknown",
+        decision="deny",
+        policy_id="gate.malformed-request",
+        reason="can't read it",
+        remedy="write better",
+    )
     await answering(lambda _: denial.to_json())
     assert await ask(governor) == denial
 
 
-@pytest.mark.parametrize("params", [{"x": float("nan")}, {"x": object()}, {"x": "\ud800"}, {"": 1}])
+@pytest.mark.parametrize(
+    "params", [{"x": float("nan")}, {"x": object()}, {"x": "\ud800"}, {"": 1}, [1], "ls"]
+)
 async def test_a_question_that_can_not_be_asked_is_a_denial(
     governor: lictor.Governor, answering: Callable[[Answer], Awaitable[None]], params: Any
 ) -> None:

@@ -47,6 +47,7 @@ async def test_a_second_demo_has_a_directory_of_its_own_and_reads_well(
     for text in (
         "* the agent falls silent, and its checkpoint passes",
         "force_checkpoint",
+        "call of Write           read-before-write: ",
         "downgrade_status",
         "[task closed]",
         "ok    episode.json is genuine",

@@ -29,7 +29,23 @@ def modules_loaded_by(statement: str) -> set[str]:
 
 
 def test_the_public_surface_is_exactly_this() -> None:
-    assert lictor.__all__ == ["Governor", "LictorError", "Published", "__version__", "connect"]
+    assert lictor.__all__ == [
+        "ActionDenied",
+        "DecisionRefused",
+        "GovernedDecision",
+        "Governor",
+        "Guard",
+        "GuardCallbackHandler",
+        "LictorError",
+        "Published",
+        "StopBlocked",
+        "SyncGuard",
+        "ToolDenied",
+        "__version__",
+        "connect",
+        "guard_sync",
+        "guarded",
+    ]
     assert dir(lictor) == sorted(lictor.__all__)
     assert all(getattr(lictor, name) is not None for name in lictor.__all__)
 
@@ -66,6 +82,9 @@ def test_every_error_has_one_root() -> None:
         errors.EventRefused,
         errors.InvalidReceipt,
         errors.NotInTime,
+        errors.SessionRefused,
+        errors.StopBlocked,
+        errors.ToolDenied,
         embedded.EmbeddedError,
     ):
         assert issubclass(error, lictor.LictorError)

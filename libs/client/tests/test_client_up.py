@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,7 +103,9 @@ async def start_up(tmp_path: Path) -> AsyncIterator[StartUp]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
-    running = await Up.start(tmp_path_factory.mktemp("up"), "--http")
+    folder = tmp_path_factory.mktemp("up")
+    shutil.copytree(ROOT / "examples" / "agents", folder / "agents")
+    running = await Up.start(folder, "--http")
     yield running
     assert await running.end() == 0
 
@@ -140,6 +143,13 @@ async def test_a_claim_without_evidence_is_downgraded_and_with_evidence_allowed(
         assert verify_bundle(await task.sealed(), trust).ok
 
 
+async def test_the_definitions_of_the_folder_are_there_for_sessions(up: Up, cli: Cli) -> None:
+    assert up.said["agents"] == str(up.folder / "agents")
+    listed = await cli("agent", "list", "--json", cwd=up.folder)
+    names = {json.loads(line)["name"] for line in listed.stdout.splitlines()}
+    assert names == {"lictor-default", *(path.stem for path in (up.folder / "agents").iterdir())}
+
+
 async def test_an_event_that_is_set_aside_is_told_with_the_reason(up: Up) -> None:
     async with lictor.connect(up.url) as governor:
         published = await governor.task("never started").claim_complete("done")
@@ -155,10 +165,11 @@ async def test_a_task_that_is_not_closed_is_not_sealed(up: Up) -> None:
             await task.sealed(timeout_s=0.2)
 
 
-async def test_a_gate_that_can_not_judge_yet_denies_with_a_remedy(up: Up) -> None:
+async def test_a_session_that_never_began_may_call_nothing(up: Up) -> None:
     async with lictor.connect(up.url) as governor:
         answer = await governor.may("bash", {"command": "ls"}, task_id="t", timeout_s=10)
-    assert (answer.decision, answer.policy_id) == ("deny", "feedback.not-available")
+    assert answer.decision == "deny"
+    assert answer.remedy
 
 
 async def test_the_commands_find_it_from_below_its_directory(up: Up, cli: Cli) -> None:
@@ -304,6 +315,24 @@ async def test_a_reader_that_leaves_is_no_error(up: Up, environment: dict[str, s
     )
     out, err = await process.communicate()
     assert (process.returncode, out.count(b"\n"), err) == (141, 1, b"")
+
+
+async def test_a_reader_that_leaves_ends_a_watch_that_has_nothing_more_to_show(
+    up: Up, environment: dict[str, str]
+) -> None:
+    reading, writing = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        COMMAND,
+        "watch",
+        cwd=up.folder,
+        env=environment,
+        stdout=writing,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(writing)
+    os.close(reading)
+    _, err = await process.communicate()
+    assert (process.returncode, err) == (141, b"")
 
 
 async def test_an_interrupted_command_is_exit_code_130_and_says_nothing(

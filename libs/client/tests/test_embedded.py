@@ -160,10 +160,13 @@ async def test_both_servers_listen_on_loopback_only(own_servers: EmbeddedServers
         assert listening == ["127.0.0.1"]
 
 
-async def test_durable_servers_sync_before_they_acknowledge(tmp_path: Path) -> None:
+async def test_a_durable_broker_syncs_before_it_acknowledges_and_the_store_keeps_its_log(
+    tmp_path: Path,
+) -> None:
     async with EmbeddedServers(tmp_path) as servers:
         async with redis.asyncio.from_url(servers.endpoints.redis_url) as store:
-            assert await store.config_get("appendfsync") == {"appendfsync": "always"}
+            kept = await store.config_get("append*")
+            assert (kept["appendonly"], kept["appendfsync"]) == ("yes", "everysec")
         assert "sync_interval: always" in (tmp_path / "nats" / "nats.conf").read_text()
 
 

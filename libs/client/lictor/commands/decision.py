@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.session import connect
+from lictor.where import nats_url
 from lictor_schema import DecisionRecord, ReceiptReport
 
 HELP = "Show one decision: what was claimed, what was decided, what was done, what was really sent."
@@ -25,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Show a decision."""
     quiet_logs()
-    async with connect(options.url, timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
         record = await governor.find_decision(options.record, task_id=options.task)
         if record is None:
             where = f"on task {options.task}" if options.task else "at all"

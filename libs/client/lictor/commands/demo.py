@@ -7,6 +7,7 @@ import shutil
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lictor.cli import INTERRUPTED, OK
@@ -65,7 +66,10 @@ async def run(options: Namespace) -> int:
         with ending_by_signal(), Progress(as_json=options.json, quiet=True) as progress:
             async with Stack(settings, progress.tell) as stack:
                 progress.done()
-                ending = await _play(stack.running.nats_url, as_json=options.json)
+                # Not below the data: the agent of the story may not write there.
+                with TemporaryDirectory(prefix="lictor-demo-") as workspace:
+                    url = stack.running.nats_url
+                    ending = await _play(url, Path(workspace), as_json=options.json)
                 trust_file = Path(stack.running.trust_file)
     except asyncio.CancelledError:
         return INTERRUPTED
@@ -84,11 +88,11 @@ async def run(options: Namespace) -> int:
     return OK
 
 
-async def _play(url: str, *, as_json: bool) -> Ending:
+async def _play(url: str, workspace: Path, *, as_json: bool) -> Ending:
     operator = OperatorContext(operator_id="you", channel="terminal")
     async with connect(url, runtime="demo", agent_id="demo-agent", operator=operator) as governor:
         with story_view(silent=as_json) as view:
-            return await play(governor, view.narrate, view.see)
+            return await play(governor, workspace, view.narrate, view.see)
 
 
 def _prove(ending: Ending, folder: Path, trust_file: Path) -> _Proof:

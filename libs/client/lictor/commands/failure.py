@@ -53,6 +53,8 @@ def _is_ours(error: BaseException) -> bool:
         _is_a(error, "lictor_bus.errors", "BusError")
         or _is_a(error, "lictor_seal.errors", "SealError")
         or _is_a(error, "lictor_policy.errors", "EvaluatorError")
+        or _is_a(error, "lictor_guard.errors", "GuardError")
+        or _is_a(error, "lictor_contracts.errors", "ContractError")
     )
 
 

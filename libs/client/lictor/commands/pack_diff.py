@@ -22,7 +22,7 @@ from lictor.past import ALL_EVENTS, events_in_file, events_in_stream, events_of_
 from lictor.stored import extent, streams_at
 from lictor_bus.streams import EVENTS
 from lictor_policy.backtest import Backtest, Side
-from lictor_policy.pack_diff import Difference, diff_configs
+from lictor_policy.pack_diff import Difference, diff_configs, diff_envelopes
 from lictor_policy.wording import scalar
 
 HELP = """\
@@ -53,9 +53,10 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Compare, and judge the past anew where told."""
     quiet_logs()
-    old = find_packs(options.old, options.profiles).load()
-    new = find_packs(options.new, options.profiles).load()
-    differences = diff_configs(old, new)
+    before = find_packs(options.old, options.profiles)
+    after = find_packs(options.new, options.profiles)
+    old, new = before.load(), after.load()
+    differences = diff_configs(old, new) + diff_envelopes(before.loaded(), after.loaded())
     test = Backtest(old, new)
     if options.against == EVENTS:
         await _fold_stream(test, options)

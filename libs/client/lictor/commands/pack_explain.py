@@ -138,7 +138,7 @@ async def _from_stream(options: Namespace) -> tuple[list[PastEvent], dict[str, A
 
 async def _record(client: Client, record_id: str) -> dict[str, Any]:
     size = await extent(client, DECISIONS)
-    async for delivery in stored(client, DECISIONS, "lictor.dec.>", size.last_sequence):
+    async for delivery in stored(client, DECISIONS, "lictor.dec.*.*", size.last_sequence):
         # The id is also the message's; looked for first, because most records are others.
         if record_id.encode() in delivery.body:
             record: dict[str, Any] = json.loads(delivery.body)

@@ -9,6 +9,7 @@ from lictor.errors import LictorError
 from lictor.where import packs_directory
 from lictor_policy.config import EvaluatorConfig, load_config
 from lictor_policy.files import PACK_FILE, DirectoryFiles
+from lictor_policy.packs import LoadedPack, PackReader
 
 
 class PackSource(NamedTuple):
@@ -21,6 +22,11 @@ class PackSource(NamedTuple):
     def load(self) -> EvaluatorConfig:
         """Compile them."""
         return load_config(self.directory, self.names, self.profiles)
+
+    def loaded(self) -> list[LoadedPack]:
+        """Read them, without compiling them."""
+        reader = PackReader(DirectoryFiles(self.directory))
+        return [reader.pack(name) for name in self.pack_names()]
 
     def pack_names(self) -> list[str]:
         """Their names."""

@@ -82,7 +82,7 @@ async def count_records(url: str | None, since: datetime | None, *, quiet: bool)
     async with streams_at(url, "pack-stats") as client:
         size = await extent(client, DECISIONS)
         with counting("reading decisions", size.messages, quiet=quiet) as advance:
-            found = stored(client, DECISIONS, "lictor.dec.>", size.last_sequence, since=since)
+            found = stored(client, DECISIONS, "lictor.dec.*.*", size.last_sequence, since=since)
             async for delivery in found:
                 advance()
                 try:

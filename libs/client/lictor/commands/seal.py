@@ -19,9 +19,23 @@ from lictor.commands.output import (
     say_beside,
     say_json,
 )
-from lictor.errors import NotInTime
-from lictor.where import replace_file
-from lictor_seal import Check, CheckStatus, TrustStore, VerificationReport, verify_bundle
+from lictor.errors import LictorError, NotInTime
+from lictor.where import nats_url, replace_file
+from lictor_seal import (
+    Check,
+    CheckStatus,
+    ConsistencyProof,
+    KnownHead,
+    SealBundle,
+    SealError,
+    TrustStore,
+    VerificationReport,
+    checkpoint_in,
+    leaf_data,
+    verify_bundle,
+    verify_inclusion,
+)
+from lictor_seal.bundle import MAX_BUNDLE_SIZE
 
 if TYPE_CHECKING:
     from lictor.governor import Governor
@@ -33,11 +47,21 @@ _MARKS = {CheckStatus.HELD: "ok", CheckStatus.NOT_CHECKED: "skip"}
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|renew")
     verify = verbs.add_parser("verify", help="verify a bundle offline", allow_abbrev=False)
     verify.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
     verify.add_argument(
         "--trust", metavar="KEYFILE", required=True, help="the trust file: whose seals you believe"
+    )
+    verify.add_argument(
+        "--since",
+        metavar="CHECKPOINT",
+        help="a checkpoint you had from elsewhere: the log must not have been rewritten since",
+    )
+    verify.add_argument(
+        "--proof",
+        metavar="FILE",
+        help="what joins the two: of `lictor log prove`, or a directory of `lictor log export`",
     )
     common_arguments(verify, connects=False)
     export = verbs.add_parser("export", help="write a bundle to a file", allow_abbrev=False)
@@ -53,23 +77,89 @@ def arguments(parser: ArgumentParser) -> None:
         help="how long to wait for the seal (default: 5)",
     )
     common_arguments(export)
+    renew = verbs.add_parser(
+        "renew",
+        help="prove a bundle's episode by the newest checkpoint of an exported log",
+        description="Write a bundle of the same sealed episode with the checkpoint of an exported log,"
+        " and the cosignatures of its witnesses.",
+        allow_abbrev=False,
+    )
+    renew.add_argument("file", metavar="FILE", help="the bundle")
+    renew.add_argument("--log", metavar="DIR", required=True, help="the exported log")
+    renew.add_argument("-o", "--output", metavar="FILE", required=True, help="where to")
+    common_arguments(renew, connects=False)
 
 
 def run(options: Namespace) -> object:
-    """Verify or export."""
-    return _verify(options) if options.verb == "verify" else _export(options)
+    """Verify, renew or export."""
+    if options.verb == "export":
+        return _export(options)
+    return _verify(options) if options.verb == "verify" else _renew(options)
 
 
 def _verify(options: Namespace) -> int:
     trust = TrustStore.load(Path(options.trust))
     name = options.file
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    report = verify_bundle(data, trust)
+    data = _read(name)
+    report = verify_bundle(data, trust, known=_known(options, data))
     if options.json:
         say_json({"file": name, **report.to_json_value()})
     else:
         show_report(name, report)
     return OK if report.ok else FAILED
+
+
+def _read(name: str) -> bytes:
+    """A bundle; of what is too long for one only so much that this shows."""
+    if name == "-":
+        return sys.stdin.buffer.read(MAX_BUNDLE_SIZE + 1)
+    with Path(name).open("rb") as file:
+        return file.read(MAX_BUNDLE_SIZE + 1)
+
+
+def _known(options: Namespace, data: bytes) -> KnownHead | None:
+    """The checkpoint from elsewhere, and what joins it to the bundle's own."""
+    if options.since is None:
+        if options.proof is not None:
+            raise LictorError("--proof joins two checkpoints: name the other one with --since.")
+        return None
+    from lictor.commands.log_sources import exported_tree, read_note
+
+    note = read_note(Path(options.since))
+    if options.proof is None:
+        return KnownHead(note)
+    path = Path(options.proof)
+    if not path.is_dir():
+        return KnownHead(note, ConsistencyProof.from_text(read_note(path)))
+    try:
+        own = checkpoint_in(SealBundle.from_bytes(data).checkpoint)
+    except SealError:
+        # No bundle: the report says so, and needs no proof.
+        return KnownHead(note)
+    old, new = sorted((own.size, checkpoint_in(note).size))
+    return KnownHead(note, ConsistencyProof(old, exported_tree(path).consistency(old, new)))
+
+
+def _renew(options: Namespace) -> int:
+    from lictor.commands.log_sources import exported_note, exported_tree
+
+    directory = Path(options.log)
+    bundle = SealBundle.from_bytes(_read(options.file))
+    note = exported_note(directory)
+    stated = checkpoint_in(note)
+    proof = exported_tree(directory).inclusion(bundle.leaf_index)
+    leaf = leaf_data(bundle.sealed_episode)
+    if not verify_inclusion(leaf, bundle.leaf_index, stated.size, proof, stated.root):
+        raise LictorError(
+            f"{directory} does not hold this episode as leaf {bundle.leaf_index}: it is of another log, or was changed."
+        )
+    renewed = SealBundle(bundle.sealed_episode, bundle.leaf_index, proof, note)
+    replace_file(Path(options.output), renewed.to_bytes())
+    if options.json:
+        say_json({"file": options.output, "leafIndex": bundle.leaf_index, "logSize": stated.size})
+    else:
+        say(f"wrote {options.output}: leaf {bundle.leaf_index} of {stated.size}")
+    return OK
 
 
 def show_report(name: str, report: VerificationReport, *, all_checks: bool = True) -> None:
@@ -78,7 +168,7 @@ def show_report(name: str, report: VerificationReport, *, all_checks: bool = Tru
     # What is no bundle at all has nothing else to tell of.
     all_checks = all_checks and report.checks[0].ok
     for check in report.checks if all_checks else failed:
-        _mark(_MARKS.get(check.status, "FAIL"), f"{check.name:<10}  {printable(check.detail)}")
+        _mark(_MARKS.get(check.status, "FAIL"), f"{check.name:<11}  {printable(check.detail)}")
     found = report.verified
     if found is None:
         _mark("FAIL", f"{name} {_verdict(report, failed)}")
@@ -113,7 +203,7 @@ async def _export(options: Namespace) -> int:
     from lictor.session import connect
 
     quiet_logs()
-    async with connect(options.url, timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
         if options.task is not None:
             bundle = await governor.sealed(options.task, timeout_s=options.wait)
         else:

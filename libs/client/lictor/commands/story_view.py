@@ -4,9 +4,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from lictor.commands.decision_text import line, say_decision
+from lictor.commands.decision_text import line, say_decision, what
 from lictor.commands.output import at_terminal, say
-from lictor_schema import DecisionRecord
+from lictor.decided import AnyDecision
 
 
 class StoryView(Protocol):
@@ -16,7 +16,7 @@ class StoryView(Protocol):
         """What the agent does."""
         ...
 
-    def see(self, record: DecisionRecord) -> None:
+    def see(self, record: AnyDecision) -> None:
         """What was decided."""
         ...
 
@@ -37,7 +37,7 @@ class _Silence:
     def narrate(self, text: str) -> None:
         pass
 
-    def see(self, record: DecisionRecord) -> None:
+    def see(self, record: AnyDecision) -> None:
         pass
 
 
@@ -45,7 +45,7 @@ class _Lines:
     def narrate(self, text: str) -> None:
         say(f"* {text}")
 
-    def see(self, record: DecisionRecord) -> None:
+    def see(self, record: AnyDecision) -> None:
         say(f"    {line(record, with_task=False)}")
 
 
@@ -66,10 +66,10 @@ def _live_rows() -> Generator[StoryView, None, None]:
             status.update(Text(text))
             status.start()
 
-        def see(self, record: DecisionRecord) -> None:
+        def see(self, record: AnyDecision) -> None:
             status.stop()
             # A decision that nothing was told about is on an event of the broker's timers.
-            say_decision(record, self.told or record.event_type)
+            say_decision(record, self.told or what(record))
             say()
             self.told = ""
 

@@ -12,13 +12,20 @@ from lictor.commands.progress import Progress
 from lictor.commands.signals import ending_by_signal
 from lictor.service_process import SERVICES
 from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings, free_ports
-from lictor.where import Running, data_directory, find_running, packs_directory
+from lictor.where import (
+    Running,
+    agents_directory,
+    data_directory,
+    find_running,
+    packs_directory,
+)
 
 HELP = """\
 Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
 
 NATS and Redis run embedded, on loopback, unless LICTOR_NATS_URL or LICTOR_REDIS_URL name others.
-Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards.
+Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards; agent
+definitions from LICTOR_AGENTS, or from `agents` in the nearest directory upwards that has some.
 """
 
 
@@ -37,14 +44,14 @@ def stack_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(
             f"--{server}-port",
             metavar="PORT",
-            type=_port,
+            type=port_number,
             default=0,
             help="the port of the embedded server (default: any free one)",
         )
     parser.add_argument(
         "--http",
         metavar="PORT",
-        type=_port,
+        type=port_number,
         nargs="?",
         const=0,
         help="let the services answer HTTP (/health, /metrics) on consecutive ports from this one"
@@ -52,7 +59,8 @@ def stack_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def _port(text: str) -> int:
+def port_number(text: str) -> int:
+    """A port as an option's value."""
     if not text.isdecimal() or int(text) > 65_535:
         raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
@@ -64,6 +72,7 @@ def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSett
     return StackSettings(
         data_dir=data_dir,
         packs=packs,
+        agents=agents_directory(),
         nats_url=os.environ.get("LICTOR_NATS_URL"),
         redis_url=os.environ.get("LICTOR_REDIS_URL"),
         nats_port=options.nats_port,
@@ -103,6 +112,7 @@ def _say_where(stack: Stack, *, as_json: bool) -> None:
         ("NATS", running.nats_url),
         ("Redis", running.redis_url),
         ("packs", running.packs),
+        ("agents", running.agents or "none found; sessions get lictor-default"),
         ("data", running.data_dir),
         ("logs", running.logs),
         ("trust file", running.trust_file),

@@ -5,14 +5,17 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from lictor.cli import OK
-from lictor.commands.decision_text import line, say_decision
+from lictor.commands.decision_text import line, say_decision, what
 from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
+from lictor.commands.signals import ending_with_reader
+from lictor.decided import AnyDecision
+from lictor.governor import Governor
 from lictor.session import connect
-from lictor_schema import DecisionRecord
+from lictor.where import nats_url
 
 HELP = """\
-Show decisions as they are made, until Ctrl-C. Goes on over restarts of NATS, without losing or
-repeating one.
+Show decisions as they are made, until Ctrl-C: on events, and on calls and stops of guarded
+sessions. Goes on over restarts of NATS, without losing or repeating one.
 """
 
 
@@ -35,26 +38,32 @@ def _count(text: str) -> int:
 async def run(options: Namespace) -> int:
     """Show decisions until there are enough of them."""
     quiet_logs()
-    show = _shower(options.json, with_task=options.task is None)
-    async with connect(options.url, timeout_s=3.0) as governor:
-        if at_terminal():
-            warn("watching decisions; Ctrl-C ends it")
-        records = governor.decisions(options.task, since_start=options.since_start)
-        shown = 0
-        async with aclosing(records):
-            async for record in records:
-                show(record)
-                shown += 1
-                if shown == options.count:
-                    break
+    where = nats_url(options.url).url
+    with ending_with_reader():
+        async with connect(where, timeout_s=3.0) as governor:
+            await _watch(governor, options)
     return OK
 
 
-def _shower(as_json: bool, *, with_task: bool) -> Callable[[DecisionRecord], None]:
-    def show_json(record: DecisionRecord) -> None:
+async def _watch(governor: Governor, options: Namespace) -> None:
+    show = _shower(options.json, with_task=options.task is None)
+    if at_terminal():
+        warn("watching decisions; Ctrl-C ends it")
+    records = governor.all_decisions(options.task, since_start=options.since_start)
+    shown = 0
+    async with aclosing(records):
+        async for record in records:
+            show(record)
+            shown += 1
+            if shown == options.count:
+                break
+
+
+def _shower(as_json: bool, *, with_task: bool) -> Callable[[AnyDecision], None]:
+    def show_json(record: AnyDecision) -> None:
         say(record.to_json().decode())
 
-    def show_line(record: DecisionRecord) -> None:
+    def show_line(record: AnyDecision) -> None:
         say(line(record, with_task=with_task))
 
     if as_json:
@@ -62,8 +71,8 @@ def _shower(as_json: bool, *, with_task: bool) -> Callable[[DecisionRecord], Non
     if not at_terminal():
         return show_line
 
-    def show_at_terminal(record: DecisionRecord) -> None:
+    def show_at_terminal(record: AnyDecision) -> None:
         task = f"  {printable(record.task_id, 36)}" if with_task else ""
-        say_decision(record, f"{record.event_type}{task}")
+        say_decision(record, f"{what(record)}{task}")
 
     return show_at_terminal

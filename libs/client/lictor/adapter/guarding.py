@@ -1,0 +1,343 @@
+"""A guarded session inside a running agent, without the network: what the asynchronous and the blocking guard share.
+
+An agent that lives on can do what a hook can't: keep a result that nobody took, and report it again before anything
+else is asked. Until it is taken, calls are denied and stops are not judged: whoever judged them would not know what
+has been done. The report is kept as it was first written, because the files it tells of may have changed since. It is
+also kept on disk, where the session's next process finds it when this one has ended.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lictor.adapter.answers import deny, read_recorded
+from lictor.adapter.operations import Ask, SessionOperations, least_said, unique_id
+from lictor.adapter.unsent import Kept, Unsent, send_waiting
+from lictor.adapter.verdicts import (
+    UNANSWERED,
+    Advice,
+    Recorded,
+    Standing,
+    StateChange,
+    StopVerdict,
+    Verdict,
+)
+from lictor.errors import SessionRefused, Unreachable
+
+if TYPE_CHECKING:
+    from lictor.adapter.operations import Operation
+
+log = logging.getLogger("lictor.client")
+OnFeedback = Callable[[Advice], None]
+Looked = dict[str, Any]
+"""A file that somebody else has looked at, in its JSON form."""
+_RESULT = "lictor.session.result."
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call that was allowed and is being made."""
+
+    call_id: str
+    tool: str
+    params: Any
+    began_ns: int | None = None
+    """None where nobody measured."""
+
+    @classmethod
+    def now(cls, call_id: str, tool: str, params: Any) -> "MadeCall":
+        """It begins at this moment."""
+        return cls(call_id, tool, params, time.monotonic_ns())
+
+    @property
+    def duration_ms(self) -> int | None:
+        """How long it has been running."""
+        if self.began_ns is None:
+            return None
+        return (time.monotonic_ns() - self.began_ns) // 1_000_000
+
+
+@dataclass(frozen=True)
+class EndedCall:
+    """A call that has ended, as it is to be reported."""
+
+    call_id: str
+    tool: str
+    params: Any
+    outcome: str
+    error: str | None = None
+    duration_ms: int | None = None
+    output_sha256: str | None = None
+    usage: Mapping[str, Any] | None = None
+    resources: list[Looked] | None = None
+    """The files that it names, where somebody else has looked at them."""
+
+    def told(self, operations: SessionOperations, *, late: bool = False) -> "Operation[Recorded]":
+        """Its report; `late` where files that nobody else has looked at may have changed since."""
+        return operations.result(
+            self.call_id,
+            self.tool,
+            self.params,
+            self.outcome,
+            error=self.error,
+            duration_ms=self.duration_ms,
+            output_sha256=self.output_sha256,
+            usage=self.usage,
+            late=late and self.resources is None,
+            resources=self.resources,
+        )
+
+
+class Guarding:
+    """One session: its questions in their right order, what could not be reported, what was not heard yet."""
+
+    def __init__(
+        self,
+        operations: SessionOperations,
+        stop_on_silence: str | None = None,
+        unsent: Unsent | None = None,
+    ) -> None:
+        """`unsent`: where results wait for the session's next process; None where nobody outlives this one."""
+        self._operations = operations
+        self._stop_on_silence = stop_on_silence
+        self._unsent = unsent
+        self._on_disk: dict[str, Kept] = {}
+        self._settled_earlier = unsent is None
+        """Whether what earlier processes could not report has been."""
+        self._unreported: dict[str, Ask | EndedCall] = {}
+        """The report as it was first written, or the call where it could not be written yet."""
+        self._unheard: list[Advice] = []
+
+    def begin(
+        self, *, prompted: bool = False, deadline_at: str | None = None
+    ) -> "Operation[Standing]":
+        """Begin the session or go on with it; raises when it can't."""
+        self._settled_earlier = self._unsent is None
+        standing = yield from self._operations.begin(prompted=prompted, deadline_at=deadline_at)
+        what = f"session {self._operations.session_id!r} of {self._operations.runtime!r}"
+        if not standing.answered:
+            raise Unreachable(f"{what} could not begin: {standing.text}")
+        if not standing.ok:
+            raise SessionRefused(f"{what} was refused: {standing.text}")
+        # Advice may have been waiting since a timer raised it.
+        self._hear((yield from self._operations.collect(unique_id())))
+        return standing
+
+    def check(
+        self, call_id: str, tool: str, params: Any, *, resources: list[Looked] | None = None
+    ) -> "Operation[Verdict]":
+        """May this tool be called?"""
+        problem = yield from self._settle()
+        if problem is not None:
+            return deny(
+                UNANSWERED,
+                f"nobody can judge {tool} now: {problem}",
+                "see that the services run (`lictor doctor`), and call it again",
+            )
+        return (yield from self._operations.check(call_id, tool, params, resources=resources))
+
+    def ended(
+        self, call: MadeCall, outcome: str, error: BaseException | None = None
+    ) -> "Operation[Advice]":
+        """A call has ended; what the agent should hear now."""
+        recorded = yield from self._report(call, outcome, error)
+        if not recorded.ok:
+            return Advice(answered=recorded.answered)
+        return self._hear((yield from self._operations.collect(call.call_id, recorded.look_at)))
+
+    def stop(
+        self,
+        reason: str,
+        final_message: str | None,
+        claim: Mapping[str, Any] | None,
+        *,
+        subagent: bool,
+        files: list[Looked] | None = None,
+        request_id: str | None = None,
+    ) -> "Operation[StopVerdict]":
+        """May the agent stop?"""
+        problem = yield from self._settle()
+        if problem is None:
+            return (
+                yield from self._operations.stop(
+                    reason,
+                    final_message=final_message,
+                    claim=claim,
+                    subagent=subagent,
+                    files=files,
+                    request_id=request_id,
+                )
+            )
+        standing = yield from self._operations.show()
+        return StopVerdict(
+            allowed=(self._stop_on_silence or standing.stop_on_silence) == "allow",
+            status="unanswered",
+            text=f"nobody can judge the stop now: {problem}",
+            policy_id=UNANSWERED,
+            answered=False,
+        )
+
+    def used(self, usage: Mapping[str, Any], report_id: str | None) -> "Operation[Recorded]":
+        """Tokens or money were used."""
+        return (yield from self._operations.usage(report_id or unique_id(), usage))
+
+    def snapshot(self, snapshot_id: str, *, with_document: bool) -> "Operation[StateChange]":
+        """Keep the session's state."""
+        return (yield from self._operations.snapshot(snapshot_id, with_document=with_document))
+
+    def restore(
+        self, cause: str, snapshot_id: str | None, document: Mapping[str, Any] | None
+    ) -> "Operation[StateChange]":
+        """Set it back."""
+        return (
+            yield from self._operations.restore(cause, snapshot_id=snapshot_id, document=document)
+        )
+
+    def reset(self, cause: str) -> "Operation[StateChange]":
+        """Forget what policies and providers know."""
+        return (yield from self._operations.reset(cause))
+
+    @property
+    def in_debt(self) -> bool:
+        """Whether there are results that nobody took."""
+        return bool(self._unreported)
+
+    def settle(self) -> "Operation[None]":
+        """The agent ends: one more try to report what nobody took. Whatever comes of it, `keep_rest` has to follow."""
+        if self._unreported:
+            yield from self._settle()
+
+    def keep_rest(self) -> None:
+        """Leave what nobody took to the session's next process, which will be denied everything until it is."""
+        for call_id in list(self._unreported):
+            self._keep_on_disk(call_id)
+        if self._unreported:
+            log.warning(
+                "session %s of %s ends with results that nobody took (calls %s); they are reported when it goes on",
+                self._operations.session_id,
+                self._operations.runtime,
+                ", ".join(self._unreported),
+            )
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What was advised and not taken yet, oldest first."""
+        return tuple(self._unheard)
+
+    def take_advice(self) -> str:
+        """The same as one text for the agent; it counts as heard from now on."""
+        taken, self._unheard = self._unheard, []
+        return "\n\n".join(advice.text for advice in taken)
+
+    def _hear(self, advice: Advice) -> Advice:
+        if advice.text:
+            self._unheard.append(advice)
+        return advice
+
+    def _report(
+        self, call: MadeCall, outcome: str, error: BaseException | None
+    ) -> "Operation[Recorded]":
+        ended = EndedCall(
+            call.call_id,
+            call.tool,
+            call.params,
+            outcome,
+            error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
+            duration_ms=call.duration_ms,
+        )
+        return (yield from self.report(ended))
+
+    def report(self, call: EndedCall) -> "Operation[Recorded]":
+        """Report a result, after those of all calls that ended before; it is kept until somebody takes it."""
+        call_id, operation = call.call_id, call.told(self._operations)
+        # Before anything is asked: where nobody tells how the session stands, there never is a report to keep.
+        self._unreported.setdefault(call_id, call)
+        try:
+            ask = self._keep(call_id, next(operation))
+            problem = yield from self._settle(before=call_id)
+            if problem is not None:
+                self._keep_on_disk(call_id)
+                return Recorded(ok=False, answered=False, text=problem)
+            while True:
+                ask = self._keep(call_id, operation.send((yield ask)))
+        except StopIteration as done:
+            recorded: Recorded = done.value
+            # Of a session that never began nobody will ever take anything, nor allow it anything.
+            if recorded.ok or recorded.unknown:
+                self._taken(call_id)
+            else:
+                self._keep_on_disk(call_id)
+            return recorded
+
+    def _keep(self, call_id: str, ask: Ask) -> Ask:
+        if ask.subject.startswith(_RESULT):
+            self._unreported[call_id] = ask
+        return ask
+
+    def _keep_on_disk(self, call_id: str) -> None:
+        owed = self._unreported.get(call_id)
+        if owed is None or self._unsent is None or call_id in self._on_disk:
+            return
+        fields: dict[str, Any] = (
+            vars(owed) if isinstance(owed, EndedCall) else json.loads(owed.body)
+        )
+        names = ("call_id", "tool", "params", "outcome", "error")
+        kept = self._on_disk[call_id] = self._unsent.keep({name: fields[name] for name in names})
+        kept.stay()
+        if not kept.whole:
+            log.error(
+                "the result of call %s can't be kept: it is lost when this process ends", call_id
+            )
+
+    def _taken(self, call_id: str) -> None:
+        self._unreported.pop(call_id, None)
+        kept = self._on_disk.pop(call_id, None)
+        if kept is not None:
+            kept.forget()
+
+    def _settle(self, before: str | None = None) -> "Operation[str | None]":
+        """Report what nobody has taken yet, in the order in which the calls ended; why it is not taken, or None.
+
+        Somebody else may be about to report the same: a call counts once, and a test that passed before an edit
+        must not be counted after it.
+        """
+        if not self._settled_earlier and self._unsent is not None:
+            # A copy: other calls of the session end in other threads meanwhile.
+            own = frozenset(kept.name for kept in list(self._on_disk.values()))
+            problem = yield from send_waiting(self._operations, self._unsent, but=own)
+            if problem is not None:
+                return problem
+            self._settled_earlier = True
+        for call_id, owed in list(self._unreported.items()):
+            if call_id == before:
+                break
+            if isinstance(owed, EndedCall):
+                recorded = yield from owed.told(self._operations, late=True)
+            else:
+                recorded = yield from self._again(call_id, owed)
+            if not recorded.ok and not recorded.unknown:
+                return f"the result of call {call_id} was not taken ({recorded.text})"
+            self._taken(call_id)
+        return None
+
+    def _again(self, call_id: str, ask: Ask) -> "Operation[Recorded]":
+        fields: dict[str, Any] = json.loads(ask.body)
+        recorded = read_recorded(fields["request_id"], (yield ask))
+        if recorded.hopeless:
+            less = json.dumps(least_said(fields)).encode()
+            ask = self._keep(call_id, Ask(subject=ask.subject, body=less, timeout_s=ask.timeout_s))
+            recorded = read_recorded(fields["request_id"], (yield ask))
+        return recorded
+
+
+def tell(on_feedback: OnFeedback | None, advice: Advice) -> None:
+    """Hand advice over; a listener that fails harms neither the tool's result nor the next call."""
+    if not advice.text or on_feedback is None:
+        return
+    try:
+        on_feedback(advice)
+    except Exception:
+        log.exception("on_feedback failed; the advice is still in `advice`")

@@ -1,0 +1,81 @@
+"""`lictor agent publish`: let new sessions begin with a definition, without a restart."""
+
+from argparse import ArgumentParser, Namespace
+
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from lictor.cli import FAILED, OK
+from lictor.commands import agent_lint
+from lictor.commands.agent_sources import find_files, kept_versions
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json, warn
+from lictor.stored import streams_at
+from lictor_bus.definitions import store_definition
+from lictor_bus.streams import DEFINITIONS, declare
+from lictor_guard.definition import Guarded
+from lictor_guard.loading import read_files
+from lictor_guard.storing import stored_form
+
+HELP = """\
+Check agent definitions and store them: sessions that begin from now on get them. Sessions that have
+begun keep the version they began with. A definition that is the newest already is not stored again.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "definitions", metavar="DIR|FILE", nargs="+", help="definitions, or directories of them"
+    )
+    parser.add_argument(
+        "--by", metavar="NAME", default="lictor agent publish", help="who publishes, for the record"
+    )
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Check, and store what is new."""
+    quiet_logs()
+    checked = Namespace(definitions=options.definitions, strict=False, json=options.json)
+    if agent_lint.run(checked) != OK:
+        warn("nothing was published.")
+        return FAILED
+    wanted = read_files(find_files(options.definitions))
+    async with streams_at(options.url, "agent-publish") as client:
+        await _declared(client)
+        newest = {
+            kept.version.definition.metadata.name: kept.version.hash
+            for kept in await kept_versions(client)
+        }
+        for name, guarded in wanted.items():
+            sequence = None
+            if newest.get(name) != guarded.hash:
+                body = stored_form(guarded, options.by)
+                sequence = await store_definition(client, name, body)
+            _tell(guarded, sequence, as_json=options.json)
+    return OK
+
+
+async def _declared(client: Client) -> None:
+    try:
+        await client.jetstream().stream_info(DEFINITIONS)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
+    except NotFoundError:
+        # Before any service has run; where users are separated, only the service may make it.
+        await declare(client, DEFINITIONS)
+
+
+def _tell(guarded: Guarded, sequence: int | None, *, as_json: bool) -> None:
+    metadata = guarded.definition.metadata
+    what = "unchanged" if sequence is None else "published"
+    if as_json:
+        say_json(
+            {
+                "what": what,
+                "name": metadata.name,
+                "version": metadata.version,
+                "hash": guarded.hash,
+                "sequence": sequence,
+            }
+        )
+    else:
+        say(f"{what:<9}  {metadata.name} {metadata.version}  {guarded.hash}")

@@ -1,0 +1,216 @@
+"""`lictor session`: a guarded session as its log tells it, and its state kept, set back or reset."""
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from nats.aio.client import Client
+
+from lictor.adapter.driving import drive
+from lictor.adapter.operations import SessionOperations
+from lictor.cli import FAILED, OK, UNREACHABLE
+from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor.errors import LictorError
+from lictor.session_story import Overview, entries, moment, told
+from lictor.where import nats_url
+from lictor_bus.connection import close_nats, connect_nats
+from lictor_schema import AnySessionEntry
+
+if TYPE_CHECKING:
+    from lictor.adapter.operations import Operation
+    from lictor.adapter.verdicts import StateChange
+
+HELP = "Show a guarded session and its log; keep its state, set it back or reset it."
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="show|log|snapshot|restore|reset"
+    )
+    show = verbs.add_parser("show", help="how it stands", allow_abbrev=False)
+    log = verbs.add_parser("log", help="everything that changed it", allow_abbrev=False)
+    log.add_argument("--last", metavar="N", type=_count, help="only the last N entries")
+    snapshot = verbs.add_parser("snapshot", help="keep its state", allow_abbrev=False)
+    snapshot.add_argument("--name", metavar="NAME", required=True, help="under this name")
+    snapshot.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write the state itself to a file too"
+    )
+    restore = verbs.add_parser("restore", help="set its state back", allow_abbrev=False)
+    to = restore.add_mutually_exclusive_group(required=True)
+    to.add_argument("--name", metavar="NAME", help="to this snapshot")
+    to.add_argument("--document", metavar="FILE", type=Path, help="to the state in this file")
+    reset = verbs.add_parser(
+        "reset", help="forget what its policies and providers know", allow_abbrev=False
+    )
+    for verb in (restore, reset):
+        verb.add_argument("--cause", metavar="TEXT", required=True, help="why, for the log")
+    for verb in (show, log, snapshot, restore, reset):
+        verb.add_argument("session", metavar="SESSION", help="the session's id")
+        verb.add_argument(
+            "--runtime",
+            metavar="NAME",
+            default="claude-code",
+            help="the runtime it belongs to, such as python, http, mcp (default: claude-code)",
+        )
+        common_arguments(verb)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+async def run(options: Namespace) -> int:
+    """Show it, or change its state."""
+    quiet_logs()
+    url = nats_url(options.url).url
+    client = await connect_nats(url, name="lictor-session", timeout_s=3.0)
+    try:
+        if options.verb == "show":
+            return await _show(client, options)
+        if options.verb == "log":
+            return await _log(client, options)
+        return await _change(client, options)
+    finally:
+        await close_nats(client)
+
+
+async def _show(client: Client, options: Namespace) -> int:
+    overview = Overview()
+    async for entry in entries(client, options.runtime, options.session):
+        overview.add(entry)
+    if overview.begun is None:
+        return _unknown(options)
+    if options.json:
+        say_json(_as_json(overview))
+    else:
+        _say_overview(overview)
+    return OK
+
+
+def _as_json(overview: Overview) -> dict[str, Any]:
+    stop = overview.stop
+    return {
+        "session": None if overview.begun is None else json.loads(overview.begun.to_json()),
+        "entries": overview.entries,
+        "calls": overview.outcomes,
+        "usage": {
+            "input_tokens": overview.input_tokens,
+            "output_tokens": overview.output_tokens,
+            "cost_usd": str(overview.cost_usd),
+        },
+        "blocked_stops": overview.blocked_stops,
+        "stop": None if stop is None else json.loads(stop.to_json()),
+        "snapshots": overview.snapshots,
+        "waiting": [json.loads(each.to_json()) for each in overview.waiting.values()],
+        "last": [json.loads(each.to_json()) for each in overview.last],
+    }
+
+
+def _say_overview(overview: Overview) -> None:
+    begun, stop = overview.begun, overview.stop
+    assert begun is not None
+    calls = ", ".join(f"{number} {outcome}" for outcome, number in overview.outcomes.items())
+    tokens = f"{overview.input_tokens} tokens in, {overview.output_tokens} out"
+    cost = f", {overview.cost_usd} USD" if overview.cost_usd else ""
+    facts = [
+        ("session", f"{begun.session_id} of {begun.runtime}"),
+        ("task", begun.task_id),
+        ("agent", begun.agent_id),
+        ("definition", f"{begun.definition} {begun.version} ({begun.definition_hash})"),
+        ("began", moment(begun.at_us)),
+        ("deadline", None if begun.deadline_us is None else moment(begun.deadline_us)),
+        ("calls", calls or "none yet"),
+        ("used", f"{tokens}{cost}"),
+        ("last stop", None if stop is None else told(stop)),
+        ("snapshots", ", ".join(overview.snapshots)),
+    ]
+    for name, text in facts:
+        if text:
+            say(f"{name:<10}  {printable(text)}")
+    for each in overview.waiting.values():
+        say(f"{'waiting':<10}  {printable(f'{each.provider}: {each.summary}')}")
+    say(f"the last of {overview.entries} entries:")
+    for entry in overview.last:
+        _say_entry(entry)
+
+
+async def _log(client: Client, options: Namespace) -> int:
+    kept: deque[AnySessionEntry] = deque(maxlen=options.last or 0)
+    found = False
+    async for entry in entries(client, options.runtime, options.session):
+        found = True
+        if options.last is None:
+            _tell(entry, options.json)
+        else:
+            kept.append(entry)
+    for entry in kept:
+        _tell(entry, options.json)
+    return OK if found else _unknown(options)
+
+
+def _tell(entry: AnySessionEntry, as_json: bool) -> None:
+    if as_json:
+        say(entry.to_json().decode())
+    else:
+        _say_entry(entry)
+
+
+def _say_entry(entry: AnySessionEntry) -> None:
+    say(f"  {moment(entry.at_us)}  {printable(told(entry))}")
+
+
+async def _change(client: Client, options: Namespace) -> int:
+    first = await anext(entries(client, options.runtime, options.session), None)
+    if first is None:
+        return _unknown(options)
+    operations = SessionOperations(
+        runtime=options.runtime,
+        session_id=options.session,
+        task_id=first.task_id,
+        agent_id="operator",
+        timeout_s=10.0,
+    )
+    change = await drive(_operation(operations, options), client)
+    if change.ok and change.document is not None:
+        text = json.dumps(change.document, ensure_ascii=False, indent=2) + "\n"
+        options.output.write_text(text, "utf-8")
+    if options.json:
+        say_json({"ok": change.ok, "text": change.text, "state_hash": change.state_hash})
+    else:
+        (say if change.ok else warn)(printable(change.text))
+    if not change.answered:
+        return UNREACHABLE
+    return OK if change.ok else FAILED
+
+
+def _operation(operations: SessionOperations, options: Namespace) -> "Operation[StateChange]":
+    if options.verb == "snapshot":
+        return operations.snapshot(options.name, with_document=options.output is not None)
+    if options.verb == "reset":
+        return operations.reset(options.cause)
+    document = None if options.document is None else _document(options.document)
+    return operations.restore(options.cause, snapshot_id=options.name, document=document)
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes())
+    except ValueError as error:
+        raise LictorError(f"{file} holds no JSON ({error}).") from None
+    if not isinstance(document, dict):
+        raise LictorError(f"{file} holds no state document.")
+    return cast("dict[str, Any]", document)
+
+
+def _unknown(options: Namespace) -> int:
+    warn(
+        f"there is no session {printable(options.session, 80)} of {printable(options.runtime, 40)};"
+        " name its runtime with --runtime"
+    )
+    return FAILED
