@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lictor.cli import COMMANDS
-from lictor.commands.pack import VERBS
+from lictor.commands import agent, pack
 from lictor_bus.settings import ServiceSettings
 
 ROOT = Path(__file__).parent.parent
@@ -74,8 +74,10 @@ def test_every_task_that_is_named_exists(page: Path) -> None:
 def test_every_command_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"(?:`|\$ )lictor ([a-z]+)", page.read_text("utf-8")):
         assert name in COMMANDS, f"{label(page)} names lictor {name}, which is no command"
-    for verb in re.findall(r"(?:`|\$ )lictor pack ([a-z][a-z-]*)", page.read_text("utf-8")):
-        assert verb in VERBS, f"{label(page)} names lictor pack {verb}, which is no command"
+    for group, verbs in (("pack", pack.VERBS), ("agent", agent.VERBS)):
+        named = rf"(?:`|\$ )lictor {group} ([a-z][a-z-]*)"
+        for verb in re.findall(named, page.read_text("utf-8")):
+            assert verb in verbs, f"{label(page)} names lictor {group} {verb}, which is no command"
 
 
 def test_the_settings_in_the_docs_are_those_in_the_code() -> None:

@@ -6,13 +6,16 @@ import os
 import re
 import socket
 import subprocess
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
+from governing_bus import CONTRACT, record, write_pack
 from nats.aio.client import Client
 from reporting import ROOT, service_process, wait_until_ready
 
@@ -20,8 +23,10 @@ import lictor
 from lictor.embedded import Endpoints
 from lictor.server_process import find_nats_server
 from lictor.story import play
+from lictor_bus import subjects
 from lictor_bus.connection import connect_nats
 from lictor_bus.errors import ReservedName
+from lictor_bus.read import read_from
 from lictor_bus.roles import password_variable, roles, users_config
 from lictor_schema import OperatorContext
 from lictor_seal import TrustStore, verify_bundle
@@ -98,6 +103,8 @@ async def listens(port: int) -> bool:
 async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
     secured: Secured, tmp_path: Path
 ) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
     async with AsyncExitStack() as running:
         ops = await connect_nats(secured.url("ops"), name="test")
         running.push_async_callback(ops.close)
@@ -112,13 +119,156 @@ async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
             )
         for name in SERVICES:
             await wait_until_ready(ops, name)
+        for stream in ("DECISIONS", "EPISODES", "GUIDANCE", "PROOFS"):
+            count = (await ops.jetstream().stream_info(stream)).state.consumer_count
+            named = [name for name in SERVICES if await has_consumer(ops, stream, name)]
+            assert count == len(named), (
+                "a runtime could remove a consumer that roles.py does not know"
+            )
         operator = OperatorContext(operator_id="you", channel="terminal")
         async with lictor.connect(
             secured.url("openclaw"), runtime="openclaw", agent_id="agent", operator=operator
         ) as governor:
             # It has a checkpoint fall due, by a timer that the evaluator sets in the broker.
-            ending = await play(governor, lambda _: None, lambda _: None)
+            ending = await play(governor, workspace, lambda _: None, lambda _: None)
     assert verify_bundle(ending.bundle, TrustStore.load(tmp_path / "trust.json")).ok
+
+
+async def has_consumer(client: Client, stream: str, name: str) -> bool:
+    answer = await client.request(f"$JS.API.CONSUMER.INFO.{stream}.{name}", b"", timeout=5)
+    return "error" not in json.loads(answer.data)
+
+
+async def test_a_guarded_session_works_under_its_runtime_s_own_user(secured: Secured) -> None:
+    question = {
+        "request_id": "q",
+        "runtime": "openclaw",
+        "agent_id": "agent",
+        "task_id": "task",
+        "session_id": "session",
+        "requested_at": "2026-01-31T12:00:00Z",
+    }
+    call: dict[str, object] = {"tool": "Frobnicate", "call_id": "c1", "params": {}}
+    async with AsyncExitStack() as running:
+        ops = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(ops.close)
+        await running.enter_async_context(
+            service_process("lictor_feedback", secured.endpoints("feedback"))
+        )
+        await wait_until_ready(ops, "feedback")
+        runtime = await connect_nats(secured.url("openclaw"), name="test")
+        running.push_async_callback(runtime.close)
+
+        async def ask(subject: str, **more: object) -> dict[str, Any]:
+            body = json.dumps({**question, **more}).encode()
+            return json.loads((await runtime.request(subject, body, timeout=5)).data)
+
+        assert (await ask("lictor.session.begin.openclaw"))["ok"]
+        assert (await ask("lictor.gate.tool.openclaw", **call))["decision"] in ("allow", "deny")
+        assert (await ask("lictor.session.result.openclaw", **call, outcome="ok"))["ok"]
+        kept = await ask("lictor.session.snapshot.openclaw", snapshot_id="one")
+        assert kept["ok"]
+        assert (await ask("lictor.session.restore.openclaw", snapshot_id="one", cause="try"))["ok"]
+        denied = await ask(
+            "lictor.gate.tool.openclaw", tool="Write", call_id="c2", params={"file_path": "a"}
+        )
+        assert denied["decision"] == "deny"
+        async with asyncio.timeout(20):
+            while not await read_from(runtime, "DECISIONS", "lictor.dec.*.guard.task", 1, 10):
+                await asyncio.sleep(0.05)
+
+
+async def test_a_governed_decision_works_under_its_runtime_s_own_user(
+    secured: Secured, tmp_path: Path
+) -> None:
+    def question(**more: object) -> dict[str, object]:
+        stamp = {"request_id": str(uuid.uuid4()), "requested_at": "2026-01-31T12:00:00Z"}
+        return {**stamp, **more}
+
+    whose: dict[str, object] = {"runtime": "openclaw", "agent_id": "agent", "task_id": "task-1"}
+    keys = {"LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"), "LICTOR_SEAL_KEY_CREATE": "1"}
+    packs = write_pack(tmp_path / "packs")
+    async with AsyncExitStack() as running:
+        ops = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(ops.close)
+        await running.enter_async_context(
+            service_process(
+                "lictor_sealer", secured.endpoints("sealer"), LICTOR_PACKS=str(packs), **keys
+            )
+        )
+        await wait_until_ready(ops, "sealer")
+        evaluator = await connect_nats(secured.url("policy-evaluator"), name="test")
+        running.push_async_callback(evaluator.close)
+        started = record("task-1", "e-1", runtime="openclaw")
+        await evaluator.request(subjects.decision("allow", "task-1"), started.to_json(), timeout=5)
+        runtime = await connect_nats(secured.url("openclaw"), name="test")
+        running.push_async_callback(runtime.close)
+
+        async def ask(client: Client, subject: str, **more: object) -> dict[str, Any]:
+            body = json.dumps(question(**more)).encode()
+            return json.loads((await client.request(subject, body, timeout=5)).data)
+
+        order: dict[str, object] = {"by": "ada", "reason": "looked at"}
+        assert (await ask(runtime, "lictor.contract.begin.openclaw", **whose))["ok"]
+        denied = await ask(runtime, "lictor.gate.action.openclaw", **whose, contract=CONTRACT)
+        assert (denied["decision"], len(denied["violations"])) == ("deny", 2)
+        assert (await ask(ops, "lictor.contract.halt", **order))["ok"]
+        shown = await ask(ops, "lictor.contract.show.openclaw", **whose)
+        assert shown["standing"]["state"] == "frozen"
+        async with asyncio.timeout(20):
+            while not await read_from(ops, "DRIFT", "lictor.drifting.*", 1, 10):
+                await asyncio.sleep(0.05)
+
+
+async def test_a_runtime_that_has_answers_put_into_the_log_of_another_stops_nothing(
+    secured: Secured,
+) -> None:
+    def question(runtime: str, **more: object) -> bytes:
+        stamp = {"request_id": "q", "agent_id": "agent", "requested_at": "2026-01-31T12:00:00Z"}
+        whose = {"runtime": runtime, "task_id": "task", "session_id": "session"}
+        return json.dumps({**stamp, **whose, **more}).encode()
+
+    async with AsyncExitStack() as running:
+        ops = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(ops.close)
+        await running.enter_async_context(
+            service_process("lictor_feedback", secured.endpoints("feedback"))
+        )
+        await wait_until_ready(ops, "feedback")
+        victim = await connect_nats(secured.url("openclaw"), name="test")
+        running.push_async_callback(victim.close)
+        other = await connect_nats(secured.url("codex"), name="test")
+        running.push_async_callback(other.close)
+
+        async def ask(subject: str, **more: object) -> dict[str, Any]:
+            body = question("openclaw", **more)
+            return json.loads((await victim.request(subject, body, timeout=5)).data)
+
+        assert (await ask("lictor.session.begin.openclaw"))["ok"]
+        # A record of its own, to have it copied.
+        await other.request("lictor.session.begin.codex", question("codex"), timeout=5)
+        denied = question("codex", tool="Write", call_id="c1", params={"file_path": "a"})
+        await other.request("lictor.gate.tool.codex", denied, timeout=5)
+        async with asyncio.timeout(20):
+            while not await read_from(other, "DECISIONS", "lictor.dec.>", 1, 10):
+                await asyncio.sleep(0.05)
+        log = subjects.session_log(subjects.session_key("openclaw", "session"))
+        before = (await ops.jetstream().stream_info("SESSIONS")).state.messages
+        await other.publish("$JS.API.DIRECT.GET.DECISIONS", b'{"seq":1}', reply=log)
+        consumer = {"name": "z", "ack_policy": "none", "metadata": {"entry_id": "x"}}
+        await other.publish(
+            "$JS.API.CONSUMER.CREATE.DECISIONS.z",
+            json.dumps({"stream_name": "DECISIONS", "config": consumer}).encode(),
+            reply=log,
+        )
+        await other.publish("lictor.health.feedback", b"", reply=log)
+        async with asyncio.timeout(20):
+            while (await ops.jetstream().stream_info("SESSIONS")).state.messages < before + 2:
+                await asyncio.sleep(0.05)
+        call: dict[str, object] = {"tool": "Frobnicate", "call_id": "c1", "params": {}}
+        assert (await ask("lictor.session.result.openclaw", **call, outcome="ok"))["ok"]
+        judged = await ask("lictor.gate.tool.openclaw", **{**call, "call_id": "c2"})
+        assert judged["policy_id"] != "lictor.unavailable"
 
 
 async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
@@ -154,6 +304,53 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.sched.checkpoint.task"),
         ("openclaw", "lictor.tick.checkpoint.task"),
         ("openclaw", "lictor.packs.release.stable"),
+        # Another runtime's sessions, what becomes of them, and what they are judged by.
+        ("openclaw", "lictor.gate.tool.codex"),
+        ("openclaw", "lictor.gate.stop.codex"),
+        ("openclaw", "lictor.session.restore.codex"),
+        ("openclaw", "lictor.sess.session"),
+        ("openclaw", "lictor.def.coder"),
+        ("openclaw", "lictor.guide.session"),
+        ("openclaw", "lictor.dec.allow.guard.task"),
+        ("openclaw", "lictor.sched.guidance.session"),
+        ("openclaw", "lictor.ask.standing"),
+        ("openclaw", "lictor.doubt.session"),
+        # What drifted, who handles it, and what is patched for it.
+        ("openclaw", "lictor.drifting.cause"),
+        ("openclaw", "lictor.drift.time.green"),
+        ("openclaw", "lictor.triage.drift"),
+        ("openclaw", "lictor.patch.approved.patch"),
+        ("openclaw", "lictor.desk.triage"),
+        ("openclaw", "lictor.desk.patch"),
+        ("openclaw", "lictor.ask.report"),
+        ("openclaw", "lictor.desk.claim"),
+        ("openclaw", "lictor.desk.event"),
+        ("openclaw", "lictor.claim.made.refund"),
+        ("openclaw", "lictor.cycle.applied.refund"),
+        ("ops", "lictor.cycle.applied.refund"),
+        ("policy-evaluator", "lictor.desk.patch"),
+        ("sealer", "lictor.desk.patch"),
+        ("ops", "lictor.patch.approved.patch"),
+        ("openclaw", "$JS.API.DIRECT.GET.SESSIONS"),
+        # What only operators may order, another runtime's decisions, and the logs of all.
+        ("openclaw", "lictor.contract.approve"),
+        ("openclaw", "lictor.contract.freeze"),
+        ("openclaw", "lictor.contract.resume"),
+        ("openclaw", "lictor.contract.halt"),
+        ("openclaw", "lictor.contract.release"),
+        ("openclaw", "lictor.contract.begin.codex"),
+        ("openclaw", "lictor.contract.show.codex"),
+        ("openclaw", "lictor.gate.action.codex"),
+        ("openclaw", "lictor.act.switch"),
+        ("openclaw", "lictor.act.task"),
+        ("openclaw", "lictor.sched.decision.task"),
+        ("openclaw", "lictor.tick.decision.task"),
+        ("openclaw", "$JS.API.DIRECT.GET.ACTIONS"),
+        ("ops", "lictor.act.switch"),
+        ("ops", "lictor.contract.begin.openclaw"),
+        ("ops", "lictor.gate.action.openclaw"),
+        ("feedback", "lictor.act.switch"),
+        ("policy-evaluator", "lictor.act.switch"),
         ("openclaw", "lictor.dead.sealer.DECISIONS.1"),
         ("openclaw", "_INBOX.codex.answer"),
         ("openclaw", "$JS.API.STREAM.DELETE.EVENTS"),
@@ -163,6 +360,12 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "$JS.API.CONSUMER.CREATE.EVENTS.mine.lictor.ev.>"),
         ("openclaw", "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.mine"),
         ("openclaw", "$JS.API.DIRECT.GET.EVENTS"),
+        # By which services fold what a runtime may read.
+        ("openclaw", "$JS.API.CONSUMER.DELETE.DECISIONS.sealer"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.DECISIONS.sealer"),
+        ("openclaw", "$JS.API.CONSUMER.CREATE.DECISIONS.sealer.lictor.dec.>"),
+        ("openclaw", "$JS.API.CONSUMER.CREATE.DECISIONS.sealer"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.DECISIONS.policy-evaluator"),
         ("openclaw", "$JS.API.DIRECT.GET.DEAD"),
         ("policy-evaluator", "lictor.ep.report.episode"),
         ("policy-evaluator", "lictor.ev.openclaw.task"),
@@ -170,6 +373,12 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("sealer", "lictor.dec.allow.task"),
         ("sealer", "lictor.ev.openclaw.task"),
         ("feedback", "lictor.dec.allow.task"),
+        ("feedback", "lictor.sched.checkpoint.task"),
+        ("feedback", "lictor.gated.report.task"),
+        ("policy-evaluator", "lictor.dec.allow.guard.task"),
+        ("policy-evaluator", "lictor.dec.block.refused.task"),
+        ("openclaw", "lictor.dec.block.refused.task"),
+        ("policy-evaluator", "lictor.sess.session"),
         ("prover", "lictor.dec.allow.task"),
         ("ops", "lictor.dec.allow.task"),
         ("ops", "lictor.ep.report.episode"),

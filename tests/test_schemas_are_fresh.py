@@ -16,8 +16,9 @@ SERVICES = yaml.safe_load((ROOT / "Taskfile.yml").read_text())["vars"]["SERVICES
     [
         ["lictor_schema.export", "--check", "schemas/json"],
         ["lictor_bus.asyncapi", "--check", "schemas/asyncapi", *SERVICES],
+        ["lictor.adapter.openapi", "--check", "schemas/openapi/http.json"],
     ],
-    ids=["json", "asyncapi"],
+    ids=["json", "asyncapi", "openapi"],
 )
 def test_schemas_are_fresh(command: list[str]):
     checked = subprocess.run(
