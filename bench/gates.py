@@ -1,4 +1,7 @@
-"""How long a report gate takes to answer, beside a bare NATS request/reply measured in the same run.
+"""How long the gates take to answer, beside a bare NATS request/reply measured in the same run.
+
+First the report gate; then the tool gate, its throughput and how it grows with a session (`bench/tool_gate.py`); then
+`lictor hook` beside a bare Python (`bench/hook.py`).
 
 Both are asked by this process in turn, twenty questions at a time and one after the other, over the same connection,
 with the same bytes. The floor's process answers with a constant of an answer's size and does nothing else. The gate
@@ -6,7 +9,7 @@ reads the task's last sequence and its state, judges the packs, records its answ
 given) and answers. Of ten questions eight are honest reports, one claims completion without evidence, and one is
 about a task that never started.
 
-    python bench/gates.py [--questions 5000] [--json]
+    python bench/gates.py [--questions 5000] [--calls 100000] [--rounds 40] [--json]
 """
 
 import argparse
@@ -30,6 +33,8 @@ from nats.errors import Error as NatsError
 from lictor.embedded import EmbeddedServers, Endpoints
 
 sys.path.insert(0, str(Path(__file__).parent))
+import tool_gate
+from hook import measure_hook
 from reporting import emit, publish_events, reach, service_process, wait_until_ready
 
 FLOOR = "floor.ask"
@@ -210,9 +215,71 @@ async def measure(count: int) -> dict[str, object]:
     return result
 
 
+async def measure_tool_gate(count: int, calls: int, rounds: int) -> dict[str, object]:
+    """The tool gate beside the same floor, on servers of its own; then the hook that asks it."""
+    with tempfile.TemporaryDirectory(prefix="lictor-bench-") as folder:
+        agents = Path(folder) / "agents"
+        agents.mkdir()
+        tool_gate.write_definition(agents)
+        async with EmbeddedServers(Path(folder) / "servers") as servers:
+            client = await nats.connect(servers.endpoints.nats_url)
+            async with (
+                floor(client, servers.endpoints),
+                service_process(
+                    "lictor_feedback",
+                    servers.endpoints,
+                    LICTOR_AGENTS=str(agents),
+                    # It warns while it folds a long log for the first time, which takes longer than an answer may.
+                    LICTOR_LOG_LEVEL="ERROR",
+                ),
+            ):
+                await wait_until_ready(client, "feedback")
+                await tool_gate.prepare(client)
+                raw, gate = await tool_gate.latencies(client, FLOOR, count)
+                rates = await tool_gate.rates(client, FLOOR, max(count // 5, 200))
+                lengths = tuple(length for length in tool_gate.LENGTHS if length <= calls)
+                growth = await tool_gate.growth(
+                    client, servers.endpoints.redis_url, max(count // 5, 200), lengths
+                )
+            async with service_process("lictor_feedback", servers.endpoints):
+                await wait_until_ready(client, "feedback")
+                hook = await asyncio.to_thread(measure_hook, servers.endpoints, rounds)
+            await client.close()
+    everything = [taken for kind in gate.values() for taken in kind]
+    result: dict[str, object] = {
+        "tool_raw_p50_us": micros(raw, 0.5),
+        "tool_raw_p99_us": micros(raw, 0.99),
+        "tool_gate_p50_us": micros(everything, 0.5),
+        "tool_gate_p99_us": micros(everything, 0.99),
+        "tool_gate_p50_ratio": round(quantile(everything, 0.5) / quantile(raw, 0.5), 2),
+        "tool_gate_p99_ratio": round(quantile(everything, 0.99) / quantile(raw, 0.99), 2),
+    }
+    for kind, taken in gate.items():
+        result[f"tool_{kind}_p50_us"] = micros(taken, 0.5)
+        result[f"tool_{kind}_p99_us"] = micros(taken, 0.99)
+        result[f"tool_{kind}_p50_ratio"] = round(quantile(taken, 0.5) / quantile(raw, 0.5), 2)
+    return {**result, **rates, **growth, **hook}
+
+
+async def measure_all(questions: int, calls: int, rounds: int) -> dict[str, object]:
+    """One gate after the other."""
+    return {
+        **await measure(questions),
+        **await measure_tool_gate(questions, calls, rounds),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Gate answers, beside a bare request/reply.")
     parser.add_argument("--questions", type=int, default=5000)
+    parser.add_argument(
+        "--calls",
+        type=int,
+        choices=tool_gate.LENGTHS[1:],
+        default=tool_gate.LENGTHS[-1],
+        help="the longest session",
+    )
+    parser.add_argument("--rounds", type=int, default=40, help="how often the hook is started")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--floor-worker", metavar="URL", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -221,7 +288,7 @@ def main() -> None:
         return
     emit(
         "gates: time from question to answer",
-        uvloop.run(measure(options.questions)),
+        uvloop.run(measure_all(options.questions, options.calls, options.rounds)),
         options.json,
     )
 
