@@ -1,0 +1,25 @@
+"""The errors of this library; every message says what was wrong, where, and what to do."""
+
+
+class IrError(Exception):
+    """Root of every error that lictor_ir raises on purpose."""
+
+
+class TermError(IrError):
+    """A term can't be built: an operator got operands that it has no meaning for."""
+
+
+class DocumentError(IrError):
+    """A document breaks a rule of the format; the message begins with the path of the part that does."""
+
+
+class FormError(IrError):
+    """Bytes or text are not a form of an Effect IR document."""
+
+
+class UnspecifiedError(IrError):
+    """A term has no value there: the format leaves it open, so nothing may depend on it."""
+
+
+class UnsupportedError(IrError):
+    """A formula can't be lowered for a solver; what depends on it is `unknown`, never `proved`."""
