@@ -157,7 +157,7 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "prover",
             declares=(streams.PROGRAMS, streams.PROOFS),
-            writes=("lictor.proof.*.*",),
+            writes=("lictor.proof.*.*", "lictor.progress.proof.*"),
         ),
         _operators(),
     )
@@ -218,7 +218,7 @@ def _runtime(name: str, services: Iterable[str]) -> Role:
             "lictor.health.*",
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),
-        subscribe=(f"{inboxes(name)}.>",),
+        subscribe=("lictor.progress.proof.*", f"{inboxes(name)}.>"),
         not_publish=tuple(
             subject
             for stream in _READABLE_BY_RUNTIMES

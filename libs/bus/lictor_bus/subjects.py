@@ -104,6 +104,11 @@ def proof(verdict: str, task_id: str) -> str:
     return f"lictor.proof.{verdict}.{token(task_id)}"
 
 
+def proof_progress(task_id: str) -> str:
+    """Where the prover tells how far it is with what takes long; nothing keeps it."""
+    return f"lictor.progress.proof.{token(task_id)}"
+
+
 def episode(decision_type: str, episode_id: str) -> str:
     """Where the sealer publishes a sealed episode."""
     return f"lictor.ep.{token(decision_type)}.{token(episode_id)}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lictor.contracts import ActionDenied, DecisionRefused, GovernedDecision
     from lictor.errors import LictorError, StopBlocked, ToolDenied
     from lictor.governor import Governor
+    from lictor.programs import Program
     from lictor.publishing import Published
     from lictor.session import connect
 
@@ -30,6 +31,7 @@ __all__ = [
     "Guard",
     "GuardCallbackHandler",
     "LictorError",
+    "Program",
     "Published",
     "StopBlocked",
     "SyncGuard",
@@ -48,6 +50,7 @@ _HOME_OF = {
     "Guard": "adapter.inprocess",
     "GuardCallbackHandler": "adapter.langchain",
     "LictorError": "errors",
+    "Program": "programs",
     "Published": "publishing",
     "StopBlocked": "errors",
     "SyncGuard": "adapter.blocking",

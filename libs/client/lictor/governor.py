@@ -22,6 +22,7 @@ from lictor.contracts import GovernedDecision
 from lictor.decided import AnyDecision, follow_decisions
 from lictor.errors import EventRefused, InvalidReceipt, NotInTime
 from lictor.follow import follow
+from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.tasks import Task
@@ -41,7 +42,9 @@ from lictor_schema import (
     GateAnswer,
     GateRequest,
     OperatorContext,
+    ProgramSubmission,
     PromisedFollowup,
+    ProofResult,
     ReceiptAnswer,
     ReceiptReport,
     ReportAnchor,
@@ -332,6 +335,41 @@ class Governor:
             timeout_s=timeout_s,
             now=self._now,
         )
+
+    async def prove(
+        self,
+        *programs: Program | str,
+        task_id: str,
+        correlation_id: str | None = None,
+        timeout_s: float = PROOF_TIMEOUT_S,
+    ) -> list[ProofResult]:
+        """Submit programs together and return what the prover found, in their order.
+
+        Raises SubmissionRefused or Unreachable when none was submitted, NotInTime when one was not answered.
+        """
+        asked = [
+            ProgramSubmission(
+                submission_id=program.submission_id(task_id, self.identity.agent_id),
+                task_id=task_id,
+                agent_id=self.identity.agent_id,
+                correlation_id=correlation_id or task_id,
+                submitted_at=self._now(),
+                language=program.language,
+                source_name=program.name,
+                target=program.target,
+                program=program.source,
+                layer_hash=program.layer_hash,
+                timeout_ms=program.timeout_ms,
+            )
+            for program in (
+                Program(given) if isinstance(given, str) else given for given in programs
+            )
+        ]
+        await submit(self._client, asked)
+        answers = results(self._client, asked, timeout_s)
+        async with aclosing(answers):
+            found = {each.submission_id: each async for each in answers}
+        return [found[each.submission_id] for each in asked]
 
     async def _ask_about(
         self,

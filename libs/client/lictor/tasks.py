@@ -14,6 +14,7 @@ from lictor_schema import (
     ExternalizedPath,
     GateAnswer,
     PromisedFollowup,
+    ProofResult,
     ReportAnchor,
     ToolGateAnswer,
 )
@@ -21,6 +22,7 @@ from lictor_schema import (
 if TYPE_CHECKING:
     from lictor.contracts import GovernedDecision
     from lictor.governor import Governor
+    from lictor.programs import Program
     from lictor.publishing import Published
 
 ClaimTypeName = Literal["progress", "completion", "verified_completion"]
@@ -239,6 +241,17 @@ class Task:
     def decision(self, *, timeout_s: float = 2.0) -> "GovernedDecision":
         """The decision of this task under the envelope of its type: `async with task.decision() as decision`."""
         return self._governor.decision(self.task_id, timeout_s=timeout_s)
+
+    async def prove(
+        self, *programs: "Program | str", timeout_s: float = 120.0
+    ) -> list[ProofResult]:
+        """What the prover finds about programs that are to run in this task; only `proved` may."""
+        return await self._governor.prove(
+            *programs,
+            task_id=self.task_id,
+            correlation_id=self.correlation_id,
+            timeout_s=timeout_s,
+        )
 
     async def sealed(self, timeout_s: float = 30.0) -> bytes:
         """The seal bundle of this task once it is closed."""

@@ -70,7 +70,7 @@ class TrustedFunction:
     module: str
     parameters: tuple[LayerParameter, ...]
     result: Type | None
-    """None when its annotation is missing or can't be modelled: then the call is fine, and reading its result is not."""
+    """None when its annotation is missing or can't be modelled: the call is fine, reading its result is not."""
     result_of_schema: str | None = None
     """The parameter whose Row class the rows of the result have."""
     requires: tuple[Predicate, ...] = ()

@@ -359,8 +359,11 @@ if TYPE_CHECKING:
     from lictor_schema.proofs import (
         GuaranteeResult,
         ProgramSubmission,
+        ProofProgress,
         ProofReason,
         ProofResult,
+        ProofStrength,
+        ProofTimings,
         ProofVerdict,
     )
     from lictor_schema.receipts import (
@@ -617,8 +620,11 @@ __all__ = [
     "ProfileStamp",
     "ProgramSubmission",
     "PromisedFollowup",
+    "ProofProgress",
     "ProofReason",
     "ProofResult",
+    "ProofStrength",
+    "ProofTimings",
     "ProofVerdict",
     "ProviderFailure",
     "Quality",

@@ -84,7 +84,10 @@ _HOMES = {
         "TaskCheckpointSentPayload TaskClaimedCompletePayload TaskEvidenceAttachedPayload "
         "TaskStartedPayload TaskStatusChangedPayload WatchdogFiredPayload"
     ),
-    "proofs": "GuaranteeResult ProgramSubmission ProofReason ProofResult ProofVerdict",
+    "proofs": (
+        "GuaranteeResult ProgramSubmission ProofProgress ProofReason ProofResult ProofStrength "
+        "ProofTimings ProofVerdict"
+    ),
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
         "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"

@@ -9,6 +9,7 @@ _DERIVED_EVENT = uuid.UUID("2a4f0c1e-3d6b-4d2a-8f3b-7f5e9c0d4b22")
 _FEEDBACK = uuid.UUID("83c5d0a9-47be-4f1d-b6e2-19d7a05c3e58")
 _EPISODE = uuid.UUID("d49c2b07-61fe-4e13-9a70-58c3e1b7f644")
 _PROOF = uuid.UUID("b1e7c9d4-8a35-4c6f-a2d8-0e4b6f1a9c33")
+_SUBMISSION = uuid.UUID("58d3f2a6-90c1-4e7b-8b1f-6c2e9d7a4f05")
 
 # A separator that no id part may contain unescaped keeps ("a", "bc") and ("ab", "c") apart.
 _SEPARATOR = "\x1f"
@@ -56,3 +57,8 @@ def feedback_id(entry_id: str, provider: str) -> str:
 def proof_id(task_id: str, submission_id: str, program_hash: str, engine: str) -> str:
     """The id of the result that an engine gave for a submission."""
     return _derive(_PROOF, (task_id, submission_id, program_hash, engine))
+
+
+def submission_id(task_id: str, *question: str) -> str:
+    """The id of a program's submission; the same question of a task has one id."""
+    return _derive(_SUBMISSION, (task_id, *question))

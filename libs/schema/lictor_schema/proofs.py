@@ -58,6 +58,16 @@ class ProofReason(Model):
     message: Text = Field(description="What is wrong")
     remedy: Text = Field(description="What to do about it")
     line: Positive | None = Field(default=None, description="Where in the program")
+    column: Positive | None = Field(default=None, description="Where in the line")
+
+
+class ProofStrength(StrEnum):
+    """For which runs a guarantee holds."""
+
+    EVERY_PREFIX = "every_prefix"
+    """However early the run ends, also when a trusted call fails."""
+    ON_COMPLETION = "on_completion"
+    """When the run completes: it promises that something happens, and a failing call may keep it from happening."""
 
 
 class GuaranteeResult(Model):
@@ -68,6 +78,31 @@ class GuaranteeResult(Model):
     description: Text | None = Field(default=None, description="What it means, for an approver")
     counterexample: Text | None = Field(default=None, description="A run that breaks it")
     required: bool = Field(default=False, description="Whether the layer demanded it")
+    strength: ProofStrength | None = Field(
+        default=None, description="For which runs it holds; null unless it was proved"
+    )
+    decided_by: Literal["evaluation", "solver"] | None = Field(
+        default=None, description="Whether a solver was needed; null when it is undecided"
+    )
+
+
+class ProofTimings(Model):
+    """Where the time of a proof went."""
+
+    read_ms: Count = Field(description="Reading the program into Effect IR")
+    solve_ms: Count = Field(description="Deciding its guarantees and obligations")
+    waited_ms: Count = Field(default=0, description="Waiting for a free worker")
+
+
+class ProofProgress(Model):
+    """How far a proof is that is not done yet; told on the bus and not kept."""
+
+    submission_id: Identifier = Field(description="The submission")
+    task_id: Identifier = Field(description="The governed task")
+    phase: Literal["waiting", "reading", "solving"] = Field(description="What is being done")
+    done: Count = Field(default=0, description="Goals decided")
+    total: Count = Field(default=0, description="Goals there are, as far as is known")
+    elapsed_ms: Count = Field(description="How long it has taken so far")
 
 
 class ProofResult(Model):
@@ -91,6 +126,11 @@ class ProofResult(Model):
     )
     decided_at: Timestamp = Field(description="When it was decided")
     elapsed_ms: Count = Field(description="How long it took")
+    timings: ProofTimings | None = Field(default=None, description="Where that time went")
+    cached: bool = Field(
+        default=False, description="Whether the same question had been answered before"
+    )
+    engine: Label | None = Field(default=None, description="The prover that decided it")
 
     @model_validator(mode="after")
     def _verdict_follows_from_the_parts(self) -> Self:

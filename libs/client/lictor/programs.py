@@ -1,0 +1,107 @@
+"""Programs for the prover: submitted together, all or none, and answered one by one.
+
+    proved, = await task.prove(source)
+    if proved.verdict != "proved":
+        print(proved.reasons)
+
+Only `proved` lets a program go on. What is not answered in time is not proved.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from lictor.errors import LictorError, NotInTime, Unreachable
+from lictor.follow import follow
+from lictor_bus import streams, subjects
+from lictor_bus.errors import BusError
+from lictor_bus.publish import Outgoing, publish_all
+from lictor_schema import ProgramSubmission, ProofResult, content_hash
+from lictor_schema.ids import submission_id as derived_id
+
+PROOF_TIMEOUT_S = 120.0
+
+
+class SubmissionRefused(LictorError):
+    """The programs were not stored, so none of them is proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to submit."""
+
+    source: str
+    name: str = "program.py"
+    target: str = "main"
+    language: Literal["python", "ir"] = "python"
+    layer_hash: str | None = None
+    timeout_ms: int | None = None
+
+    def submission_id(self, task_id: str, agent_id: str) -> str:
+        """The same for the same question about a given layer: asking again is answered by what was found.
+
+        Which layer is the current one may change in between, so a question about that is a new one each time.
+        """
+        if self.layer_hash is None:
+            return str(uuid.uuid4())
+        limits = str(self.timeout_ms)
+        parts = (agent_id, self.language, self.name, self.target, self.layer_hash, limits)
+        return derived_id(task_id, *parts, content_hash(self.source))
+
+
+async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> None:
+    """Store the submissions, all or none; those that are stored already are not stored again."""
+    messages = [
+        Outgoing(
+            subjects.program(each.task_id),
+            each.to_json(),
+            f"{subjects.token(each.task_id)}.{each.submission_id}.{content_hash(each.program)}",
+        )
+        for each in submissions
+    ]
+    too_long = [
+        each.source_name
+        for each, message in zip(submissions, messages, strict=True)
+        if len(message.body) > client.max_payload
+    ]
+    if too_long:
+        raise SubmissionRefused(
+            f"{', '.join(too_long)}: too long for this NATS server, which takes"
+            f" {client.max_payload} bytes; split the program or raise the server's max_payload"
+        )
+    try:
+        await publish_all(client, streams.PROGRAMS, messages)
+    except (BusError, NatsError, TimeoutError) as error:
+        raise Unreachable(
+            f"the programs could not be submitted: {error or type(error).__name__};"
+            " `lictor doctor` shows whether the prover runs"
+        ) from None
+
+
+async def results(
+    client: Client, submissions: Sequence[ProgramSubmission], timeout_s: float
+) -> AsyncGenerator[ProofResult, None]:
+    """The result of each submission as it comes; raises NotInTime when some did not come."""
+    left = {(each.submission_id, content_hash(each.program)): each for each in submissions}
+    tasks = {each.task_id for each in submissions}
+    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else "lictor.proof.*.*"
+    stored = follow(client, streams.PROOFS, subject, from_start=True)
+    async with aclosing(stored):
+        try:
+            async with asyncio.timeout(timeout_s):
+                while left:
+                    result = ProofResult.from_json((await anext(stored)).body)
+                    if left.pop((result.submission_id, result.program_hash), None) is not None:
+                        yield result
+        except TimeoutError:
+            names = ", ".join(each.source_name for each in left.values())
+            raise NotInTime(
+                f"there was no result for {names} within {timeout_s:g} s: not proved;"
+                " `lictor doctor` shows whether the prover runs, `lictor dead list` what it set aside"
+            ) from None
