@@ -1,3 +1,57 @@
-"""What trusted layers and agent programs are written with."""
+"""What trusted layers and agent programs are written with; docs/trusted-layers.md is the guide."""
+
+from lictor_layer.contracts import contract
+from lictor_layer.effects import ensures, mock, performs, requires, sets, trusted
+from lictor_layer.errors import (
+    ConditionError,
+    DeclarationError,
+    LayerError,
+    PostconditionError,
+    PreconditionError,
+)
+from lictor_layer.events import Event
+from lictor_layer.fluents import Fluent, fluent
+from lictor_layer.origins import comes_from, same_row
+from lictor_layer.paths import DirectoryPath, FilePath
+from lictor_layer.policies import DomainPolicy, domain_policy
+from lictor_layer.programs import guarantee
+from lictor_layer.rows import Column, Row
+from lictor_layer.specs import Relation, Spec, all_of, effect, no_guarantees
 
 __version__ = "0.1.0"
+
+API_VERSION = "1"
+"""Part of every layer's hash: a layer means something else when this changes."""
+
+__all__ = [
+    "API_VERSION",
+    "Column",
+    "ConditionError",
+    "DeclarationError",
+    "DirectoryPath",
+    "DomainPolicy",
+    "Event",
+    "FilePath",
+    "Fluent",
+    "LayerError",
+    "PostconditionError",
+    "PreconditionError",
+    "Relation",
+    "Row",
+    "Spec",
+    "all_of",
+    "comes_from",
+    "contract",
+    "domain_policy",
+    "effect",
+    "ensures",
+    "fluent",
+    "guarantee",
+    "mock",
+    "no_guarantees",
+    "performs",
+    "requires",
+    "same_row",
+    "sets",
+    "trusted",
+]

@@ -1,0 +1,53 @@
+"""Paths that a program may write in a contract's arguments. They are names: nothing looks at a disk.
+
+`FilePath("notes/today.md")` is exactly that file, `DirectoryPath("notes")` a directory and what is below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalPath:
+    """A path written plainly: it can't be spelled in a second way, but for a leading `./`."""
+
+    __lictor_literal__: ClassVar[bool] = True
+
+    value: str
+
+    def __post_init__(self) -> None:
+        if type(self.value) is not str:
+            raise TypeError(f"a path is a str, not {type(self.value).__name__}")
+        segments = self.value.split("/")
+        first, last = segments[0], segments[-1]
+        inner = segments[1:-1]
+        plain = (
+            self.value != ""
+            and not any(mark in self.value for mark in ("\\", "\0", ":"))
+            and first != ".."
+            and all(segment not in ("", ".", "..") for segment in inner)
+            and (len(segments) == 1 or last not in (".", ".."))
+            and self.value != "//"
+        )
+        if not plain:
+            raise ValueError(
+                f"{self.value!r} is not written plainly: a path has no empty, `.` or `..` segments,"
+                " no backslash and no colon"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath(LexicalPath):
+    """Exactly this file."""
+
+    def __post_init__(self) -> None:
+        LexicalPath.__post_init__(self)
+        if self.value == "." or self.value.endswith("/"):
+            raise ValueError(f"{self.value!r} names a directory; a FilePath names a file")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryPath(LexicalPath):
+    """This directory and what is below it."""

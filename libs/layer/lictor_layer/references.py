@@ -1,0 +1,44 @@
+"""Parameters of a trusted function, as builders of events and fluent updates see them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lictor_layer.errors import DeclarationError
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRef:
+    """Stands for the argument that a call passes for this parameter."""
+
+    name: str
+
+
+def called_with_references(builder: Callable[..., Any], who: str) -> tuple[list[str], Any]:
+    """The parameters of a builder, and what it returns when each is a reference to itself."""
+    names: list[str] = []
+    for parameter in inspect.signature(builder).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise DeclarationError(f"{who} names parameters one by one, without stars")
+        names.append(parameter.name)
+    return names, builder(*(ParameterRef(name) for name in names))
+
+
+def check_parameters(function: Callable[..., Any], names: Sequence[str], who: str) -> None:
+    """Every name must be a parameter that each call passes: what is left to a default is not in the record."""
+    parameters = inspect.signature(function).parameters
+    for name in names:
+        parameter = parameters.get(name)
+        if parameter is None:
+            raise DeclarationError(
+                f"{who} names {name!r}, which is no parameter of {function.__name__};"
+                f" it has {', '.join(parameters) or 'none'}"
+            )
+        if parameter.default is not parameter.empty:
+            raise DeclarationError(
+                f"{who} names {name!r}, which has a default in {function.__name__}:"
+                " a call may leave it out; use a parameter that every call passes"
+            )
