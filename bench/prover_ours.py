@@ -1,0 +1,57 @@
+"""Our prover as parity and benchmarks ask it: in this process, with layers loaded once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lictor_prove.errors import ProveError
+from lictor_prove.layer_model import Layer
+from lictor_prove.layers import load_layer
+from lictor_prove.prover import prove
+from prover_cases import Case
+from prover_clauz3 import Answer
+
+Roots = tuple[tuple[Path, ...], tuple[Path, ...]]
+
+
+class Ours:
+    """Our verdicts; keeps each layer that it loaded."""
+
+    def __init__(self) -> None:
+        self._layers: dict[Roots, Layer | ProveError] = {}
+
+    def layer(self, case: Case) -> Layer:
+        """The layer that a case is judged by, or why there is none."""
+        roots = (case.trusted_roots, case.import_roots)
+        if roots not in self._layers:
+            try:
+                self._layers[roots] = load_layer(*roots)
+            except ProveError as error:
+                self._layers[roots] = error
+        layer = self._layers[roots]
+        if isinstance(layer, ProveError):
+            raise layer
+        return layer
+
+    def prove(self, case: Case) -> Answer:
+        """Our verdict on a case, and how long it took without loading the layer."""
+        source = case.file.read_text("utf-8")
+        try:
+            layer = self.layer(case)
+        except ProveError as error:
+            return Answer("refused", 0.0, str(error))
+        begun = time.perf_counter()
+        proof = prove(source, name=case.file.name, layer=layer)
+        taken = time.perf_counter() - begun
+        return Answer(str(proof.verdict), taken * 1000, "; ".join(told(proof)))
+
+
+def told(proof: object) -> list[str]:
+    """Why it is not proved, as far as it says."""
+    reasons = [f"{reason.code}: {reason.message}" for reason in getattr(proof, "reasons", ())]
+    return reasons or [
+        f"{each.name}: {each.verdict}"
+        for each in getattr(proof, "guarantees", ())
+        if str(each.verdict) != "proved"
+    ]

@@ -1,0 +1,12 @@
+# refuted: the dict holds the list itself
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_copies
+
+
+@lictor_layer.guarantee(c.copies_are([]))
+def main() -> None:
+    xs = []
+    d = {"k": xs}
+    d["k"].append("eve@evil.com")
+    send_copies("bob@example.com", xs)

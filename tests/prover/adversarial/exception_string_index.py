@@ -1,0 +1,9 @@
+# not proved: the part may be missing
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import lookup
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    x = lookup("x").index("@")

@@ -1,0 +1,12 @@
+# refuted: the early return leaves it open
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import is_allowed, unlock, lock
+
+
+@lictor_layer.guarantee(c.all_locked())
+def main() -> None:
+    unlock("front")
+    if is_allowed("x"):
+        return
+    lock("front")

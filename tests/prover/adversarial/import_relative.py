@@ -1,0 +1,10 @@
+# rejected: relative imports
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import log
+from . import other
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    log("x")

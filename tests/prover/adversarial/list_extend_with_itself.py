@@ -1,0 +1,12 @@
+# not proved: the list doubles
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import log
+
+
+@lictor_layer.guarantee(c.logs_at_most(1))
+def main() -> None:
+    xs = ["a"]
+    xs.extend(xs)
+    for x in xs:
+        log(x)

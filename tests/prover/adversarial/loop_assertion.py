@@ -1,0 +1,10 @@
+# not proved: some row fails it
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import users
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    for row in users():
+        assert row.age < 200

@@ -1,0 +1,11 @@
+# proved: nothing follows the continue
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    for row in users():
+        continue
+        send_email(row.email, "x")

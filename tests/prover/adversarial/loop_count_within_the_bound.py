@@ -1,0 +1,10 @@
+# proved: at most three rows
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+
+@lictor_layer.guarantee(c.at_most(3))
+def main() -> None:
+    for row in users():
+        send_email(row.email, "x")

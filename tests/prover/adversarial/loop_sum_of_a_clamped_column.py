@@ -1,0 +1,11 @@
+# not proved: five rows of at most 100 are 500
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import orders, sell
+
+
+@lictor_layer.guarantee(c.sold_at_most(100))
+def main() -> None:
+    for row in orders("a"):
+        if row.shares <= 100:
+            sell(row.stock, row.shares)

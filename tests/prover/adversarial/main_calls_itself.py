@@ -1,0 +1,10 @@
+# rejected: recursion
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.at_most(1))
+def main() -> None:
+    send_email("bob@example.com", "x")
+    main()

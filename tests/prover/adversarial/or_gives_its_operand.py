@@ -1,0 +1,9 @@
+# refuted: 0 or 7 is 7
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import pay
+
+
+@lictor_layer.guarantee(c.each_at_most(4))
+def main() -> None:
+    pay("a", 0 or 7)

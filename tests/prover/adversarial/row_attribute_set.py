@@ -1,0 +1,11 @@
+# rejected: rows do not change
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, users
+
+
+@lictor_layer.guarantee(c.to_users())
+def main() -> None:
+    for row in users():
+        row.email = "eve@evil.com"
+        send_email(row.email, "x")

@@ -1,0 +1,11 @@
+# not proved: the stock of one, the shares of the other
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import orders, sell
+
+
+@lictor_layer.guarantee(c.sells_an_order())
+def main() -> None:
+    for row in orders("a"):
+        for other in orders("a"):
+            sell(row.stock if row.approved else other.stock, row.shares)

@@ -1,0 +1,11 @@
+# refuted: two different rows
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import orders, sell
+
+
+@lictor_layer.guarantee(c.sells_an_order())
+def main() -> None:
+    for row in orders("a"):
+        for other in orders("a"):
+            sell(row.stock, other.shares)

@@ -1,0 +1,11 @@
+# refuted: on the other path audit hears nothing
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, is_allowed
+
+
+@lictor_layer.guarantee(c.copied_to_audit())
+def main() -> None:
+    send_email("bob@example.com", "x")
+    if is_allowed("x"):
+        send_email("audit@example.com", "x")

