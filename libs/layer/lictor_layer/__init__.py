@@ -11,6 +11,13 @@ from lictor_layer.errors import (
 )
 from lictor_layer.events import Event
 from lictor_layer.fluents import Fluent, fluent
+from lictor_layer.lexical import (
+    has_no_parent_segments,
+    has_plain_segments,
+    is_plain_path,
+    is_single_path_component,
+    url_has_no_parent_segments,
+)
 from lictor_layer.origins import comes_from, same_row
 from lictor_layer.paths import DirectoryPath, FilePath
 from lictor_layer.policies import DomainPolicy, domain_policy
@@ -47,6 +54,10 @@ __all__ = [
     "ensures",
     "fluent",
     "guarantee",
+    "has_no_parent_segments",
+    "has_plain_segments",
+    "is_plain_path",
+    "is_single_path_component",
     "mock",
     "no_guarantees",
     "performs",
@@ -54,4 +65,5 @@ __all__ = [
     "same_row",
     "sets",
     "trusted",
+    "url_has_no_parent_segments",
 ]

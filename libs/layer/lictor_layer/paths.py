@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lictor_layer.lexical import is_plain_path
+
 
 @dataclass(frozen=True, slots=True)
 class LexicalPath:
@@ -20,18 +22,8 @@ class LexicalPath:
     def __post_init__(self) -> None:
         if type(self.value) is not str:
             raise TypeError(f"a path is a str, not {type(self.value).__name__}")
-        segments = self.value.split("/")
-        first, last = segments[0], segments[-1]
-        inner = segments[1:-1]
-        plain = (
-            self.value != ""
-            and not any(mark in self.value for mark in ("\\", "\0", ":"))
-            and first != ".."
-            and all(segment not in ("", ".", "..") for segment in inner)
-            and (len(segments) == 1 or last not in (".", ".."))
-            and self.value != "//"
-        )
-        if not plain:
+        plain = self.value != "" and is_plain_path(self.value)
+        if not plain or ":" in self.value or "\0" in self.value:
             raise ValueError(
                 f"{self.value!r} is not written plainly: a path has no empty, `.` or `..` segments,"
                 " no backslash and no colon"

@@ -35,6 +35,8 @@ class RowType(type):
     """The class of row classes: columns come from annotations, and are told by their names."""
 
     __lictor_columns__: dict[str, type]
+    __lictor_schema__: str
+    """What documents call it: its name, unless two classes of a layer share it."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> RowType:
         columns: dict[str, type] = {}
@@ -58,13 +60,14 @@ class RowType(type):
         namespace["__annotations__"] = dict(columns)
         made = super().__new__(mcs, name, bases, namespace)
         made.__lictor_columns__ = columns
+        made.__lictor_schema__ = name
         return made
 
     def __getattribute__(cls, name: str) -> Any:
         if not name.startswith("_"):
             columns = type.__getattribute__(cls, "__lictor_columns__")
             if name in columns:
-                return Column(cls.__name__, name, cls)
+                return Column(cls.__lictor_schema__, name, cls)
         return type.__getattribute__(cls, name)
 
 

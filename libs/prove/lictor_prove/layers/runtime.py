@@ -1,0 +1,172 @@
+"""Runs the modules of a layer, apart from everything else in the process.
+
+Two layers may both have a module `tools.db.trusted`. While a layer is active its modules, and ours for `clauz3` and
+`deal`, stand in `sys.modules`; before and after, what stood there stands there again. Contract builders run while their
+layer is active, so that imports inside them find the same modules.
+
+A layer may import the standard library and installed packages. What is below its import roots but outside its trusted
+roots it may not: that code is neither trusted nor hashed.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from lictor_prove import compat
+from lictor_prove.errors import ProverConfigError
+from lictor_prove.layers.files import LayerFiles, ModuleFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""`sys.modules` belongs to the process."""
+
+
+class Runtime:
+    """The living modules of one layer."""
+
+    def __init__(self, files: LayerFiles) -> None:
+        self.files: Final = {file.name: file for file in files.modules}
+        self.places: Final = {str(file.path): file.place for file in files.modules}
+        self._own: dict[str, ModuleType] = {}
+        self._tops: Final = {name.partition(".")[0] for name in self.files}
+        for top in sorted(self._tops):
+            if top in ("clauz3", "deal", "lictor_layer") or top in sys.builtin_module_names:
+                raise ProverConfigError(
+                    f"{top}: a layer's package can't have this name; it means something else here"
+                )
+
+    @property
+    def modules(self) -> Mapping[str, ModuleType]:
+        """The loaded modules of the layer itself."""
+        return {name: self._own[name] for name in self.files if name in self._own}
+
+    @contextmanager
+    def active(self) -> Generator[None]:
+        """Within, importing the layer's names, `clauz3` and `deal` gives what they mean in this layer."""
+        with _ONE_AT_A_TIME:
+            finder = _Finder(self.files, self._tops)
+            hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if self._ours(name)}
+            sys.modules.update(compat.modules())
+            sys.modules.update(self._own)
+            sys.meta_path.insert(0, finder)
+            try:
+                yield
+            finally:
+                sys.meta_path.remove(finder)
+                for name in list(sys.modules):
+                    if self._ours(name):
+                        module = sys.modules.pop(name)
+                        if name.partition(".")[0] in self._tops:
+                            self._own[name] = module
+                sys.modules.update(hidden)
+
+    def _ours(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        return top in self._tops or top in ("clauz3", "deal")
+
+    def load(self) -> None:
+        """Runs every module."""
+        with self.active():
+            for name, file in self.files.items():
+                self.guarded(file.place, lambda name=name: __import__(name))
+
+    def guarded(self, place: str, run: Callable[[], object]) -> object:
+        """What trusted code gives; when it fails in whatever way, an error that names the file and line."""
+        try:
+            return run()
+        except (KeyboardInterrupt, ProverConfigError):
+            raise
+        except BaseException as error:  # SystemExit too
+            raise ProverConfigError(
+                f"{self.where(error, place)}: the layer can't be loaded:"
+                f" {type(error).__name__}: {error}"
+            ) from error
+
+    def where(self, error: BaseException, place: str) -> str:
+        """The last line of the layer that the error went through."""
+        if isinstance(error, SyntaxError) and error.filename in self.places:
+            return f"{self.places[error.filename]}:{error.lineno or 1}"
+        frames: Sequence[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+        for frame in reversed(frames):
+            if frame.filename in self.places:
+                return f"{self.places[frame.filename]}:{frame.lineno}"
+        return f"{place}:1"
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of a layer, and nothing else below their names."""
+
+    def __init__(self, files: Mapping[str, ModuleFile], tops: set[str]) -> None:
+        self._files = files
+        self._tops = tops
+        self._parents = {
+            parent for name in files for parent in _parents(name) if parent not in files
+        }
+
+    def find_spec(
+        self,
+        fullname: str,
+        _path: object = None,
+        _target: object = None,
+    ) -> ModuleSpec | None:
+        """The spec of a module of the layer."""
+        top = fullname.partition(".")[0]
+        if top in ("clauz3", "deal"):
+            raise ModuleNotFoundError(
+                f"{fullname!r} has no meaning here: Lictor knows {', '.join(compat.MODULES)}",
+                name=fullname,
+            )
+        if top not in self._tops:
+            return None
+        file = self._files.get(fullname)
+        if file is not None:
+            package = file.is_package or fullname in {
+                parent for name in self._files for parent in _parents(name)
+            }
+            spec = ModuleSpec(
+                fullname, _SourceLoader(file), origin=str(file.path), is_package=package
+            )
+            spec.has_location = True
+            return spec
+        if fullname in self._parents:
+            return ModuleSpec(fullname, _NamespaceLoader(), is_package=True)
+        raise ModuleNotFoundError(
+            f"{fullname!r} is in no trusted root; a layer imports nothing beside them below"
+            f" {top!r}",
+            name=fullname,
+        )
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+class _SourceLoader(Loader):
+    """Runs the bytes that were hashed; writes no cache files."""
+
+    def __init__(self, file: ModuleFile) -> None:
+        self._file = file
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Runs the module."""
+        code = compile(self._file.source, str(self._file.path), "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 -- loading a trusted layer is running it
+
+
+class _NamespaceLoader(Loader):
+    """A folder above trusted roots: a package with nothing in it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing runs."""
