@@ -49,13 +49,12 @@ def is_contract(value: object) -> TypeGuard[ContractBuilder]:
     return callable(getattr(value, "build", None)) and hasattr(value, "nullary")
 
 
-def with_required(document: Document, layer: Layer, used: Collection[str]) -> Document:
-    """The document with the required contracts of the domains that are used, by their labels."""
+def with_required(document: Document, layer: Layer, used: Collection[DomainPolicy]) -> Document:
+    """The document with the required contracts of the domains that are used (`coverage.used_policies`)."""
     added: list[Guarantee] = []
     builders = contracts_of(layer)
-    for policy in layer.policies:
-        if policy.label in used:
-            added.extend(_required(policy, builders))
+    for policy in used:
+        added.extend(_required(policy, builders))
     known = [guarantee.contract for guarantee in document.guarantees]
     added = [guarantee for guarantee in added if guarantee.contract not in known]
     return replace(document, guarantees=(*document.guarantees, *added))
