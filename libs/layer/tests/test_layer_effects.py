@@ -1,0 +1,157 @@
+"""Trusted functions at run time: what they refuse, what they promise, and what they say of themselves."""
+
+import pytest
+
+from lictor_layer import (
+    DeclarationError,
+    Event,
+    PostconditionError,
+    PreconditionError,
+    ensures,
+    fluent,
+    mock,
+    performs,
+    requires,
+    sets,
+    trusted,
+)
+from lictor_layer.declarations import Declaration, declaration
+
+
+class Sent(Event):
+    addr: str
+
+
+Outbox = fluent("outbox", key=str, value=bool, initial=False)
+
+
+def declared(function: object) -> Declaration:
+    found = declaration(function)
+    assert found is not None
+    return found
+
+
+def test_a_call_that_breaks_a_precondition_never_reaches_the_body() -> None:
+    calls: list[str] = []
+
+    @requires(lambda addr: "@" in addr, message="addr is an e-mail address")
+    @trusted
+    def send(addr: str, text: str = "") -> None:
+        calls.append(addr + text)
+
+    send("bob@example.com")
+    with pytest.raises(PreconditionError, match="addr is an e-mail address"):
+        send("bob", text="hi")
+    with pytest.raises(PreconditionError):
+        send(addr="bob")
+    assert calls == ["bob@example.com"]
+
+
+def test_a_result_that_breaks_a_postcondition_is_not_returned() -> None:
+    @ensures(lambda result: result >= 0)
+    @ensures(lambda limit, result: result <= limit)
+    @trusted
+    def count(limit: int, beyond: int) -> int:
+        return limit + beyond
+
+    assert count(3, -1) == 2
+    with pytest.raises(PostconditionError):
+        count(3, 1)
+    with pytest.raises(PostconditionError):
+        count(limit=3, beyond=-4)
+
+
+def test_a_condition_reads_defaults_as_the_body_would() -> None:
+    @requires(lambda *, dry_run=True: dry_run)
+    @trusted
+    def send(addr: str, *, dry_run: bool = True) -> str:
+        return addr if dry_run else ""
+
+    assert send("a") == "a"
+    with pytest.raises(PreconditionError):
+        send("a", dry_run=False)
+
+
+def test_a_condition_may_raise_an_exception_of_the_layer() -> None:
+    @requires(lambda n: n > 0, exception=LookupError)
+    @trusted
+    def take(n: int) -> None: ...
+
+    with pytest.raises(LookupError):
+        take(0)
+
+
+def test_every_decorator_is_kept_whatever_their_order() -> None:
+    @trusted("net")
+    @requires(lambda addr: addr != "")
+    @sets(lambda addr: Outbox.set(addr, True))
+    @performs(lambda addr: Sent(addr))
+    @mock
+    @ensures(lambda result: result is None)
+    def send(addr: str) -> None:
+        """Sends."""
+
+    said = declared(send)
+    assert (said.trusted, said.mock, said.markers) == (True, True, ("net",))
+    assert len(said.requires) == len(said.ensures) == len(said.performs) == len(said.sets) == 1
+    assert send.__name__ == "send"
+    assert send.__doc__ == "Sends."
+
+
+def test_trusted_may_be_written_with_and_without_parentheses() -> None:
+    @trusted
+    def one() -> None: ...
+
+    @trusted()
+    def other() -> None: ...
+
+    assert declared(one) == declared(other)
+
+
+def test_conditions_must_name_the_parameters_of_their_function() -> None:
+    with pytest.raises(
+        DeclarationError, match="'adress', which is no parameter of send; it has addr"
+    ):
+
+        @requires(lambda adress: "@" in adress)
+        @trusted
+        def send(addr: str) -> None: ...
+
+    with pytest.raises(DeclarationError, match="same default"):
+
+        @requires(lambda dry_run: dry_run)
+        @trusted
+        def draft(dry_run: bool = True) -> None: ...
+
+    with pytest.raises(DeclarationError, match="one by one"):
+
+        @requires(lambda *all_: all_)
+        @trusted
+        def other(a: str) -> None: ...
+
+    with pytest.raises(DeclarationError, match="result"):
+        ensures(lambda a, b: a < b)
+
+
+def test_events_and_fluents_are_made_of_parameters_that_every_call_passes() -> None:
+    with pytest.raises(DeclarationError, match="must be a parameter"):
+        performs(lambda addr: Sent(str(addr)))
+    with pytest.raises(DeclarationError, match="has a default"):
+
+        @performs(lambda addr: Sent(addr))
+        @trusted
+        def send(addr: str = "bob") -> None: ...
+
+    with pytest.raises(DeclarationError, match="no parameter of lock"):
+
+        @sets(lambda gate: Outbox.set(gate, True))
+        @trusted
+        def lock(door: str) -> None: ...
+
+    with pytest.raises(DeclarationError, match="known bool"):
+        sets(lambda addr: Outbox.set(addr, "yes"))
+
+
+def test_only_functions_are_effects() -> None:
+    with pytest.raises(DeclarationError, match="no function"):
+        trusted(len)

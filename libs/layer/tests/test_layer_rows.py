@@ -1,0 +1,76 @@
+"""Rows: values with typed columns, and classes that name them."""
+
+import copy
+import pickle
+
+import pytest
+
+from lictor_layer import Column, DeclarationError, Row
+from lictor_layer.rows import row_class
+
+
+class UserRow(Row):
+    name: str
+    age: int
+    score: float
+    admin: bool
+
+
+BOB = UserRow(name="Bob", age=7, score=0.5, admin=False)
+
+
+def test_a_row_has_its_columns_and_never_changes() -> None:
+    assert (BOB.name, BOB.age, BOB.score, BOB.admin) == ("Bob", 7, 0.5, False)
+    with pytest.raises(AttributeError, match="does not change"):
+        BOB.name = "Eve"
+    with pytest.raises(AttributeError, match="does not change"):
+        del BOB.name
+    with pytest.raises(AttributeError, match="no column"):
+        _ = BOB.address  # type: ignore[attr-defined]
+
+
+def test_rows_are_equal_when_class_and_columns_are() -> None:
+    assert UserRow(name="Bob", age=7, score=0.5, admin=False) == BOB
+    assert len({BOB, copy.deepcopy(BOB), pickle.loads(pickle.dumps(BOB))}) == 1
+    other = row_class("UserRow", {"name": str, "age": int, "score": float, "admin": bool})
+    assert other(name="Bob", age=7, score=0.5, admin=False) != BOB
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"name": "Bob"}, "lacks admin, age, score"),
+        ({"name": "Bob", "age": 7, "score": 0.5, "admin": False, "x": 1}, "no columns x"),
+        ({"name": None, "age": 7, "score": 0.5, "admin": False}, "name is a str, not NoneType"),
+        ({"name": "Bob", "age": True, "score": 0.5, "admin": False}, "age is a int, not bool"),
+        ({"name": "Bob", "age": 7, "score": 1, "admin": False}, "score is a float, not int"),
+    ],
+)
+def test_a_row_is_complete_and_of_the_declared_types(columns: dict[str, object], why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        UserRow(**columns)
+
+
+def test_the_class_names_its_columns() -> None:
+    assert Column("UserRow", "name", UserRow) == UserRow.name
+    assert Column.__lictor_column__
+
+
+def test_a_subclass_has_the_columns_of_its_base() -> None:
+    class Member(UserRow):
+        since: int
+
+    assert Member.name == Column("Member", "name", Member)
+    assert Member(name="Bob", age=7, score=0.5, admin=False, since=1).since == 1
+
+
+def test_columns_have_no_defaults_and_only_plain_types() -> None:
+    with pytest.raises(DeclarationError, match="default"):
+
+        class WithDefault(Row):
+            name: str = "Bob"
+
+    with pytest.raises(DeclarationError, match="str, int, bool or float"):
+
+        class WithList(Row):
+            names: list[str]
