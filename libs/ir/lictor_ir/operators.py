@@ -6,12 +6,18 @@ its line says otherwise. Python's semantics hold throughout: division rounds dow
 comparing an int with a float compares the numbers exactly.
 """
 
+# What each lambda of the table takes is said beside it, by the function that types the result.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import Any, Final, cast
 
 from lictor_ir.errors import TermError, UnspecifiedError
@@ -34,6 +40,9 @@ from lictor_ir.types import (
 from lictor_ir.values import RowValue
 
 Types = tuple[Type, ...]
+
+_CHUNK_DIGITS: Final = 4_000
+_CHUNK: Final = 10**_CHUNK_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +209,15 @@ def _count(text: str, part: str) -> int:
     return text.count(part)
 
 
+def _digits(number: int) -> str:
+    """All of them: `str` refuses numbers of more than 4 300 digits."""
+    rest, parts = abs(number), list[str]()
+    while rest >= _CHUNK:
+        rest, low = divmod(rest, _CHUNK)
+        parts.append(str(low).rjust(_CHUNK_DIGITS, "0"))
+    return ("-" if number < 0 else "") + str(rest) + "".join(reversed(parts))
+
+
 def _contains(item: Any, container: Any) -> bool:
     if isinstance(container, Mapping | Set | Sequence):
         return any(item == other for other in cast(Sequence[Any], container))
@@ -258,7 +276,7 @@ _TABLE: tuple[Operator, ...] = (
         "add",
         "sum, from left to right",
         _alike(*NUMBERS, least=1, most=None),
-        _plain(lambda *n: sum(n[1:], n[0])),
+        _plain(lambda *n: reduce(add, n)),  # not sum(), which rounds floats its own way
     ),
     Operator("sub", "difference", _alike(*NUMBERS, least=2, most=2), _plain(lambda a, b: a - b)),
     Operator(
@@ -345,7 +363,7 @@ _TABLE: tuple[Operator, ...] = (
         _plain(_count),
     ),
     Operator(
-        "str_of_int", "decimal digits, with a minus sign", _fixed(INT, gives=STR), _plain(str)
+        "str_of_int", "decimal digits, with a minus sign", _fixed(INT, gives=STR), _plain(_digits)
     ),
     # containers
     Operator(

@@ -1,12 +1,13 @@
 """Regular expressions of the format: the regular ones only, matched against a whole string.
 
 Front-ends translate their dialect into these few forms. They have no captures, no look-around and no back-references,
-so matching is linear here and a regular language in every solver.
+so matching never backtracks here, and is a regular language in every solver.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -69,7 +70,7 @@ Regex = ReText | ReRange | ReAny | ReNothing | ReConcat | ReUnion | ReRepeat | R
 
 
 def python_pattern(regex: Regex) -> str:
-    """The same language for Python's `re.fullmatch` with DOTALL: how terms over known strings are evaluated."""
+    """The same language for Python's `re.fullmatch` with DOTALL, which backtracks: for trusted expressions only."""
     match regex:
         case ReText(text):
             return f"(?:{re.escape(text)})"
@@ -91,8 +92,54 @@ def python_pattern(regex: Regex) -> str:
 
 
 def full_match(regex: Regex, text: str) -> bool:
-    """Whether the whole text is in the language."""
-    return re.fullmatch(python_pattern(regex), text) is not None
+    """Whether the whole text is in the language, without the backtracking of Python's `re`."""
+    return len(text) in _ends(regex, text, frozenset((0,)))
+
+
+def _ends(regex: Regex, text: str, starts: frozenset[int]) -> frozenset[int]:
+    """Where matches may end that begin at one of these places."""
+    match regex:
+        case ReText(part):
+            return frozenset(at + len(part) for at in starts if text.startswith(part, at))
+        case ReRange(first, last):
+            return _after(text, starts, lambda char: first <= char <= last)
+        case ReAny():
+            return _after(text, starts, lambda _: True)
+        case ReNothing():
+            return frozenset()
+        case ReConcat(parts):
+            for part in parts:
+                starts = _ends(part, text, starts)
+            return starts
+        case ReUnion(choices):
+            return frozenset[int]().union(*(_ends(choice, text, starts) for choice in choices))
+        case ReRepeat(part, least, most):
+            return _repeated(part, least, most, text, starts)
+        case ReNotIn(ranges):
+            return _after(
+                text, starts, lambda char: not any(r.first <= char <= r.last for r in ranges)
+            )
+
+
+def _after(text: str, starts: frozenset[int], fits: Callable[[str], bool]) -> frozenset[int]:
+    return frozenset(at + 1 for at in starts if at < len(text) and fits(text[at]))
+
+
+def _repeated(
+    part: Regex, least: int, most: int | None, text: str, starts: frozenset[int]
+) -> frozenset[int]:
+    for _ in range(least):
+        further = _ends(part, text, starts)
+        if further == starts:  # more of the same changes nothing
+            break
+        starts = further
+    reached = newest = starts
+    left = None if most is None else most - least
+    while newest and left != 0:
+        newest = _ends(part, text, newest) - reached
+        reached |= newest
+        left = None if left is None else left - 1
+    return reached
 
 
 def _in_class(char: str) -> str:
