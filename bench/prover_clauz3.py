@@ -65,7 +65,7 @@ class Clauz3:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end()
+        self.close()
 
     def prove(self, case: Case, timeout_s: float | None = None) -> Answer:
         """Its verdict on a case; `timeout` when it took too long, `died` when its process ended."""
@@ -82,10 +82,10 @@ class Clauz3:
         process.stdin.flush()
         line = _line(process, limit)
         if line is None:
-            self._end()
+            self.close()
             return Answer("timeout", limit * 1000, f"no answer in {limit:g} s")
         if not line:
-            self._end()
+            self.close()
             return Answer("died", (time.perf_counter() - begun) * 1000, "its process ended")
         reply = json.loads(line)
         return Answer(reply["verdict"], reply["ms"], reply["detail"])
@@ -101,11 +101,12 @@ class Clauz3:
                 bufsize=1,
             )
             if not _line(self._process, STARTING_S):
-                self._end()
+                self.close()
                 raise RuntimeError("clauz3 did not start in its environment; remove the cache")
         return self._process
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """Ends the process."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from prover_cases import Case
+from prover_clauz3 import Answer
+
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.prover import prove
-from prover_cases import Case
-from prover_clauz3 import Answer
 
 Roots = tuple[tuple[Path, ...], tuple[Path, ...]]
 

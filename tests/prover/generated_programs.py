@@ -1,0 +1,569 @@
+"""Programs of the subset, made by Hypothesis: typed, so that most of them run, and mean, so that slips show.
+
+A program is lines of Python over the functions of the `desk` layer. What makes provers slip is frequent: negative
+divisors, bools as numbers, two names for one list, closures that read a variable later, returns in the middle of
+loops, calls behind `and` and `or`. Nothing here knows the prover; the text that comes out is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+INT, BOOL, STR, FLOAT = "int", "bool", "str", "float"
+INTS, STRS, TABLE, SET = "list[int]", "list[str]", "dict[str, int]", "set[int]"
+SCALARS = (INT, INT, BOOL, STR, STR)
+CONTAINERS = (INTS, STRS, TABLE, SET)
+TEXTS = ("", "a", "b", "ab", "bob@example.com", "eve@evil.com", "x y", "é")
+KEYS = ("k", "l", "m")
+COLUMNS = {STR: ("email", "name"), INT: ("age",), BOOL: ("active",)}
+
+
+@dataclass
+class Function:
+    """A helper of the program: what it takes and gives."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    changes: bool = False
+    """Whether it changes a container that it is given."""
+
+
+@dataclass
+class Scope:
+    """The names that are certainly bound here, with their types."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    rows: tuple[str, ...] = ()
+    frozen: frozenset[str] = frozenset()
+    """Names that the body of a loop over rows must leave as they are."""
+    in_rows: bool = False
+    in_loop: bool = False
+    in_function: bool = False
+
+    def inner(self, **changes: object) -> Scope:
+        made = Scope(
+            dict(self.names), self.rows, self.frozen, self.in_rows, self.in_loop, self.in_function
+        )
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+
+class Writer:
+    """Writes one program by drawing every choice."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[int]], int]) -> None:
+        self._draw = draw
+        self._lines: list[str] = []
+        self._depth = 0
+        self._count = 0
+        self._functions: list[Function] = []
+        self._budget = 0
+
+    # -- choices ---------------------------------------------------------------------------------
+
+    def number(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
+
+    def pick(self, options: tuple[str, ...] | list[str]) -> str:
+        return options[self.number(0, len(options) - 1)]
+
+    def chance(self, one_in: int) -> bool:
+        return self.number(1, one_in) == one_in
+
+    def fresh(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}{self._count}"
+
+    def line(self, text: str) -> None:
+        self._lines.append("    " * self._depth + text)
+
+    # -- whole programs --------------------------------------------------------------------------
+
+    def program(self) -> str:
+        """The text of a program, without imports and guarantees."""
+        for _ in range(self.number(0, 2)):
+            self._helper()
+        self.line("def main() -> None:")
+        self._budget = self.number(3, 12)
+        self._block(Scope(), self.number(2, 6))
+        return "\n".join(self._lines) + "\n"
+
+    def _helper(self) -> None:
+        name = self.fresh("helper")
+        kinds = (*SCALARS, INTS, STRS)
+        parameters = tuple(self.pick(kinds) for _ in range(self.number(0, 2)))
+        result = self.pick((*SCALARS, "None"))
+        scope = Scope(in_function=True)
+        given: list[str] = []
+        for kind in parameters:
+            parameter = self.fresh("p")
+            scope.names[parameter] = kind
+            given.append(parameter)
+        self.line(f"def {name}({', '.join(given)}):")
+        self._budget = self.number(1, 3)
+        self._depth += 1
+        before = len(self._lines)
+        self._statements(scope, self.number(1, 3))
+        changes = any(
+            f"{parameter}." in line or f"{parameter}[" in line or f"{parameter} +=" in line
+            for parameter, kind in scope.names.items()
+            if kind in CONTAINERS and parameter in given
+            for line in self._lines[before:]
+        )
+        if result != "None":
+            self.line(f"return {self.expression(scope, result, 2)}")
+        self._depth -= 1
+        self.line("")
+        self._functions.append(Function(name, parameters, result, changes))
+
+    def _block(self, scope: Scope, count: int) -> None:
+        self._depth += 1
+        self._statements(scope, count)
+        self._depth -= 1
+
+    def _statements(self, scope: Scope, count: int) -> None:
+        before = len(self._lines)
+        for _ in range(count):
+            if self._budget <= 0:
+                break
+            self._budget -= 1
+            self._statement(scope)
+        if len(self._lines) == before:
+            self._effect(scope)
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def _statement(self, scope: Scope) -> None:
+        kinds = ["effect", "effect", "effect", "bind", "bind", "if", "if", "for"]
+        if scope.names:
+            kinds += ["rebind", "change", "change", "alias", "augment", "swap"]
+        if not scope.in_rows:
+            kinds += ["rows", "closure"]
+        if self._functions:
+            kinds.append("call")
+        if scope.in_loop:
+            kinds.append("leave")
+        kind = self.pick(kinds)
+        {
+            "effect": self._effect,
+            "bind": self._bind,
+            "rebind": self._rebind,
+            "change": self._change,
+            "alias": self._alias,
+            "augment": self._augment,
+            "swap": self._swap,
+            "if": self._if,
+            "for": self._for,
+            "rows": self._rows,
+            "closure": self._closure,
+            "call": self._call,
+            "leave": self._leave,
+        }[kind](scope)
+
+    def _effect(self, scope: Scope) -> None:
+        kind = self.pick(
+            ["send", "send", "pay", "pay", "log", "copies", "float", "guarded", "refund"]
+        )
+        if kind == "send":
+            to, text = self.expression(scope, STR, 2), self.expression(scope, STR, 1)
+            self.line(f"send_email({to}, {text})")
+        elif kind == "pay":
+            swapped = f"amount={self.expression(scope, INT, 3)}, account={self._text()}"
+            plain = f"{self._text()}, {self.expression(scope, INT, 3)}"
+            self.line(f"pay({swapped if self.chance(4) else plain})")
+        elif kind == "log":
+            self.line(f"log({self.expression(scope, STR, 3)})")
+        elif kind == "copies":
+            self.line(f"send_copies({self._text()}, {self.expression(scope, STRS, 1)})")
+        elif kind == "refund":
+            amount = self.expression(scope, INT, 2)
+            self.line(f"refund(max({amount}, 0))" if self.chance(2) else f"refund({amount})")
+        elif kind == "float":
+            self.line(f"pay_float({self.expression(scope, FLOAT, 2)})")
+        else:
+            operator = self.pick(["and", "or"])
+            self.line(f"{self.expression(scope, BOOL, 2)} {operator} log({self._text()})")
+
+    def _bind(self, scope: Scope) -> None:
+        kind = self.pick((*SCALARS, FLOAT, *CONTAINERS))
+        name = self.fresh("v")
+        self.line(f"{name} = {self.expression(scope, kind, 3)}")
+        scope.names[name] = kind
+
+    def _changeable(self, scope: Scope, *kinds: str) -> str | None:
+        names = [
+            name
+            for name, kind in scope.names.items()
+            if kind in kinds and name not in scope.frozen and not name.startswith("f")
+        ]
+        return self.pick(names) if names else None
+
+    def _rebind(self, scope: Scope) -> None:
+        name = self._changeable(scope, *SCALARS, FLOAT, *CONTAINERS)
+        if name is None:
+            return self._bind(scope)
+        self.line(f"{name} = {self.expression(scope, scope.names[name], 2)}")
+
+    def _alias(self, scope: Scope) -> None:
+        found = [name for name, kind in scope.names.items() if kind in CONTAINERS]
+        if not found:
+            return self._bind(scope)
+        source, name = self.pick(found), self.fresh("v")
+        self.line(f"{name} = {source}")
+        scope.names[name] = scope.names[source]
+        if source in scope.frozen:
+            scope.frozen |= {name}
+
+    def _augment(self, scope: Scope) -> None:
+        name = self._changeable(scope, INT, STR, INTS, STRS)
+        if name is None:
+            return self._effect(scope)
+        kind = scope.names[name]
+        operator = self.pick(["+=", "-=", "*="]) if kind == INT else "+="
+        self.line(f"{name} {operator} {self.expression(scope, kind, 1)}")
+
+    def _swap(self, scope: Scope) -> None:
+        name = self._changeable(scope, *SCALARS, *CONTAINERS)
+        if name is None:
+            return self._effect(scope)
+        others = [
+            other
+            for other, kind in scope.names.items()
+            if kind == scope.names[name] and other not in scope.frozen and not other.startswith("f")
+        ]
+        other = self.pick(others)
+        self.line(f"{name}, {other} = {other}, {name}")
+
+    def _change(self, scope: Scope) -> None:
+        name = self._changeable(scope, *CONTAINERS)
+        if name is None:
+            return self._bind(scope)
+        kind = scope.names[name]
+        item = INT if kind in (INTS, SET) else STR
+        value = self.expression(scope, item, 1) if kind != TABLE else ""
+        options = {
+            INTS: [f"{name}.append({value})", f"{name}.extend([{value}, 1])", f"{name}.clear()"],
+            STRS: [f"{name}.append({value})", f"{name}.extend([{value}])", f"{name}.clear()"],
+            SET: [f"{name}.add({value})", f"{name}.discard({value})"],
+            TABLE: [
+                f'{name}["{self.pick(KEYS)}"] = {self.expression(scope, INT, 1)}',
+                f'{name}.pop("{self.pick(KEYS)}", 0)',
+            ],
+        }[kind]
+        if kind in (INTS, STRS):
+            options += [f"if {name}:\n{'    ' * (self._depth + 1)}{name}.pop()"]
+            options += [f"if {name}:\n{'    ' * (self._depth + 1)}{name}[0] = {value}"]
+        self.line(self.pick(options))
+
+    def _if(self, scope: Scope) -> None:
+        self.line(f"if {self.expression(scope, BOOL, 3)}:")
+        ends: list[Scope] = [self._branch(scope)]
+        if self.chance(3):
+            self.line(f"elif {self.expression(scope, BOOL, 2)}:")
+            ends.append(self._branch(scope))
+        if self.chance(2):
+            self.line("else:")
+            ends.append(self._branch(scope))
+            both = set.intersection(*(set(end.names) for end in ends))
+            for name in sorted(both):
+                kinds = {end.names[name] for end in ends}
+                if name not in scope.names and len(kinds) == 1:
+                    scope.names[name] = kinds.pop()
+
+    def _branch(self, scope: Scope) -> Scope:
+        inner = scope.inner()
+        self._block(inner, self.number(1, 2))
+        if not scope.in_rows and not scope.in_function and self.chance(8):
+            self._depth += 1
+            self.line("return")
+            self._depth -= 1
+        return inner
+
+    def _for(self, scope: Scope) -> None:
+        kind = self.pick([INT, STR])
+        item = self.fresh("i")
+        source = self._iterated(scope, kind)
+        self.line(f"for {item} in {source}:")
+        # The loop may change what it iterates over by no name but its own: that case has tests of its own.
+        inner = scope.inner(in_loop=True, in_rows=scope.in_rows)
+        inner.names[item] = kind
+        inner.frozen = scope.frozen | {
+            name for name, held in scope.names.items() if held in CONTAINERS
+        }
+        self._block(inner, self.number(1, 3))
+
+    def _iterated(self, scope: Scope, kind: str) -> str:
+        if kind == INT:
+            if self.chance(3):
+                low, step = self.number(-2, 2), self.pick(["1", "2", "-1"])
+                return f"range({low}, {self.number(-2, 3)}, {step})"
+            if self.chance(2):
+                return f"range({self.number(0, 3)})"
+        if self.chance(3):
+            return self.expression(scope, INTS if kind == INT else STRS, 1)
+        items = [self.expression(scope, kind, 1) for _ in range(self.number(1, 3))]
+        return f"[{', '.join(items)}]" if self.chance(2) else f"({', '.join(items)},)"
+
+    def _leave(self, scope: Scope) -> None:
+        self.line(f"if {self.expression(scope, BOOL, 2)}:")
+        self._depth += 1
+        self.line("continue" if scope.in_rows else self.pick(["continue", "break"]))
+        self._depth -= 1
+
+    def _rows(self, scope: Scope) -> None:
+        row = self.fresh("row")
+        strings = self.chance(4)
+        if strings:
+            self.line(f"for {row} in names():")
+        elif self.chance(2):
+            self.line(f"for {row} in users():")
+        else:
+            rows = self.fresh("rows")
+            self.line(f"{rows} = users()")
+            self.line(f"for {row} in {rows}:")
+        inner = scope.inner(in_rows=True, in_loop=True, frozen=frozenset(scope.names))
+        if strings:
+            inner.names[row] = STR
+            inner.frozen |= {row}
+        else:
+            inner.rows = (*scope.rows, row)
+        self._block(inner, self.number(1, 3))
+
+    def _closure(self, scope: Scope) -> None:
+        name = self.fresh("fun")
+        if self.chance(2):
+            kind = self.pick(SCALARS)
+            self.line(f"{name} = lambda: {self.expression(scope, kind, 2)}")
+        else:
+            self.line(f"def {name}():")
+            inner = scope.inner(in_function=True, frozen=frozenset(scope.names))
+            # A name that the body binds is local to it, and outer ones are read as they are when it runs.
+            self._block(inner, self.number(1, 2))
+        if self.chance(2):
+            self._statement(scope)
+        self.line(f"{name}()")
+        if self.chance(2):
+            self._rebind(scope)
+            self.line(f"{name}()")
+
+    def _call(self, scope: Scope) -> None:
+        function = self._functions[self.number(0, len(self._functions) - 1)]
+        if function.changes and (scope.in_rows or scope.frozen):
+            return self._effect(scope)
+        self.line(self._called(scope, function))
+
+    def _called(self, scope: Scope, function: Function) -> str:
+        given = [self.expression(scope, kind, 1) for kind in function.parameters]
+        return f"{function.name}({', '.join(given)})"
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def expression(self, scope: Scope, kind: str, depth: int) -> str:
+        """An expression of that type; bools stand in for numbers now and then."""
+        named = [name for name, held in scope.names.items() if held == kind]
+        if named and self.chance(2):
+            return self.pick(named)
+        if scope.rows and kind in COLUMNS and self.chance(2):
+            return f"{self.pick(scope.rows)}.{self.pick(COLUMNS[kind])}"
+        if depth <= 0:
+            return self._literal(kind)
+        if kind in SCALARS:
+            matching = [f for f in self._functions if f.result == kind]
+            if matching and self.chance(6):
+                function = matching[self.number(0, len(matching) - 1)]
+                if not (function.changes and (scope.in_rows or scope.frozen)):
+                    return self._called(scope, function)
+            if self.chance(8):
+                arms = [self.expression(scope, kind, depth - 1) for _ in range(2)]
+                return f"({arms[0]} if {self.expression(scope, BOOL, depth - 1)} else {arms[1]})"
+        return {
+            INT: self._int,
+            BOOL: self._bool,
+            STR: self._str,
+            FLOAT: self._float,
+            INTS: self._ints,
+            STRS: self._strs,
+            TABLE: self._table,
+            SET: self._set,
+        }[kind](scope, depth - 1)
+
+    def _text(self) -> str:
+        return f'"{self.pick(TEXTS)}"'
+
+    def _literal(self, kind: str) -> str:
+        return {
+            INT: lambda: str(self.number(-3, 7)),
+            BOOL: lambda: self.pick(["True", "False"]),
+            STR: self._text,
+            FLOAT: lambda: self.pick(["0.0", "-0.0", "1.5", "-2.25", "0.1", "1e300"]),
+            INTS: lambda: self.pick(["[]", "[1]", "[3, 1]", "[0, True]"]),
+            STRS: lambda: self.pick(["[]", '["a"]', '["b", "a"]']),
+            TABLE: lambda: self.pick(["{}", '{"k": 1}', '{"k": 2, "l": 0}']),
+            SET: lambda: self.pick(["{1}", "{1, True}", "{0, 2}"]),
+        }[kind]()
+
+    def _int(self, scope: Scope, depth: int) -> str:
+        one = self.expression(scope, INT, depth)
+        kind = self.number(0, 15)
+        match kind:
+            case 0 | 1:
+                return f"({one} {self.pick(['+', '-', '*'])} {self.expression(scope, INT, depth)})"
+            case 2 | 3:
+                divisor = self.pick(["2", "3", "-2", "-3", "7"])
+                return f"({one} {self.pick(['//', '%'])} {divisor})"
+            case 4:
+                return f"len({self.expression(scope, self.pick((STR, *CONTAINERS)), depth)})"
+            case 5:
+                return f"{self.pick(['min', 'max'])}({one}, {self.expression(scope, INT, depth)})"
+            case 6:
+                return f"abs({one})"
+            case 7:
+                return f"-({one})"
+            case 8:
+                return f"({self.expression(scope, BOOL, depth)} + {one})"
+            case 9:
+                return "number()"
+            case 10:
+                return f"sum({self.expression(scope, INTS, depth)})"
+            case 11:
+                table = self.expression(scope, TABLE, depth)
+                return f'{table}.get("{self.pick(KEYS)}", {one})'
+            case 12:
+                return f"({one} or {self.expression(scope, INT, depth)})"
+            case 13:
+                return f"{self.expression(scope, STR, depth)}.find({self._text()})"
+            case 14:
+                return f"int({self.expression(scope, BOOL, depth)})"
+            case _:
+                return f"({one} // {self.expression(scope, INT, depth)})"
+
+    def _bool(self, scope: Scope, depth: int) -> str:
+        kind = self.number(0, 13)
+        match kind:
+            case 0 | 1:
+                left, right = (self.expression(scope, INT, depth) for _ in range(2))
+                return f"({left} {self.pick(['<', '<=', '==', '!=', '>'])} {right})"
+            case 2:
+                parts = [self.expression(scope, INT, depth) for _ in range(3)]
+                return f"({parts[0]} <= {parts[1]} {self.pick(['<', '!=', '=='])} {parts[2]})"
+            case 3 | 4:
+                left, right = (self.expression(scope, STR, depth) for _ in range(2))
+                return f"({left} {self.pick(['==', '!=', '<', 'in', 'not in'])} {right})"
+            case 5:
+                held = self.pick([INTS, SET])
+                left = self.expression(scope, self.pick([INT, BOOL]), depth)
+                return (
+                    f"({left} {self.pick(['in', 'not in'])} {self.expression(scope, held, depth)})"
+                )
+            case 6:
+                return f"({self.expression(scope, STR, depth)} in {self.expression(scope, STRS, depth)})"
+            case 7:
+                return f"(not {self.expression(scope, BOOL, depth)})"
+            case 8 | 9:
+                operator = self.pick(["and", "or"])
+                left, right = (self.expression(scope, BOOL, depth) for _ in range(2))
+                return f"({left} {operator} {right})"
+            case 10:
+                method = self.pick(["startswith", "endswith"])
+                return f"{self.expression(scope, STR, depth)}.{method}({self._text()})"
+            case 11:
+                return f"is_allowed({self._text()})"
+            case 12:
+                return f"bool({self.expression(scope, self.pick((INT, STR, *CONTAINERS)), depth)})"
+            case _:
+                left, right = self.pick(CONTAINERS), self.pick(CONTAINERS)
+                return f"({self.expression(scope, left, depth)} == {self.expression(scope, right, depth)})"
+
+    def _str(self, scope: Scope, depth: int) -> str:
+        one = self.expression(scope, STR, depth)
+        match self.number(0, 9):
+            case 0 | 1:
+                return f"({one} + {self.expression(scope, STR, depth)})"
+            case 2:
+                low, high = self.number(-3, 3), self.number(-3, 4)
+                return f"{one}[{low}:{high}]"
+            case 3:
+                return f"str({self.expression(scope, INT, depth)})"
+            case 4:
+                # A quote inside a replacement field ends the string before Python 3.12.
+                named = [n for n, held in scope.names.items() if held in (STR, INT, BOOL)]
+                inside = self.pick(named) if named else str(self.number(-2, 9))
+                return f'f"{self.pick(("", "n="))}{{{inside}}}!"'
+            case 5:
+                return f"lookup({one})"
+            case 6:
+                return f"({one} or {self._text()})"
+            case 7:
+                return f"{one}.replace({self._text()}, {self._text()})"
+            case 8:
+                return f'"{self.pick(("", "-"))}".join({self.expression(scope, STRS, depth)})'
+            case _:
+                return f"({one} * {self.number(-1, 3)})"
+
+    def _float(self, scope: Scope, depth: int) -> str:
+        one = self.expression(scope, FLOAT, depth)
+        match self.number(0, 4):
+            case 0:
+                return (
+                    f"({one} {self.pick(['+', '-', '*'])} {self.expression(scope, FLOAT, depth)})"
+                )
+            case 1:
+                return f"({one} + {self.expression(scope, INT, depth)})"
+            case 2:
+                return "rate()"
+            case 3:
+                return f"({self.expression(scope, INT, depth)} / {self.pick(['2', '-4', '3'])})"
+            case _:
+                return f"-({one})"
+
+    def _ints(self, scope: Scope, depth: int) -> str:
+        return self._list(scope, INT, INTS, depth)
+
+    def _strs(self, scope: Scope, depth: int) -> str:
+        return self._list(scope, STR, STRS, depth)
+
+    def _list(self, scope: Scope, item: str, whole: str, depth: int) -> str:
+        match self.number(0, 5):
+            case 0 | 1:
+                items = [self.expression(scope, item, depth) for _ in range(self.number(0, 3))]
+                return f"[{', '.join(items)}]"
+            case 2:
+                left, right = (self.expression(scope, whole, depth) for _ in range(2))
+                return f"({left} + {right})"
+            case 3:
+                low, high = self.number(-2, 2), self.number(-2, 3)
+                return f"{self.expression(scope, whole, depth)}[{low}:{high}]"
+            case 4:
+                return f"{self.expression(scope, whole, depth)}.copy()"
+            case _:
+                name = self.fresh("c")
+                source = self.expression(scope, whole, depth)
+                inner = scope.inner()
+                inner.names[name] = item
+                made = self.expression(inner, item, depth)
+                only = f" if {self.expression(inner, BOOL, depth)}" if self.chance(2) else ""
+                return f"[{made} for {name} in {source}{only}]"
+
+    def _table(self, scope: Scope, depth: int) -> str:
+        pairs = [
+            f'"{self.pick(KEYS)}": {self.expression(scope, INT, depth)}'
+            for _ in range(self.number(0, 2))
+        ]
+        return "{" + ", ".join(pairs) + "}"
+
+    def _set(self, scope: Scope, depth: int) -> str:
+        items = [
+            self.expression(scope, self.pick([INT, BOOL]), depth) for _ in range(self.number(1, 2))
+        ]
+        return "{" + ", ".join(items) + "}"
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """The text of a program with a function `main`, without imports and guarantees."""
+    return Writer(draw).program()
