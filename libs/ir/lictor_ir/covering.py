@@ -20,8 +20,13 @@ def covered_fields(
     if atom.effect in relation.effects:
         yield atom.arguments
     for performed in atom.events:
-        if not set(events[performed.event].kinds).isdisjoint(relation.events):
+        if is_covered(events[performed.event], relation):
             yield performed.fields
+
+
+def is_covered(event: Event, relation: Relation) -> bool:
+    """Whether the event is of a class that the relation names."""
+    return not set(event.kinds).isdisjoint(relation.events)
 
 
 def covered_signatures(document: Document, relation: Relation) -> Iterator[Sequence[Parameter]]:
@@ -30,7 +35,7 @@ def covered_signatures(document: Document, relation: Relation) -> Iterator[Seque
         if effect.name in relation.effects:
             yield effect.parameters
     for event in document.events:
-        if not set(event.kinds).isdisjoint(relation.events):
+        if is_covered(event, relation):
             yield event.fields
 
 

@@ -230,14 +230,6 @@ def _at(items: Sequence[Any], index: int) -> Any:
     return items[index]
 
 
-def _unique(items: Sequence[Any]) -> list[Any]:
-    kept: list[Any] = []
-    for item in items:
-        if not any(item == other for other in kept):
-            kept.append(item)
-    return kept
-
-
 def _made_dict(*parts: Any) -> Any:
     """A dict as a list of pairs would lose equality; keys that can't be hashed are not Python dict keys either."""
     return dict(zip(parts[::2], parts[1::2], strict=True))
