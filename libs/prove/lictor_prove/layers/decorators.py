@@ -51,7 +51,7 @@ def _lines(node: Definition) -> Collection[int]:
     return {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
 
 
-def check_decorators(source: Source, node: ast.FunctionDef, module: ModuleType) -> None:
+def check_decorators(source: Source, node: Definition, module: ModuleType) -> None:
     """Refuses an effect with a decorator that is not one of ours."""
     for decorator in node.decorator_list:
         for part in _unfolded(decorator, module):
@@ -71,6 +71,7 @@ def check_no_effect_is_lost(
         if not isinstance(node, Definition) or (node.name, node.lineno) in known:
             continue
         if any(_marks(node, module)):
+            check_decorators(source, node, module)
             raise ProverConfigError(
                 f"{source.place}:{node.lineno}: {node.name} is marked as an effect, but the module"
                 " has no such effect; define effects at the top level, once, and don't rebind them"
