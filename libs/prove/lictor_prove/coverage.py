@@ -77,18 +77,22 @@ class Stated:
     """Where it is defined, and whence the program imports it."""
 
 
-def used_policies(source: str, *, target: str, layer: Layer) -> tuple[DomainPolicy, ...]:
+def used_policies(
+    program: str | ast.Module, *, target: str, layer: Layer
+) -> tuple[DomainPolicy, ...]:
     """The policies of the domains that the program uses."""
-    use = uses(ast.parse(source), target, layer)
+    use = uses(_parsed(program), target, layer)
     return tuple(policy for policy in layer.policies if use.triggers(policy))
 
 
-def report(source: str, *, target: str, layer: Layer, program_hash: str) -> CoverageReport:
+def report(
+    program: str | ast.Module, *, target: str, layer: Layer, program_hash: str
+) -> CoverageReport:
     """The coverage of every domain the program uses, worst first."""
     # Late: proving without a report does not pay for the models.
     from lictor_schema.coverage import CoverageReport, CoverageStatus, DomainCoverage
 
-    tree = ast.parse(source)
+    tree = _parsed(program)
     use, said = uses(tree, target, layer), stated(tree, target, layer)
     domains: list[DomainCoverage] = []
     for policy in layer.policies:
@@ -122,6 +126,10 @@ def report(source: str, *, target: str, layer: Layer, program_hash: str) -> Cove
     return CoverageReport(
         program_hash=program_hash, layer_hash=layer.hash, level="mention", domains=tuple(domains)
     )
+
+
+def _parsed(program: str | ast.Module) -> ast.Module:
+    return ast.parse(program) if isinstance(program, str) else program
 
 
 def _about(policy: DomainPolicy, said: Sequence[Stated]) -> tuple[str, ...]:
