@@ -32,13 +32,13 @@ from lictor_ir.terms import (
     Var,
     and_,
     apply,
+    children,
     column,
     const,
     ite,
     matches,
     not_,
     or_,
-    postorder,
     result,
     var,
 )
@@ -83,10 +83,16 @@ class Expander:
     def expand(self, root: Term) -> Term:
         """The same value, without containers."""
         self._comparisons = 0
-        for term in postorder(root):
-            if term not in self._done:
-                self._done[term] = self._expanded(term)
-        return self._done[root]
+        done = self._done
+        stack: list[tuple[Term, bool]] = [(root, False)]
+        while stack:
+            term, ready = stack.pop()
+            if ready:
+                done[term] = self._expanded(term)
+            elif term not in done:
+                stack.append((term, True))
+                stack.extend((part, False) for part in reversed(children(term)) if part not in done)
+        return done[root]
 
     def equal(self, left: Term, right: Term) -> Term:
         """Python's == of two terms, expanded."""

@@ -1,0 +1,309 @@
+"""The goals of contracts: how each could be violated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import Any, Final
+
+from lictor_ir.contracts import (
+    All,
+    AtEnd,
+    Before,
+    Contract,
+    Count,
+    Distinct,
+    Empty,
+    NeverAfter,
+    Relation,
+    SharesValue,
+    Sum,
+)
+from lictor_ir.errors import UnspecifiedError, UnsupportedError
+from lictor_ir.goals.aggregates import aggregate_goal
+from lictor_ir.goals.build import Builder, Violation
+from lictor_ir.goals.facts import (
+    Fact,
+    before,
+    copied,
+    facts,
+    shared_loops,
+)
+from lictor_ir.goals.fluents import at_end_goal
+from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.terms import (
+    FALSE,
+    Term,
+    and_,
+    apply,
+    const,
+    eq,
+    ite,
+    known_value,
+    not_,
+    or_,
+    substitute,
+)
+from lictor_ir.types import BOOL, INT, REAL, STR
+
+MAX_PAIRS: Final = 20_000
+"""More pairs of effects than these are left to the solver to choose from."""
+MANY_ALIKE: Final = 8
+
+
+def contract_goal(builder: Builder, goal_id: str, subject: int, contract: Contract) -> Goal:
+    """The goal of a contract that is no conjunction."""
+    match contract:
+        case Count() | Sum():
+            return aggregate_goal(builder, goal_id, subject, contract)
+        case AtEnd():
+            return at_end_goal(builder, goal_id, subject, contract)
+        case _:
+            strength = (
+                Strength.ON_COMPLETION
+                if isinstance(contract, SharesValue)
+                else Strength.EVERY_PREFIX
+            )
+            violations = _Violations(builder)
+            ways = violations.of(contract)
+            return builder.goal(
+                goal_id,
+                GoalKind.GUARANTEE,
+                subject,
+                ways,
+                strength=strength,
+                undecided=tuple(dict.fromkeys(violations.undecided)),
+            )
+
+
+class _Violations:
+    """The ways in which one contract is violated."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self.undecided: list[str] = []
+
+    def of(self, contract: Contract) -> list[Violation]:
+        """What violates the contract."""
+        match contract:
+            case Empty(relation):
+                return list(self._each(self._facts(relation), None))
+            case All(relation, holds):
+                return list(self._each(self._facts(relation), holds))
+            case Distinct(relation, key):
+                return self._distinct(self._facts(relation), key)
+            case SharesValue():
+                return self._shares_value(contract)
+            case Before():
+                return self._before(contract)
+            case NeverAfter(first, then):
+                return list(self._never_after(self._facts(first), self._facts(then)))
+            case _:
+                return []
+
+    def _facts(self, relation: Relation) -> list[Fact]:
+        found, problems = facts(self._builder.document, relation)
+        self.undecided += problems
+        live: list[Fact] = []
+        for fact in found:
+            try:
+                if self._builder.expand(fact.condition) is not FALSE:
+                    live.append(fact)
+            except UnsupportedError as why:
+                self._problem(fact, why)
+        return live
+
+    def _problem(self, fact: Fact, why: Exception) -> None:
+        self.undecided.append(f"{fact.atom.id} ({fact.atom.effect}): {why}")
+
+    # -- one effect ------------------------------------------------------------------------------
+
+    def _each(self, found: Iterable[Fact], holds: Term | None) -> Iterator[Violation]:
+        for fact in found:
+            try:
+                wrong = [] if holds is None else [not_(fact.read(holds))]
+                formula = self._builder.expand(and_(fact.happens({}), *wrong))
+            except UnsupportedError as why:
+                self._problem(fact, why)
+                continue
+            yield Violation(formula, (fact.point({}),), (fact.atom.id,))
+
+    # -- two effects -----------------------------------------------------------------------------
+
+    def _distinct(self, found: Sequence[Fact], key: Term) -> list[Violation]:
+        keyed: list[tuple[Fact, Term]] = []
+        for fact in found:
+            try:
+                keyed.append((fact, self._builder.expand(fact.read(key))))
+            except UnsupportedError as why:
+                self._problem(fact, why)
+        looped = [(fact, term) for fact, term in keyed if fact.atom.binders]
+        straight = [(fact, term) for fact, term in keyed if not fact.atom.binders]
+        ways = [self._alike(one, one, same=True) for one in looped]
+        ways += [
+            self._alike(one, other)
+            for at, one in enumerate(looped)
+            for other in [*looped[at + 1 :], *straight]
+        ]
+        known: dict[Any, list[tuple[Fact, Term]]] = {}
+        open_: list[tuple[Fact, Term]] = []
+        for fact, term in straight:
+            try:
+                known.setdefault(_hashable(known_value(term)), []).append((fact, term))
+            except (UnspecifiedError, TypeError):
+                open_.append((fact, term))
+        for group in known.values():
+            ways += self._group(group)
+        closed = [each for group in known.values() for each in group]
+        if len(open_) * len(straight) > MAX_PAIRS and _one_scalar([*open_, *closed]):
+            return [*ways, self._chosen_pair(straight)]
+        for at, one in enumerate(open_):
+            ways += [self._alike(one, other) for other in [*open_[at + 1 :], *closed]]
+        return [way for way in ways if way.formula is not FALSE]
+
+    def _alike(
+        self, one: tuple[Fact, Term], other: tuple[Fact, Term], *, same: bool = False
+    ) -> Violation:
+        """Both happen, with equal keys; an effect and itself in a later iteration of its loops."""
+        fact, key = one
+        again, again_key = other
+        values = copied(again.atom.binders, 1)
+        try:
+            equal = self._builder.equal(key, substitute(again_key, values))
+            if equal is FALSE:
+                return Violation(FALSE)
+            conditions = [fact.happens({}), again.happens(values)]
+            if same:
+                conditions.append(before(fact.point({}), again.point(values)))
+            formula = and_(self._builder.expand(and_(*conditions)), equal)
+        except UnsupportedError as why:
+            self._problem(fact, why)
+            return Violation(FALSE)
+        points = (fact.point({}), again.point(values))
+        return Violation(formula, points, (fact.atom.id, again.atom.id))
+
+    def _group(self, group: Sequence[tuple[Fact, Term]]) -> list[Violation]:
+        """Effects with one known key: no two of them may happen."""
+        if len(group) <= MANY_ALIKE:
+            return [self._alike(one, other) for one, other in combinations(group, 2)]
+        happens = [self._builder.expand(fact.condition) for fact, _ in group]
+        total = apply("add", *(ite(each, const(1), const(0)) for each in happens))
+        several = self._builder.expand(apply("lt", const(1), total))
+        return [Violation(several, atoms=tuple(fact.atom.id for fact, _ in group))]
+
+    def _chosen_pair(self, straight: Sequence[tuple[Fact, Term]]) -> Violation:
+        """Too many pairs to write down: the solver chooses two places and the key that they share."""
+        builder = self._builder
+        key_type = straight[0][1].type
+        first, second = builder.fresh("first", INT), builder.fresh("second", INT)
+        key = builder.fresh("key", key_type)
+        here: list[Term] = []
+        there: list[Term] = []
+        for at, (fact, term) in enumerate(straight):
+            happens = and_(builder.expand(fact.condition), eq(key, term))
+            here.append(and_(eq(first, const(at)), happens))
+            there.append(and_(eq(second, const(at)), happens))
+        formula = and_(apply("lt", first, second), or_(*here), or_(*there))
+        return Violation(formula, atoms=tuple(fact.atom.id for fact, _ in straight))
+
+    def _never_after(self, first: Sequence[Fact], then: Sequence[Fact]) -> Iterator[Violation]:
+        for one, other in product(first, then):
+            if one.position >= other.position and not shared_loops(
+                one.atom.binders, other.atom.binders
+            ):
+                continue
+            values = copied(other.atom.binders, 1)
+            points = (one.point({}), other.point(values))
+            try:
+                formula = self._builder.expand(
+                    and_(one.happens({}), other.happens(values), before(*points))
+                )
+            except UnsupportedError as why:
+                self._problem(other, why)
+                continue
+            yield Violation(formula, points, (one.atom.id, other.atom.id))
+
+    # -- an effect that must be there ------------------------------------------------------------
+
+    def _shares_value(self, contract: SharesValue) -> list[Violation]:
+        """No pair shares a key. Of a loop, only the first iteration is looked at: what it shows is enough."""
+        left, right = self._facts(contract.left), self._facts(contract.right)
+        pairs: list[Term] = []
+        for one, other in product(left, right):
+            ours, theirs = _first_iteration(one), _first_iteration(other)
+            try:
+                same = self._builder.equal(
+                    substitute(one.read(contract.key), ours),
+                    substitute(other.read(contract.key), theirs),
+                )
+                if same is not FALSE:
+                    both = and_(one.happens(ours), other.happens(theirs))
+                    pairs.append(and_(self._builder.expand(both), same))
+            except UnsupportedError as why:
+                self._problem(one, why)
+        atoms = tuple(dict.fromkeys(fact.atom.id for fact in [*left, *right]))
+        return [Violation(not_(or_(*pairs)), atoms=atoms)]
+
+    def _before(self, contract: Before) -> list[Violation]:
+        first = self._facts(contract.first)
+        ways: list[Violation] = []
+        for then in self._facts(contract.then):
+            found: list[Term] = []
+            try:
+                for one in first:
+                    found += self._witnesses(contract, one, then)
+                formula = self._builder.expand(and_(then.happens({}), not_(or_(*found))))
+            except UnsupportedError as why:
+                self._problem(then, why)
+                continue
+            ways.append(Violation(formula, (then.point({}),), (then.atom.id,)))
+        return ways
+
+    def _witnesses(self, contract: Before, one: Fact, then: Fact) -> Iterator[Term]:
+        """Ways to see that `one` came before: in chosen iterations, so that finding none proves nothing away."""
+        for values in _iterations(one, then):
+            order = before(one.point(values), then.point({}))
+            if order is FALSE:
+                continue
+            same = and_()
+            if contract.first_key is not None and contract.then_key is not None:
+                same = self._builder.equal(
+                    substitute(one.read(contract.first_key), values), then.read(contract.then_key)
+                )
+            elif contract.first_key is not None or contract.then_key is not None:
+                raise UnsupportedError("keys of `before` are given for one side only")
+            yield and_(order, one.happens(values), same)
+
+
+def _first_iteration(fact: Fact) -> dict[Term, Term]:
+    return {binder.index: const(0) for binder in fact.atom.binders}
+
+
+def _iterations(one: Fact, then: Fact) -> Iterator[Mapping[Term, Term]]:
+    """Iterations of one's loops that may show what then needs: the first, and that of the same index."""
+    choices: list[list[Term]] = []
+    for at in range(len(one.atom.binders)):
+        found: list[Term] = [const(0)]
+        if at < len(then.atom.binders):
+            found.insert(0, then.atom.binders[at].index)
+        choices.append(found)
+    for chosen in product(*choices):
+        values: dict[Term, Term] = {
+            binder.index: index
+            for binder, index in zip(one.atom.binders, chosen, strict=True)
+            if binder.index is not index
+        }
+        yield values
+
+
+def _hashable(value: Any) -> Any:
+    """The value as a dict key that is equal exactly when Python's == says so."""
+    if isinstance(value, float) and value != value:
+        raise TypeError("NaN equals nothing")
+    hash(value)
+    return value
+
+
+def _one_scalar(keyed: Sequence[tuple[Fact, Term]]) -> bool:
+    types = {term.type for _, term in keyed}
+    return len(types) == 1 and types <= {BOOL, INT, REAL, STR}
