@@ -25,6 +25,7 @@ _SCALARS: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 def check_value(value: Any, type_: Type, document: Document, what: str) -> None:
     """Raise a TermError that says what of the value is not of the type. Types are shallow, so this may recurse."""
+    kind = type(value).__name__
     match type_:
         case Scalar(name):
             fits = _SCALARS[name](value)
@@ -54,11 +55,7 @@ def check_value(value: Any, type_: Type, document: Document, what: str) -> None:
             members = {enum.name: enum.members for enum in document.enums}.get(name, ())
             fits = isinstance(value, EnumValue) and value.enum == name and value.member in members
     if not fits:
-        raise TermError(f"{what} must be {type_}, not {_kind(value)}")
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__
+        raise TermError(f"{what} must be {type_}, not {kind}")
 
 
 def _check_row(row: RowValue, document: Document, what: str) -> None:
