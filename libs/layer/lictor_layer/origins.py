@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from lictor_layer.errors import LayerError
-from lictor_layer.rows import Column
 
 ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
 
 
-def comes_from(value: object, column: Column) -> bool:
+def comes_from(value: object, column: object) -> bool:
     """The value is this column of a row that a trusted call returned, unchanged."""
     _only_proved("comes_from", value, column)
 
 
-def same_row(*pairs: tuple[object, Column]) -> bool:
+def same_row(*pairs: tuple[object, object]) -> bool:
     """The values are these columns of one and the same row that a trusted call returned."""
     _only_proved("same_row", *pairs)
 

@@ -143,7 +143,7 @@ def test_a_guarantee_changes_nothing_at_run_time() -> None:
 def test_origins_are_for_the_prover_alone() -> None:
     for call in (comes_from, same_row):
         with pytest.raises(LayerError, match="decided by the prover"):
-            call("x", None)  # type: ignore[arg-type]
+            call("x", None)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_policy_names_its_functions_and_contracts() -> None:

@@ -1,0 +1,18 @@
+"""Sends one mail more than it promised, to an address of its own. It is refuted, with the mail that shows it:
+
+lictor prove examples/programs/newsletter_with_a_copy.py --import-root examples/layers
+"""
+
+from tools.mail.trusted import contracts as mail
+from tools.mail.trusted.effects import list_contacts, send_mail
+
+from lictor_layer import guarantee
+
+
+@guarantee(mail.only_list("newsletter"))
+@guarantee(mail.to_contacts())
+@guarantee(mail.at_most(50))
+def main() -> None:
+    for contact in list_contacts("newsletter"):
+        send_mail(contact.email, contact.name, "the new issue is out.")
+    send_mail("press@example.org", "Press", "the new issue is out.")
