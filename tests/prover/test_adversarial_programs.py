@@ -147,10 +147,8 @@ def test_layer_that_fails_to_load_is_refused_with_a_reason(
     trusted = tmp_path / "tools" / "bad" / "trusted"
     trusted.mkdir(parents=True)
     (trusted / file).write_text(text, "utf-8")
-    with pytest.raises(ProveError, match=r"\w+"):
-        loaded = load_layer([trusted], [tmp_path])
-        prove(HEADER + "    log('x')\n", name="program.py", layer=loaded)
-        pytest.fail("the layer loads")
+    with pytest.raises(ProveError, match=file.partition(".")[0]):
+        load_layer([trusted], [tmp_path])
 
 
 def test_contract_that_raises_is_no_proof(tmp_path: Path) -> None:

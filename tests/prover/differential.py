@@ -1,0 +1,158 @@
+"""Holds a generated program's document and proof against what the program does when it is run.
+
+`Differential.check` raises for the first thing that differs: an effect that the document does not predict or predicts
+otherwise, an error that no obligation tells, a guarantee that was proved and does not hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from concrete_runs import PARAMETERS, Run, compiled, run
+from predicted_traces import Mismatch, Predictor, alike, ir_value
+from stated_contracts import Stated, stated
+
+from lictor_ir.document import Document, ObligationKind
+from lictor_ir.errors import UnspecifiedError
+from lictor_ir.traces import failed_obligations, holds
+from lictor_ir.traces import run as document_run
+from lictor_prove.errors import Rejected
+from lictor_prove.layer_model import Layer
+from lictor_prove.layers import load_layer
+from lictor_prove.prover import Proof, prove_document
+from lictor_prove.python import read_program
+
+LAYERS = Path(__file__).parent / "layers"
+SEEDS = range(6)
+"""Answers that trusted calls give; the first half also says where the bounds of guarantees are."""
+
+
+class FalseProof(AssertionError):
+    """A guarantee was proved, and a run breaks it."""
+
+
+class Missed(AssertionError):
+    """A run raises where the document has no obligation that fails."""
+
+
+def desk() -> Layer:
+    """The layer that generated programs call."""
+    return load_layer([LAYERS / "tools" / "desk" / "trusted"], [LAYERS])
+
+
+def source_of(program: str, guarantees: Sequence[Stated]) -> str:
+    """The program as a file: with its imports, and its guarantees on main."""
+    lines = [
+        "import lictor_layer",
+        "from tools.desk.trusted import contracts as c",
+        f"from tools.desk.trusted.effects import {', '.join(PARAMETERS)}",
+        "",
+    ]
+    promises = "".join(f"@lictor_layer.guarantee(c.{each.text})\n" for each in guarantees)
+    return "\n".join(lines) + "\n" + program.replace("def main(", f"{promises}def main(")
+
+
+@dataclass
+class Differential:
+    """Checks programs, and counts what became of them."""
+
+    layer: Layer
+    tally: Counter[str] = field(default_factory=Counter[str])
+    reasons: Counter[str] = field(default_factory=Counter[str])
+
+    def check(self, program: str, first: int, step: int, slack: int, seed: int) -> None:
+        """One program: read, run, compared; guarantees are chosen by `first` and `step`."""
+        code = compiled(program)
+        runs = [run(code, seed + each) for each in SEEDS]
+        choices = stated(runs[: len(SEEDS) // 2], slack)
+        guarantees = [choices[(first + n * step) % len(choices)] for n in range(3)]
+        guarantees = list({each.text: each for each in guarantees}.values())
+        self.tally["programs"] += 1
+        try:
+            document = self.read(source_of(program, guarantees))
+        except Rejected as refused:
+            self.tally["rejected"] += 1
+            self.reasons.update(reason.code for reason in refused.reasons)
+            return
+        self.tally["runs"] += len(runs)
+        for each in runs:
+            self.predict(document, each, guarantees)
+        proof = self.prove(document)
+        self.tally[str(proof.verdict)] += 1
+        for each in runs:
+            self.hold(proof, each, guarantees)
+
+    def read(self, source: str) -> Document:
+        """The document of a program, or Rejected."""
+        return read_program(source, name="generated.py", layer=self.layer)
+
+    def prove(self, document: Document) -> Proof:
+        """What the prover says."""
+        return prove_document(document)
+
+    def predict(self, document: Document, done: Run, guarantees: Sequence[Stated]) -> None:
+        """The document says exactly what happened, and an obligation fails exactly when the run failed."""
+        predictor = Predictor(done)
+        predictor.follow(document)
+        raising = predictor.broken(document, ObligationKind.NO_ERROR, ObligationKind.ASSERTION)
+        refused = predictor.broken(document, ObligationKind.PRECONDITION)
+        if done.raised is not None:
+            self.tally["raised"] += 1
+            if not raising:
+                raise Missed(f"{done.raised!r} is raised, and no obligation fails")
+            return
+        if bool(refused) != done.refused:
+            raise Mismatch(f"preconditions: the run breaks one is {done.refused}, {refused} fail")
+        if raising:
+            self.tally["needless obligations"] += 1
+            return
+        self.same_as_library(document, done, guarantees)
+
+    def same_as_library(self, document: Document, done: Run, guarantees: Sequence[Stated]) -> None:
+        """The library's own oracle sees the same calls, and finds contracts kept where plain Python does."""
+        calls = iter(done.calls)
+
+        def answer(
+            call: str, _indices: tuple[int, ...], effect: str, given: Mapping[str, Any]
+        ) -> Any:
+            happened = next(calls, None)
+            if happened is None or happened.effect != effect:
+                raise Mismatch(f"the library runs {call} ({effect}) where {happened} happens")
+            for name, value in given.items():
+                if not alike(value, ir_value(happened.arguments[name])):
+                    raise Mismatch(f"the library passes {name}={value!r} in {happened}")
+            return ir_value(happened.result)
+
+        trace = document_run(document, {}, answer)
+        if (missed := next(calls, None)) is not None:
+            raise Mismatch(f"the library does not run {missed}")
+        if bool(failed_obligations(trace)) != done.refused:
+            raise Mismatch("the library finds other preconditions broken")
+        for each, promised in zip(guarantees, document.guarantees, strict=True):
+            if each.text == "not_names()":
+                continue
+            try:
+                kept = holds(promised.contract, trace)
+            except UnspecifiedError:
+                self.tally["contract left open"] += 1
+                continue
+            if kept != each.kept(done):
+                raise Mismatch(f"the library says {each.text} is kept: {kept}; Python says not")
+
+    def hold(self, proof: Proof, done: Run, guarantees: Sequence[Stated]) -> None:
+        """Nothing that was proved is broken."""
+        if str(proof.verdict) == "proved" and (done.raised is not None or done.refused):
+            raise FalseProof(f"proved, and a run fails: {done.raised!r} {done.calls}")
+        for each, result in zip(guarantees, proof.guarantees, strict=True):
+            if str(result.verdict) != "proved":
+                continue
+            self.tally["proved guarantees"] += 1
+            ended_early = done.raised is not None or done.refused
+            if ended_early and not (each.by_prefixes and str(result.strength) == "every_prefix"):
+                continue
+            if not done.refused and not each.kept(done):
+                raise FalseProof(f"{each.text} is proved, and broken by {done.calls}")
