@@ -1,4 +1,4 @@
-# not proved: the value before the target
+# proved|rejected: the value comes before the target: one item is left, and it is replaced
 import lictor_layer
 from tools.desk.trusted import contracts as c
 from tools.desk.trusted.effects import log
