@@ -1,5 +1,6 @@
 """Loading a layer: what it declares, apart from everything else in the process."""
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -286,3 +287,22 @@ def test_an_effect_may_stand_in_the_package_itself(tmp_path: Path) -> None:
     root = write(tmp_path, {"__init__": EFFECTS}, "mailtrusted")
     layer = load_layer([root], [tmp_path])
     assert isinstance(layer.modules["mailtrusted"].names["send"], TrustedFunction)
+
+
+def test_the_source_of_a_helper_is_the_text_that_runs(tmp_path: Path) -> None:
+    text = """
+        from lictor_layer import requires, trusted
+
+        def short(text: str) -> bool:
+            return len(text) < 9
+
+        @requires(lambda text: short(text))
+        @trusted
+        def say(text: str) -> None: ...
+    """
+    layer = mail(tmp_path, more=text)
+    write(tmp_path, {"more": "# edited meanwhile\n\ndef short(text):\n    return True\n"})
+    (condition,) = layer.functions["say"].requires
+    short = condition.names["short"]
+    assert callable(short)
+    assert "len(text) < 9" in inspect.getsource(short)

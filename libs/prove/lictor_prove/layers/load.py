@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import cast
+from typing import Final, cast
 
 from lictor_ir.document import Schema
 from lictor_layer import DomainPolicy as DeclaredPolicy
@@ -20,6 +20,9 @@ from lictor_prove.layers.reader import Reader
 from lictor_prove.layers.runtime import Runtime
 from lictor_prove.layers.vocabulary import Vocabulary
 from lictor_prove.policies import contract_of_domain
+
+MAX_LABEL: Final = 256
+"""What a coverage report holds."""
 
 
 def load_layer(trusted_roots: Sequence[Path], import_roots: Sequence[Path]) -> Layer:
@@ -150,6 +153,8 @@ def _policy(
                 f" {', '.join(sorted(words.functions)) or 'none'}"
             )
     label = declared.label or " / ".join(declared.when_used)
+    if len(label) > MAX_LABEL:
+        raise ProverConfigError(f"{place}: the label {label[:40]!r}… is longer than {MAX_LABEL}")
     policy = DomainPolicy(
         label, package, declared.when_used, declared.recommended, declared.required
     )

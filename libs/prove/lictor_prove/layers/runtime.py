@@ -10,6 +10,7 @@ roots it may not: that code is neither trusted nor hashed.
 
 from __future__ import annotations
 
+import linecache
 import sys
 import threading
 import traceback
@@ -17,6 +18,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import decode_source
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +29,7 @@ from lictor_prove.layers.files import LayerFiles, ModuleFile
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_STANDARD: Final = frozenset(sys.stdlib_module_names)
 _ONE_AT_A_TIME: Final = threading.RLock()
 """`sys.modules` belongs to the process."""
 
@@ -38,9 +41,10 @@ class Runtime:
         self.files: Final = {file.name: file for file in files.modules}
         self.places: Final = {str(file.path): file.place for file in files.modules}
         self._own: dict[str, ModuleType] = {}
+        self._is_active = False
         self._tops: Final = {name.partition(".")[0] for name in self.files}
         for top in sorted(self._tops):
-            if top in ("clauz3", "deal", "lictor_layer") or top in sys.builtin_module_names:
+            if top in ("clauz3", "deal") or top.startswith("lictor") or top in _STANDARD:
                 raise ProverConfigError(
                     f"{top}: a layer's package can't have this name; it means something else here"
                 )
@@ -54,6 +58,10 @@ class Runtime:
     def active(self) -> Generator[None]:
         """Within, importing the layer's names, `clauz3` and `deal` gives what they mean in this layer."""
         with _ONE_AT_A_TIME:
+            if self._is_active:
+                yield
+                return
+            self._is_active = True
             finder = _Finder(self.files, self._tops)
             hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if self._ours(name)}
             sys.modules.update(compat.modules())
@@ -62,6 +70,7 @@ class Runtime:
             try:
                 yield
             finally:
+                self._is_active = False
                 sys.meta_path.remove(finder)
                 for name in list(sys.modules):
                     if self._ours(name):
@@ -159,9 +168,17 @@ class _SourceLoader(Loader):
     def __init__(self, file: ModuleFile) -> None:
         self._file = file
 
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 -- importlib's
+        """The text of the module."""
+        return decode_source(self._file.source)
+
     def exec_module(self, module: ModuleType) -> None:
         """Runs the module."""
-        code = compile(self._file.source, str(self._file.path), "exec", dont_inherit=True)
+        name = str(self._file.path)
+        code = compile(self._file.source, name, "exec", dont_inherit=True)
+        # Whoever asks for the source of a function gets the text that runs, not what the file holds by then.
+        text = self.get_source(module.__name__)
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
         exec(code, module.__dict__)  # noqa: S102 -- loading a trusted layer is running it
 
 

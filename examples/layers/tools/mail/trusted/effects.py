@@ -7,9 +7,9 @@ from lictor_layer import ensures, mock, requires, trusted
 MOST_CONTACTS = 50
 
 _BOOK = (
-    Contact(name="Ada", email="ada@example.com", list="newsletter"),
-    Contact(name="Bob", email="bob@example.com", list="newsletter"),
-    Contact(name="Eve", email="eve@example.com", list="security"),
+    Contact(name="Ada", email="ada@example.com", mailing_list="newsletter"),
+    Contact(name="Bob", email="bob@example.com", mailing_list="newsletter"),
+    Contact(name="Eve", email="eve@example.com", mailing_list="security"),
 )
 
 
@@ -18,7 +18,7 @@ _BOOK = (
 @mock
 def list_contacts(mailing_list: str) -> list[Contact]:
     """The contacts on a mailing list, at most 50."""
-    return [contact for contact in _BOOK if contact.list == mailing_list]
+    return [contact for contact in _BOOK if contact.mailing_list == mailing_list]
 
 
 @requires(lambda addr: "@" in addr, message="addr is an e-mail address")

@@ -8,4 +8,4 @@ class Contact(Row):
 
     name: str
     email: str
-    list: str
+    mailing_list: str
