@@ -1,0 +1,29 @@
+"""How long and with how much memory a proof may try. Part of what an answer depends on, so part of every cache key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+ENGINE: Final = "lictor-prove/1"
+"""Changes whenever the same program could get another answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The limits of one proof."""
+
+    goal_ms: int = 5_000
+    """For one question to the solver."""
+    total_ms: int = 30_000
+    """For all of them; what is left then is unknown."""
+    memory_mb: int = 1_024
+    """For the solver; worker processes are held to it and their own needs."""
+
+    @property
+    def key(self) -> str:
+        """What of an answer's key comes from here."""
+        return f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb}"
+
+
+DEFAULT: Final = Settings()
