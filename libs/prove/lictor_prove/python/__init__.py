@@ -1,0 +1,5 @@
+"""The Python front-end: a program's source becomes an Effect IR document, or is rejected. It is never executed."""
+
+from lictor_prove.python.reader import read_program
+
+__all__ = ["read_program"]

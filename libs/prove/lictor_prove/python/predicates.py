@@ -1,0 +1,376 @@
+"""Lambdas of the layer as terms: the same expressions as in programs, over the parameters of a lambda.
+
+Names in a lambda mean what they mean in the layer: captured values are constants, plain helper functions are executed
+in place, row columns speak about origin. There is no program here, so nothing of one can change what a predicate says.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins as python
+import inspect
+import math
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final, cast
+
+from lictor_ir.document import Span
+from lictor_ir.errors import IrError
+from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder
+from lictor_ir.types import STR
+from lictor_prove.errors import ProveError
+from lictor_prove.layer_model import Predicate, TrustedFunction
+from lictor_prove.python import calls, expressions, methods, statements, strings
+from lictor_prove.python.arithmetic import truth
+from lictor_prove.python.builtins import BUILTINS
+from lictor_prove.python.contents import lift, term_of
+from lictor_prove.python.refusals import Raises, Refusal, refuse
+from lictor_prove.python.state import Frame, Machine
+from lictor_prove.python.values import (
+    BuiltinV,
+    ColumnV,
+    ForeignV,
+    FunctionV,
+    MatchV,
+    MethodV,
+    PatternV,
+    RecordV,
+    Ref,
+    Sym,
+    TupleV,
+    Value,
+    described,
+)
+
+ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
+ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
+_STANDARD: Final[dict[int, str]] = {
+    id(function): f"{module.__name__}.{function.__name__}"
+    for module, functions in (
+        (re, (re.match, re.fullmatch, re.search)),
+        (math, (math.isnan, math.isinf, math.isfinite, math.fabs, math.floor, math.ceil)),
+    )
+    for function in functions
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The effect that a contract's lambda speaks about: its fields."""
+
+    fields: Mapping[str, Term]
+
+
+def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> Term:
+    """What the lambda says, as a term; ProveError when it is outside the language, or may raise."""
+    values: dict[str, Value] = {
+        name: RecordV(given.fields) if isinstance(given, Fields) else Sym(given)
+        for name, given in bind.items()
+    }
+
+    def read(machine: Machine) -> Term:
+        value = machine.evaluate(predicate.node.body)
+        term = term_of(machine, value)
+        if machine.obligations:
+            raise ProveError(
+                f"{predicate.place}: this predicate may raise ({machine.obligations[0].text}); "
+                "test for it in the predicate"
+            )
+        return positive(predicate, term)
+
+    return _read(predicate, values, read)
+
+
+def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
+    """What a pre- or postcondition demands: that it does not raise, and gives something true."""
+
+    def read(machine: Machine) -> Term:
+        holds = truth(machine, machine.evaluate(predicate.node.body))
+        safe = [or_(not_(each.guard), each.formula) for each in machine.obligations]
+        formula = and_(*safe, holds)
+        if _speaks_of_origin(formula):
+            raise ProveError(f"{predicate.place}: a pre- or postcondition can't speak about origin")
+        return formula
+
+    return _read(predicate, given, read)
+
+
+def _read(
+    predicate: Predicate, given: Mapping[str, Value], read: Callable[[Machine], Term]
+) -> Term:
+    hooks = _LayerHooks(predicate.names)
+    machine = Machine(hooks)
+    machine.frame = Frame(0, None, frozenset(given))
+    machine.frames[0] = machine.frame
+    for name, value in given.items():
+        machine.store.written[(0, name)] = value
+    for parameter in _parameters(predicate.node):
+        if parameter not in given:
+            hooks.missing.add(parameter)
+    try:
+        return read(machine)
+    except Refusal as refusal:
+        raise ProveError(f"{predicate.place}: {refusal.message}. {refusal.remedy}") from None
+    except Raises as problem:
+        raise ProveError(f"{predicate.place}: {problem.error}: {problem.message}") from None
+    except IrError as error:
+        raise ProveError(f"{predicate.place}: {error}") from None
+    except RecursionError:
+        raise ProveError(f"{predicate.place}: the predicate is nested too deeply") from None
+
+
+def _parameters(node: ast.Lambda) -> list[str]:
+    arguments = node.args
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+# -- origin ----------------------------------------------------------------------------------------
+
+
+def _speaks_of_origin(term: Term) -> bool:
+    return any(isinstance(part, App) and part.op in ORIGIN for part in postorder(term))
+
+
+def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term:
+    """The term with negations of origin said as what they mean: not from a column is that nothing of it flows in."""
+    if not _speaks_of_origin(term):
+        return not_(term) if negated else term
+    assert isinstance(term, App)
+
+    def inner(part: Term) -> Term:
+        return positive(predicate, part, negated=negated)
+
+    match term.op:
+        case "not":
+            return positive(predicate, term.args[0], negated=not negated)
+        case "and" | "or":
+            parts = [inner(part) for part in term.args]
+            return or_(*parts) if (term.op == "and") == negated else and_(*parts)
+        case "ite" if not _speaks_of_origin(term.args[0]):
+            return ite(term.args[0], inner(term.args[1]), inner(term.args[2]))
+        case "from" | "not_from":
+            other = {"from": "not_from", "not_from": "from"}[term.op]
+            return apply(other if negated else term.op, *term.args, param=term.param)
+        case "same_row" if not negated:
+            return term
+        case _:
+            raise ProveError(
+                f"{predicate.place}: origin (`==` with a column) may be combined with and, or and not, "
+                "and not computed with"
+            )
+
+
+# -- names of the layer ----------------------------------------------------------------------------
+
+
+class _LayerHooks:
+    """What names, attributes and calls mean in a lambda of the layer."""
+
+    def __init__(self, names: Mapping[str, object]) -> None:
+        self._spaces: list[Mapping[str, object]] = [names]
+        self.missing: set[str] = set()
+
+    def evaluate(self, machine: Machine, node: ast.expr) -> Value:
+        return expressions.evaluate(machine, node)
+
+    def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None:
+        statements.run(machine, body)
+
+    def call(
+        self,
+        machine: Machine,
+        function: Value,
+        args: Sequence[Value],
+        keywords: Sequence[tuple[str, Value]],
+    ) -> Value:
+        return calls.call(machine, function, args, keywords)
+
+    def call_trusted(
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        args: Sequence[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value:
+        del machine, args, keywords
+        refuse("predicate.effect", f"{function.name} has effects", "Predicates only read.")
+
+    def span(self, node: ast.AST) -> Span | None:
+        del node
+        return None
+
+    def lookup(self, machine: Machine, name: str) -> Value:
+        frame: Frame | None = machine.frame
+        while frame is not None:
+            if name in frame.names:
+                return machine.held(frame.id, name)
+            frame = frame.above
+        if name in self.missing and len(self._spaces) == 1:
+            refuse(
+                "predicate.omitted",
+                f"the predicate reads {name}, which the call leaves to its default",
+                f"Pass {name}",
+            )
+        space = self._spaces[-1]
+        if name in space:
+            return self._meaning(machine, space[name])
+        if name in BUILTINS:
+            return BuiltinV(name)
+        refuse("predicate.name", f"the predicate reads {name}, which is not known", "Define it")
+
+    def _meaning(self, machine: Machine, held: object) -> Value:
+        if getattr(held, "__lictor_column__", False) is True and not isinstance(held, type):
+            return column_of(held)
+        name = getattr(held, "__name__", None)
+        if isinstance(name, str) and name in BUILTINS and getattr(python, name, None) is held:
+            return BuiltinV(name)
+        if id(held) in _STANDARD:
+            return BuiltinV(_STANDARD[id(held)])
+        if isinstance(held, re.Pattern):
+            pattern = cast(re.Pattern[Any], held)
+            if pattern.flags == re.UNICODE.value and isinstance(pattern.pattern, str):
+                return PatternV(pattern.pattern)
+        if held is None or isinstance(
+            held, bool | int | float | str | list | tuple | set | frozenset | dict
+        ):
+            return lift(machine, cast(Any, held))
+        return ForeignV(held)
+
+    def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
+        match owner:
+            case RecordV(fields):
+                if name in fields:
+                    return Sym(fields[name])
+                refuse(
+                    "predicate.field",
+                    f"there is no field {name!r} that every effect of the relation has; "
+                    f"there are {', '.join(fields) or 'none'}",
+                    "Read one of these",
+                )
+            case ForeignV(held) if isinstance(held, ModuleType) or hasattr(
+                held, "__lictor_columns__"
+            ):
+                if not hasattr(held, name):
+                    refuse("predicate.name", f"{name} is not there", "Define it")
+                return self._meaning(machine, getattr(held, name))
+            case Sym() if owner.type == STR and name in strings.PURE:
+                return MethodV(owner, name)
+            case Ref() | TupleV() if name in methods.NAMES:
+                return MethodV(owner, name)
+            case PatternV() | MatchV():
+                return MethodV(owner, name)
+            case _:
+                refuse(
+                    "predicate.attribute",
+                    f"the attribute {name!r} of {described(owner)} is outside the language",
+                    "Use fields, string methods and operators",
+                )
+
+    def call_foreign(
+        self,
+        machine: Machine,
+        function: ForeignV,
+        args: Sequence[Value],
+        keywords: Sequence[tuple[str, Value]],
+    ) -> Value:
+        held = function.object
+        origin = getattr(held, ORIGIN_ATTRIBUTE, None)
+        if isinstance(origin, str):
+            return Sym(_origin(machine, origin, args))
+        if not isinstance(held, FunctionType):
+            refuse(
+                "predicate.call",
+                f"{getattr(held, '__name__', type(held).__name__)} can't be called in a predicate",
+                "Call plain functions of the layer, or builtins",
+            )
+        node = _definition(held.__code__)
+        defaults = {name: self._meaning(machine, value) for name, value in _defaults(held).items()}
+        self._spaces.append(_Space(held))
+        value = calls.inline(
+            machine, FunctionV(node, machine.frame.id, defaults), args, keywords, alone=True
+        )
+        self._spaces.pop()
+        return value
+
+
+class _Space(Mapping[str, object]):
+    """The names that a function of the layer sees: captured ones, globals, builtins."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._captured: dict[str, object] = {}
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
+            try:
+                self._captured[name] = cell.cell_contents
+            except ValueError:
+                continue
+        self._function = function
+
+    def __getitem__(self, name: str) -> object:
+        for space in (self._captured, self._function.__globals__, vars(python)):
+            if name in space:
+                return space[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(
+            name in space for space in (self._captured, self._function.__globals__, vars(python))
+        )
+
+    def __iter__(self) -> Any:
+        return iter(self._captured)
+
+    def __len__(self) -> int:
+        return len(self._captured)
+
+
+def _defaults(function: FunctionType) -> Mapping[str, object]:
+    return {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is not inspect.Parameter.empty
+    }
+
+
+@lru_cache(maxsize=512)
+def _definition(code: CodeType) -> ast.FunctionDef:
+    """The source of a plain function."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, TypeError, SyntaxError):
+        refuse("predicate.source", f"the source of {code.co_name} can't be read", "Inline it")
+    node = tree.body[0]
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+        refuse("predicate.source", f"{code.co_name} is no plain function", "Use a plain `def`")
+    return node
+
+
+def column_of(held: object) -> ColumnV:
+    """A column of a row class; two classes may share a name, so the layer says what the schema is called."""
+    row = getattr(held, "row", None)
+    schema = getattr(row, "__lictor_schema__", None) or getattr(held, "schema", "")
+    return ColumnV(str(schema), str(getattr(held, "column", "")))
+
+
+def _origin(machine: Machine, op: str, args: Sequence[Value]) -> Term:
+    pairs: list[tuple[Value, Value]] = []
+    if op == "from" and len(args) == 2:
+        pairs.append((args[0], args[1]))
+    elif op == "same_row":
+        for arg in args:
+            if isinstance(arg, TupleV) and len(arg.items) == 2:
+                pairs.append((arg.items[0], arg.items[1]))
+    columns = [column for _, column in pairs if isinstance(column, ColumnV)]
+    if not pairs or len(columns) != len(pairs) or (op == "same_row" and len(pairs) != len(args)):
+        refuse(
+            "predicate.origin",
+            "comes_from takes a field and a column; same_row takes pairs of them",
+            "Write comes_from(e.addr, UserRow.email)",
+        )
+    terms = [term_of(machine, value) for value, _ in pairs]
+    return apply(op, *terms, param=",".join(f"{c.schema}.{c.column}" for c in columns))

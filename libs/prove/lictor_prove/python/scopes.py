@@ -1,0 +1,93 @@
+"""Which names belong to which scope, as Python's compiler decides it: by looking at the whole body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from lictor_prove.python.refusals import refuse
+
+Function = ast.FunctionDef | ast.Lambda
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def parameters(node: Function) -> list[ast.arg]:
+    """The parameters, in order."""
+    arguments = node.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def local_names(node: Function) -> frozenset[str]:
+    """The names that are local to a function."""
+    body: Sequence[ast.AST] = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+    return frozenset({argument.arg for argument in parameters(node)} | stored_names(body))
+
+
+def stored_names(body: Iterable[ast.AST]) -> set[str]:
+    """The names that these statements bind in the scope they stand in."""
+    names: set[str] = set()
+    for node in _in_scope(body):
+        match node:
+            case ast.Name(ctx=ast.Store()):
+                names.add(node.id)
+            case ast.FunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.alias():
+                names.add((node.asname or node.name).partition(".")[0])
+            case _:
+                pass
+    return names
+
+
+def _in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Every node of the scope itself; nested functions and comprehensions are scopes of their own."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        if isinstance(node, Comprehension):
+            _no_walrus(node)
+            stack.append(node.generators[0].iter)
+            continue
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _no_walrus(node: Comprehension) -> None:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.NamedExpr):
+            refuse(
+                "unsupported.walrus",
+                "`:=` inside a comprehension binds a name outside of it",
+                "Assign the name in a statement.",
+                inner,
+            )
+
+
+def has_inner_scopes(node: Function) -> bool:
+    """Whether something may still refer to the function's names after it returned."""
+    return any(
+        isinstance(inner, ast.FunctionDef | ast.Lambda | Comprehension)
+        for inner in ast.walk(node)
+        if inner is not node
+    )
+
+
+def leaves_by(body: Sequence[ast.stmt], kind: type[ast.Break] | type[ast.Continue]) -> bool:
+    """Whether the body of a loop has a break, or a continue, of its own."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, kind):
+            return True
+        if isinstance(node, ast.For):
+            stack.extend(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.Lambda):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def target_names(target: ast.expr) -> set[str]:
+    """The names that an assignment target binds."""
+    return stored_names([target])
