@@ -247,8 +247,11 @@ def _only_compares_keys(predicate: Term) -> bool:
             others = [*children(part)[:at], *children(part)[at + 1 :]]
             if not compared or not all(map(_is_constant, others)):
                 return False
-    return not isinstance(predicate, Var)
+    return True
 
 
 def _is_constant(term: Term) -> bool:
-    return not any(isinstance(part, Var) for part in postorder(term))
+    """Whether the term is written out, so that the keys it names were tried."""
+    if isinstance(term, App) and term.op in ("list", "tuple", "set"):
+        return all(isinstance(arg, Const) for arg in term.args)
+    return isinstance(term, Const)

@@ -8,7 +8,7 @@ every other way to say the same. White space and the order of keys are JSON's ow
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lictor_ir.contract_json import contract_json, contract_terms, read_contract
 from lictor_ir.document import (
@@ -35,7 +35,6 @@ from lictor_ir.json_reading import (
     Path,
     fail,
     integer,
-    items,
     list_of,
     mapping_of,
     name,
@@ -423,10 +422,12 @@ def _refuse_another_form(given: Json, canonical: Json, path: Path) -> None:
     """Refuse what reads as this document and is not its form: terms twice, unused, or in another order."""
     if given == canonical:
         return
-    if isinstance(canonical, dict):
-        for key, member in canonical.items():  # pyright: ignore[reportUnknownVariableType]
-            _refuse_another_form(given[key], member, (*path, str(key)))  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(canonical, list):
-        for at, (one, other) in enumerate(zip(items(given, path), canonical, strict=False)):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(given, dict) and isinstance(canonical, dict):
+        one, other = cast(dict[str, Json], given), cast(dict[str, Json], canonical)
+        for key in sorted(one.keys() & other.keys()):
+            _refuse_another_form(one[key], other[key], (*path, key))
+    elif isinstance(given, list) and isinstance(canonical, list):
+        pairs = zip(cast(list[Json], given), cast(list[Json], canonical), strict=False)
+        for at, (one, other) in enumerate(pairs):
             _refuse_another_form(one, other, (*path, at))
     raise fail(path, "is not as the format writes it: terms stand once each, where they are needed")

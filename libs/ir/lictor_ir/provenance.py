@@ -34,7 +34,7 @@ from lictor_ir.types import ANY, ListOf, MapOf, RowOf, SetOf, TupleOf, Type
 
 ORIGIN_OPERATORS: Final = frozenset({"from", "not_from", "same_row"})
 
-MAX_PAIRS: Final = 100_000
+MAX_PAIRS: Final = 10_000
 """How many pairs of alternatives `same_row` compares."""
 
 _NOWHERE: Final = const(None)

@@ -22,7 +22,7 @@ from lictor_ir.values import EnumValue
 
 MAX_TERMS: Final = 1_000_000
 MAX_TYPE_TEXT: Final = 4_096
-MAX_TYPE_PARTS: Final = 20_000_000
+MAX_TYPE_PARTS: Final = 2_000_000
 """Of all terms together. Nested tuples share their types in memory, but comparing and hashing walks every part."""
 
 Json = Any
@@ -126,8 +126,8 @@ class _TermReader:
 
 
 def _weight(type_: Type, limit: int, path: Path) -> int:
-    """How many parts a type has, counted without walking past the limit."""
-    count, todo = 0, [(type_, 0)]
+    """How many parts a type has besides itself, counted without walking past the limit."""
+    count, todo = -1, [(type_, 0)]
     while todo:
         part, depth = todo.pop()
         count += 1
@@ -211,8 +211,9 @@ def _read_const(kind: Json, value: Json, path: Path) -> Term:
     if spelled == "str":
         return terms.const(read_text_or_points(value, here))
     if spelled in _NUMBERS:
+        digits = text(value, here)
         try:
-            return terms.const(_NUMBERS[spelled](text(value, here)))
+            return terms.const(_NUMBERS[spelled](digits))
         except FormError as error:
             raise fail(here, str(error)) from None
     if (spelled == "none" and value is None) or (spelled == "bool" and isinstance(value, bool)):
