@@ -14,4 +14,5 @@ from lictor_layer import guarantee
 @guarantee(mail.at_most(50))
 def main() -> None:
     for contact in list_contacts("newsletter"):
-        send_mail(contact.email, contact.name, "the new issue is out.")
+        if "@" in contact.email:
+            send_mail(contact.email, contact.name, "the new issue is out.")

@@ -25,7 +25,7 @@ from lictor_prove.policies import in_package, is_contract
 if TYPE_CHECKING:
     from lictor_schema.coverage import CoverageReport
 
-API: Final = ("clauz3", "deal", "lictor_layer")
+API: Final = ("clauz3", "deal", "lictor", "lictor_layer")
 """What programs are written with."""
 INERT: Final = frozenset(
     [

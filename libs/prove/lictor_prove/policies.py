@@ -51,13 +51,17 @@ def is_contract(value: object) -> TypeGuard[ContractBuilder]:
 
 def with_required(document: Document, layer: Layer, used: Collection[DomainPolicy]) -> Document:
     """The document with the required contracts of the domains that are used (`coverage.used_policies`)."""
+    # Late: loading a layer needs this module, and not the front-end.
+    from lictor_prove.closing import closed
+
     added: list[Guarantee] = []
     builders = contracts_of(layer)
     for policy in used:
         added.extend(_required(policy, builders))
     known = [guarantee.contract for guarantee in document.guarantees]
     added = [guarantee for guarantee in added if guarantee.contract not in known]
-    return replace(document, guarantees=(*document.guarantees, *added))
+    whole = replace(document, guarantees=(*document.guarantees, *added))
+    return closed(whole, [guarantee.contract for guarantee in added], layer)
 
 
 def _required(policy: DomainPolicy, builders: Sequence[ContractBuilder]) -> Iterable[Guarantee]:

@@ -6,6 +6,7 @@ from lictor_ir.contracts import All, Both, Distinct, Relation, field
 from lictor_ir.document import Document, Guarantee
 from lictor_ir.terms import apply, const, eq, or_
 from lictor_ir.types import INT, STR
+from lictor_ir.validate import validate
 from lictor_prove.policies import ROW_IDENTITY, with_required, with_row_identity
 
 from .layers_on_disk import mail
@@ -18,9 +19,41 @@ EMPTY = Document("p.py", None, None)
 UNIQUE = Distinct(Relation(("send",)), field("addr", STR))
 
 
+def test_a_document_stays_closed_when_contracts_are_added(tmp_path: Path) -> None:
+    more = """
+        from lictor_layer import *
+
+        class Said(Event):
+            text: str
+
+        class User(Row):
+            email: str
+
+        Open = fluent("open", key=str, value=bool, initial=False)
+
+        @trusted
+        @sets(lambda text: Open.set(text, False))
+        @performs(lambda text: Said(text))
+        def say(text: str, users: list[User]) -> None: ...
+
+        @contract
+        def all_of_it() -> Spec:
+            one = Said.all(lambda e: e.text == User.email)
+            return one & Open.final.all(lambda d: not d.value) & (effect(say).count() <= 3)
+    """
+    layer = mail(tmp_path, more=more, policy=POLICY.replace("unique", "all_of_it"))
+    document = with_required(EMPTY, layer, layer.policies)
+    validate(document)
+    assert [effect.name for effect in document.effects] == ["say"]
+    assert [event.name for event in document.events] == ["Said"]
+    assert [fluent.name for fluent in document.fluents] == ["open"]
+    assert [schema.name for schema in document.schemas] == ["User"]
+
+
 def test_required_contracts_of_used_domains_are_added(tmp_path: Path) -> None:
     layer = mail(tmp_path, policy=POLICY)
     proved = with_required(EMPTY, layer, layer.policies)
+    validate(proved)
     assert proved.guarantees == (
         Guarantee("unique()", UNIQUE, "Nobody gets two mails.", required_by="mail"),
     )
