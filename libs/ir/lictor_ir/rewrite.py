@@ -7,6 +7,7 @@ Every rule keeps the value of the formula. `equal` and `ordered` are the only do
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,9 @@ from lictor_ir.terms import (
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf
 
 NUMERIC: Final = (BOOL, INT, REAL, FLOAT)
+EXACT_INTS: Final = 2**53
+"""Below this, floats hold every int."""
+MOST_FLOAT: Final = sys.float_info.max
 MAX_LIFTED: Final = 4_000
 """A comparison with a constant is pushed through at most so many alternatives."""
 
@@ -83,6 +87,10 @@ def _equal_leaf(left: Term, right: Term) -> Term:
             return TRUE
         if left.type == INT and _apart(left, right):
             return FALSE
+        if left.type == FLOAT and isinstance(right, Const) and isinstance(right.value, float):
+            number = _int_inside(left, right.value)
+            if number is not None:
+                return _equal_number(number, right)
         return eq(left, right)
     if isinstance(right, Const) and not isinstance(left, Const):
         return _equal_number(left, right)
@@ -101,6 +109,8 @@ def _equal_number(left: Term, right: Const) -> Term:
         return eq(left, const(int(exact))) if exact.denominator == 1 else FALSE
     if left.type == REAL:
         return eq(left, const(exact))
+    if isinstance(left, App) and left.op == "float_of_int" and abs(exact) < EXACT_INTS:
+        return equal(left.args[0], const(exact))
     # A float equals an int or a real only if that is exactly a float.
     nearest = _nearest(exact)
     return (
@@ -225,6 +235,13 @@ def _without_common_start(
 
 
 def _ordered_leaf(op: str, left: Term, right: Term) -> Term:
+    for side, other in ((left, right), (right, left)):
+        if isinstance(other, Const) and isinstance(other.value, float):
+            number = _int_inside(side, other.value)
+            if number is not None:
+                return _int_against(op, number, other.value, number_is_left=side is left)
+        if isinstance(other, Const) and side.type == FLOAT and other.type == INT:
+            return _float_against(op, side, _int(other), number_is_left=side is left)
     if left.type == right.type == INT:
         strict = op == "lt"
         if _below(left, right, strict=strict):
@@ -232,6 +249,53 @@ def _ordered_leaf(op: str, left: Term, right: Term) -> Term:
         if _below(right, left, strict=not strict):
             return FALSE
     return apply(op, left, right)
+
+
+def _int_inside(term: Term, limit: float) -> Term | None:
+    """The int that a comparison with this float is really about; the nearest float keeps the order of ints."""
+    if isinstance(term, Const):
+        return None
+    if term.type == INT:
+        return term
+    if isinstance(term, App) and term.op == "float_of_int" and abs(limit) < EXACT_INTS:
+        return term.args[0]
+    return None
+
+
+def _int_against(op: str, number: Term, limit: float, *, number_is_left: bool) -> Term:
+    if math.isnan(limit):
+        return FALSE
+    if math.isinf(limit):
+        return const((limit > 0) == number_is_left)
+    if number_is_left:
+        top = math.floor(limit) if op == "le" else math.ceil(limit) - 1
+        return ordered("le", number, const(top))
+    bottom = math.ceil(limit) if op == "le" else math.floor(limit) + 1
+    return ordered("le", const(bottom), number)
+
+
+def _float_against(op: str, number: Term, limit: int, *, number_is_left: bool) -> Term:
+    below, above = _neighbours(limit)
+    if below == above:
+        edge = const(below)
+        return apply(op, number, edge) if number_is_left else apply(op, edge, number)
+    # No float is that int: less, or less and equal, come to the same.
+    return (
+        apply("le", number, const(below)) if number_is_left else apply("le", const(above), number)
+    )
+
+
+def _neighbours(limit: int) -> tuple[float, float]:
+    """The greatest float that is not above an int, and the least that is not below it."""
+    try:
+        nearest = float(limit)
+    except OverflowError:
+        return (MOST_FLOAT, math.inf) if limit > 0 else (-math.inf, -MOST_FLOAT)
+    if int(nearest) == limit:
+        return nearest, nearest
+    if int(nearest) > limit:
+        return math.nextafter(nearest, -math.inf), nearest
+    return nearest, math.nextafter(nearest, math.inf)
 
 
 def _apart(left: Term, right: Term) -> bool:

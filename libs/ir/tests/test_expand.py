@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -273,6 +274,37 @@ def test_pieces_of_strings_keep_equality(left: list[str], right: list[str], s: s
 
     (one, a), (other, b) = joined(left), joined(right)
     assert substitute(equal(one, other), assigned) is const(a == b)
+
+
+LIMITS = [0.0, -0.0, 0.5, -1.5, 2.0, 2.0**53, 2.0**53 - 1, 1e300, math.inf, -math.inf, math.nan]
+INTS = [0, 1, -1, 2, 3, 2**53, 2**53 + 1, -(2**53) - 1, 10**400, -(10**400), 10**300]
+
+
+@pytest.mark.parametrize("op", ["lt", "le", "eq"])
+@pytest.mark.parametrize("known_is_left", [True, False])
+def test_ints_and_floats_compare_as_numbers(op: str, *, known_is_left: bool) -> None:
+    x, f = var("x", INT), var("f", FLOAT)
+    compare = {"lt": operator.lt, "le": operator.le, "eq": operator.eq}[op]
+
+    def formula(left: Term, right: Term) -> Term:
+        return equal(left, right) if op == "eq" else ordered(op, left, right)
+
+    for limit in LIMITS:
+        for number in INTS:
+            sides = (limit, number) if known_is_left else (number, limit)
+            told = const(compare(*sides))
+            of_int = (const(limit), x) if known_is_left else (x, const(limit))
+            assert substitute(formula(*of_int), {x: const(number)}) is told
+            of_float = (f, const(number)) if known_is_left else (const(number), f)
+            assert substitute(formula(*of_float), {f: const(limit)}) is told
+            nearest = apply("float_of_int", x)
+            of_nearest = (const(limit), nearest) if known_is_left else (nearest, const(limit))
+            rounded = substitute(nearest, {x: const(number)})
+            assert isinstance(rounded, Const)
+            told = const(
+                compare(limit, rounded.value) if known_is_left else compare(rounded.value, limit)
+            )
+            assert substitute(formula(*of_nearest), {x: const(number)}) is told
 
 
 def test_texts_of_ints_are_equal_when_the_ints_are() -> None:
