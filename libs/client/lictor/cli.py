@@ -24,6 +24,8 @@ COMMANDS = {
     "decision": "show one decision and what became of it",
     "pack": "check, test, explain, compare and watch over policy packs",
     "agent": "check, show, compare and publish agent definitions",
+    "prove": "prove what programs will do, before they run",
+    "ir": "show what a program may do, as an Effect IR document",
     "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, or verify one offline",
     "log": "export, prove, check and cosign the log of all seals",

@@ -7,7 +7,6 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from lictor_prove.proof import (
 )
 from lictor_prove.settings import DEFAULT, Settings
 
-__all__ = ["Proof", "Settings", "Verdict", "prove", "prove_document"]
+__all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
 
 MAX_GUESSED: Final = 2_000
 """Documents up to so many atoms are run once with plain values, in case that breaks something."""
@@ -54,31 +53,18 @@ def prove(
     progress: OnProgress | None = None,
 ) -> Proof:
     """The verdict about a Python program. ProverConfigError when the layer demands what it does not have."""
-    # The front-end is large, and documents can be proved without it.
-    from lictor_prove.coverage import report, used_policies
-    from lictor_prove.policies import with_required, with_row_identity
-    from lictor_prove.python import read_program
-
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
     try:
-        document = read_program(source, name=name, target=target, layer=layer)
+        document = document_of(source, name=name, layer=layer, target=target)
     except Rejected as refused:
         return rejected(*refused.reasons, read_ms=_since(begun), layer_hash=layer.hash)
-    except (RecursionError, MemoryError):
-        reason = Reason(
-            "source.too_deep",
-            "the program is nested too deeply to be read",
-            "split the expression or the blocks into several statements",
-        )
-        return rejected(reason, read_ms=_since(begun), layer_hash=layer.hash)
     coverage = None
     if layer.policies:
-        tree = ast.parse(source)
-        document = with_required(document, layer, used_policies(tree, target=target, layer=layer))
-        program_hash = document.source_hash or sha256(source.encode()).hexdigest()
-        coverage = report(tree, target=target, layer=layer, program_hash=program_hash)
-    document = with_row_identity(document)
+        from lictor_prove.coverage import report
+
+        program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
+        coverage = report(source, target=target, layer=layer, program_hash=program_hash)
     read_ms = _since(begun)
     proof = prove_document(document, settings, progress=progress)
     return replace(
@@ -87,6 +73,29 @@ def prove(
         coverage=coverage,
         timings=replace(proof.timings, read_ms=read_ms),
     )
+
+
+def document_of(source: str, *, name: str, layer: Layer, target: str = "main") -> Document:
+    """All that is proved about a Python program: what it states, and what its layer adds. Raises Rejected."""
+    # The front-end is large, and documents can be proved without it.
+    from lictor_prove.coverage import used_policies
+    from lictor_prove.policies import with_required, with_row_identity
+    from lictor_prove.python import read_program
+
+    try:
+        document = read_program(source, name=name, target=target, layer=layer)
+    except (RecursionError, MemoryError):
+        raise Rejected(
+            Reason(
+                "source.too_deep",
+                "the program is nested too deeply to be read",
+                "split the expression or the blocks into several statements",
+            )
+        ) from None
+    if layer.policies:
+        used = used_policies(source, target=target, layer=layer)
+        document = with_required(document, layer, used)
+    return with_row_identity(document)
 
 
 def prove_document(

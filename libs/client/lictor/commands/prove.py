@@ -1,0 +1,265 @@
+"""`lictor prove`: what programs will do, proved before they run; here, or by the prover on the bus."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lictor.cli import FAILED, OK
+from lictor.commands.counting import counting
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.prove_text import told
+from lictor.errors import LictorError
+
+if TYPE_CHECKING:
+    from lictor_prove.layer_model import Layer
+    from lictor_prove.proof import Proof
+    from lictor_schema import ProofResult
+
+HELP = """\
+Prove what programs will do: each file is read, never run; its effects are laid open, and the guarantees that it
+states and that its trusted layer requires are decided for every input and every path. A verdict is `proved`,
+`refuted` (with a run that breaks it), `unknown` or `rejected`; only `proved` may run.
+
+The trusted layer is Python code that is run to learn what it declares: name only roots that you trust.
+With --submit, the running prover decides, with its own layers.
+"""
+MAX_BYTES = 4 * 1024 * 1024
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="programs in Python")
+    parser.add_argument(
+        "--import-root",
+        metavar="DIR",
+        action="append",
+        type=Path,
+        help="where imports of the program start (default: the working directory and the file's own)",
+    )
+    parser.add_argument(
+        "--trusted-root",
+        metavar="DIR",
+        action="append",
+        type=Path,
+        help="a trusted package (default: tools/*/trusted and tools/*/*/trusted below the import roots)",
+    )
+    parser.add_argument(
+        "--target", metavar="NAME", default="main", help="the function to prove (default: main)"
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=30.0,
+        help="how long one program may take (default: 30); what is undecided then is unknown",
+    )
+    parser.add_argument(
+        "--submit", action="store_true", help="have the running prover decide, as one batch"
+    )
+    parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
+    parser.add_argument(
+        "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
+    )
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Prove each file, and tell."""
+    quiet_logs()
+    if not 0 < options.timeout <= 86_400:
+        raise LictorError(
+            f"--timeout is {options.timeout:g}: it must be more than 0, at most 86400."
+        )
+    told_all = True
+    if options.submit:
+        for document in await _submitted(options):
+            told_all &= _tell(document, options)
+        return OK if told_all else FAILED
+    with counting("proving", len(options.files), quiet=options.json) as advance:
+        for document in _proved_here(options):
+            told_all &= _tell(document, options)
+            advance()
+    return OK if told_all else FAILED
+
+
+def _tell(document: dict[str, Any], options: Namespace) -> bool:
+    if options.json:
+        say_json(document)
+    else:
+        for line in told(document, _lines(document["file"])):
+            say(line)
+    return document["verdict"] == "proved"
+
+
+def _lines(file: str) -> list[str]:
+    """The source again, to show what a reason is about; nothing when it can't be read."""
+    try:
+        return read_source(Path(file)).splitlines()
+    except LictorError:
+        return []
+
+
+def read_source(path: Path) -> str:
+    """The text of a program; LictorError when it is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise LictorError(f"the program can't be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise LictorError(f"the program has more than {MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LictorError(
+            f"the program is no UTF-8 text: byte {error.start} can't be read"
+        ) from None
+
+
+# -- in this process -------------------------------------------------------------------------------
+
+
+def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
+    try:
+        from lictor_prove.errors import ProverConfigError
+        from lictor_prove.layers import discover_trusted_roots, load_layer
+        from lictor_prove.prover import prove
+        from lictor_prove.settings import Settings
+    except ModuleNotFoundError as error:
+        raise LictorError(
+            f"{error.name} is not installed here; install lictor-prove, or use --submit."
+        ) from None
+    settings = Settings(total_ms=round(options.timeout * 1000))
+    layers: dict[tuple[Path, ...], Layer | str] = {}
+
+    def layer_for(file: Path) -> "Layer | str":
+        imports = options.import_root or [Path.cwd(), file.resolve().parent]
+        trusted = options.trusted_root or discover_trusted_roots(imports)
+        key = (*imports, Path(os.pardir), *trusted)
+        if key not in layers:
+            try:
+                layers[key] = load_layer(trusted, imports)
+            except ProverConfigError as error:
+                layers[key] = str(error)
+        return layers[key]
+
+    for name in options.files:
+        path = Path(name)
+        try:
+            source = read_source(path)
+        except LictorError as error:
+            yield _refused(name, "source.unreadable", str(error), "name a readable file")
+            continue
+        layer = layer_for(path)
+        if isinstance(layer, str):
+            yield _refused(
+                name, "layer.broken", layer, "mend the layer; no program is judged by it"
+            )
+            continue
+        try:
+            proof = prove(
+                source, name=path.name, layer=layer, target=options.target, settings=settings
+            )
+        except ProverConfigError as error:
+            remedy = "mend the layer; no program is judged by it"
+            yield _refused(name, "layer.broken", str(error), remedy)
+            continue
+        yield _document(name, proof)
+
+
+def _refused(file: str, code: str, message: str, remedy: str) -> dict[str, Any]:
+    reason = {"code": code, "message": message, "remedy": remedy, "line": None, "column": None}
+    return {
+        "file": file,
+        "verdict": "rejected",
+        "guarantees": [],
+        "reasons": [reason],
+        "ms": 0.0,
+    }
+
+
+def _document(file: str, proof: "Proof") -> dict[str, Any]:
+    return {
+        "file": file,
+        "verdict": proof.verdict.value,
+        "guarantees": [
+            {
+                "name": each.name,
+                "verdict": each.verdict.value,
+                "description": each.description or None,
+                "required_by": each.required_by or None,
+                "strength": None if each.strength is None else each.strength.value,
+                "decided_by": each.how,
+                "counterexample": None if each.counterexample is None else str(each.counterexample),
+                "reason": each.reason or None,
+                "ms": round(each.ms, 3),
+            }
+            for each in proof.guarantees
+        ],
+        "reasons": [
+            {
+                "code": each.code,
+                "message": each.message,
+                "remedy": each.remedy,
+                "line": each.line,
+                "column": each.column,
+            }
+            for each in proof.reasons
+        ],
+        "broken": [
+            {
+                "kind": each.kind,
+                "text": each.text,
+                "line": each.line,
+                "verdict": each.verdict.value,
+                "counterexample": None if each.counterexample is None else str(each.counterexample),
+            }
+            for each in proof.obligations
+            if each.verdict.value != "proved"
+        ],
+        "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
+        "ir_hash": proof.ir_hash,
+        "layer_hash": proof.layer_hash,
+        "ms": round(proof.ms, 3),
+    }
+
+
+# -- by the prover on the bus ----------------------------------------------------------------------
+
+
+async def _submitted(options: Namespace) -> list[dict[str, Any]]:
+    from lictor.programs import Program
+    from lictor.session import connect
+
+    if options.task is None:
+        raise LictorError("--submit needs --task: a proof belongs to the task it is for.")
+    programs = [
+        Program(
+            read_source(Path(file)),
+            name=Path(file).name,
+            target=options.target,
+            layer_hash=options.layer,
+            timeout_ms=round(options.timeout * 1000),
+        )
+        for file in options.files
+    ]
+    async with connect(options.url) as governor:
+        # Each waits for its turn, and for the others before it.
+        patience = options.timeout * len(programs) + 30
+        found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
+    return [
+        _result_document(file, result) for file, result in zip(options.files, found, strict=True)
+    ]
+
+
+def _result_document(file: str, result: "ProofResult") -> dict[str, Any]:
+    document = result.model_dump(mode="json")
+    return {
+        "file": file,
+        "verdict": document.pop("verdict"),
+        "guarantees": document.pop("guarantees"),
+        "ms": document.pop("elapsed_ms"),
+        **document,
+    }

@@ -1,0 +1,80 @@
+"""A proof's verdict in lines for a person."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lictor.commands.output import printable
+
+_STRENGTHS = {
+    "every_prefix": "however early the run ends",
+    "on_completion": "if no trusted call fails",
+}
+_LOUD = ("required_gap", "silent_gap", "recommended_gap")
+
+
+def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
+    """What was found about one program."""
+    yield f"{document['verdict']:<9} {printable(document['file'])}  ({document['ms']:.0f} ms)"
+    for guarantee in document["guarantees"]:
+        yield from _guarantee(guarantee)
+    if not document["guarantees"] and document["verdict"] == "proved":
+        yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
+    for broken in document.get("broken") or ():
+        yield from _broken(broken, source)
+    if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):
+        for reason in document["reasons"]:
+            yield from _reason(reason, source)
+    yield from _coverage(document.get("coverage"))
+
+
+def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
+    required = guarantee.get("required_by") or guarantee.get("required")
+    by = " (required by the layer)" if required else ""
+    strength = _STRENGTHS.get(guarantee.get("strength") or "")
+    holds = f": {strength}" if strength else ""
+    yield f"    {guarantee['verdict']:<9} {printable(guarantee['name'])}{by}{holds}"
+    if guarantee["verdict"] == "unknown" and guarantee.get("reason"):
+        yield f"        {printable(guarantee['reason'])}"
+    yield from _run(guarantee.get("counterexample"))
+
+
+def _broken(broken: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
+    kind = str(broken["kind"]).replace("_", " ")
+    yield f"    {broken['verdict']:<9} {kind}: {printable(broken['text'])}"
+    yield from _place(broken.get("line"), None, source)
+    yield from _run(broken.get("counterexample"))
+
+
+def _run(counterexample: str | None) -> Iterator[str]:
+    for line in (counterexample or "").splitlines():
+        shown = printable(line)
+        indent = len(line) - len(line.lstrip())
+        yield f"        {' ' * indent}{shown}"
+
+
+def _reason(reason: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
+    yield f"    {printable(reason['message'])}  [{reason['code']}]"
+    yield from _place(reason.get("line"), reason.get("column"), source)
+    yield f"        to do: {printable(reason['remedy'])}"
+
+
+def _place(line: int | None, column: int | None, source: Sequence[str]) -> Iterator[str]:
+    """The line of the program, with a mark below the place."""
+    if line is None or not 0 < line <= len(source):
+        return
+    text = source[line - 1]
+    shown = text.replace("\t", " ")
+    if not shown.isprintable() or len(shown) > 200:
+        yield f"      {line:>4} | {printable(text, 200)}"
+        return
+    yield f"      {line:>4} | {shown}"
+    if column is not None and 0 < column <= len(shown) + 1:
+        yield f"           | {' ' * (column - 1)}^"
+
+
+def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
+    for domain in (coverage or {}).get("domains", ()):
+        if domain["status"] in _LOUD:
+            missing = [*domain["missing_required"], *domain["missing_recommended"]]
+            unsaid = f": nothing is said of {', '.join(map(printable, missing))}" if missing else ""
+            yield f"    {domain['status']}  {printable(domain['domain'])}{unsaid}"
