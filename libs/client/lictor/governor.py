@@ -252,7 +252,7 @@ class Governor:
         )
         return Guard(
             self._client,
-            Guarding(operations, stop_on_silence, unsent_here(operations.runtime, session_id)),
+            Guarding(operations, unsent_here(operations.runtime, session_id)),
             deadline_at=None if deadline_at is None else deadline_at.isoformat(),
             on_feedback=on_feedback,
         )

@@ -289,6 +289,28 @@ def test_silence_lets_the_agent_stop_where_that_is_configured(tmp_path: Path) ->
     assert "systemMessage" in guard.hook("Stop")
 
 
+@pytest.mark.parametrize("chosen", ["allow", "block"])
+def test_a_stop_behind_an_unreported_result_is_as_configured_like_any_other_silence(
+    tmp_path: Path, chosen: str
+) -> None:
+    """150: what waits to be reported keeps the stop from being judged, no more."""
+    guard = Guard(tmp_path, result=Silence(reason="nobody"), stop=BLOCKED)
+    guard.environment["LICTOR_STOP_ON_SILENCE"] = chosen
+    guard.hook("PostToolUse", **call(file_path="a"))
+    output = guard.hook("Stop", stop_hook_active=False)
+    assert ("decision" in output) == (chosen == "block")
+    assert "nobody" in output.get("reason", output.get("systemMessage"))
+    assert guard.count("stop") == 0
+    assert "decision" not in guard.hook("Stop", stop_hook_active=True), "never for ever"
+
+
+def test_a_stop_behind_an_unreported_result_is_as_the_definition_says(tmp_path: Path) -> None:
+    known = {**KNOWN, "stop_on_silence": "allow"}
+    guard = Guard(tmp_path, show=known, result=Silence(reason="nobody"), stop=BLOCKED)
+    guard.hook("PostToolUse", **call(file_path="a"))
+    assert "nobody" in guard.hook("Stop", stop_hook_active=False)["systemMessage"]
+
+
 def test_a_subagent_is_known_by_its_own_id(tmp_path: Path) -> None:
     """105, and weak spot c."""
     guard = Guard(tmp_path, stop={**ALLOW, "status": "unchecked"})

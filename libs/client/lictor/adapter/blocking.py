@@ -284,7 +284,7 @@ def guard_sync(
     connection = Connection(judge_url(url).url, name=f"lictor-guard {runtime}")
     return SyncGuard(
         connection,
-        Guarding(operations, stop_on_silence, unsent_here(runtime, session_id)),
+        Guarding(operations, unsent_here(runtime, session_id)),
         deadline_at=None if deadline_at is None else deadline_at.isoformat(),
         on_feedback=on_feedback,
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lictor.adapter.operations import Operation
+    from lictor.adapter.verdicts import StopVerdict
 
 RUNTIME = "claude-code"
 IGNORED = ("Notification", "PreCompact", "PostCompact", "SessionEnd", "SubagentStart")
@@ -115,6 +116,8 @@ def reply(
         # A result waits behind the others: a check that was made before an edit must not be counted after it.
         if problem is None:
             return (yield from handler(event, session, kept))
+        if handler is _stop:
+            return _stop_reply(event, (yield from session.stop_unjudged(problem)))
         return unjudged(event, problem, kept)
     if event.name in IGNORED:
         return Reply(output={})
@@ -207,6 +210,10 @@ def _stop(event: Event, session: SessionOperations, _: "Kept | None") -> "Operat
         final_message=event.text("last_assistant_message") or None,
         subagent=event.name == "SubagentStop",
     )
+    return _stop_reply(event, verdict)
+
+
+def _stop_reply(event: Event, verdict: "StopVerdict") -> Reply:
     if not verdict.allowed:
         # The service ends what it counts; a block that nobody counts is made once.
         if verdict.counted or not event.continued:

@@ -94,15 +94,9 @@ class EndedCall:
 class Guarding:
     """One session: its questions in their right order, what could not be reported, what was not heard yet."""
 
-    def __init__(
-        self,
-        operations: SessionOperations,
-        stop_on_silence: str | None = None,
-        unsent: Unsent | None = None,
-    ) -> None:
+    def __init__(self, operations: SessionOperations, unsent: Unsent | None = None) -> None:
         """`unsent`: where results wait for the session's next process; None where nobody outlives this one."""
         self._operations = operations
-        self._stop_on_silence = stop_on_silence
         self._unsent = unsent
         self._on_disk: dict[str, Kept] = {}
         self._settled_earlier = unsent is None
@@ -171,14 +165,7 @@ class Guarding:
                     request_id=request_id,
                 )
             )
-        standing = yield from self._operations.show()
-        return StopVerdict(
-            allowed=(self._stop_on_silence or standing.stop_on_silence) == "allow",
-            status="unanswered",
-            text=f"nobody can judge the stop now: {problem}",
-            policy_id=UNANSWERED,
-            answered=False,
-        )
+        return (yield from self._operations.stop_unjudged(problem))
 
     def used(self, usage: Mapping[str, Any], report_id: str | None) -> "Operation[Recorded]":
         """Tokens or money were used."""

@@ -254,7 +254,7 @@ class HttpSessions:
             stop_on_silence=self._stop_on_silence,
         )
         unsent = unsent_here(self._runtime, session_id)
-        guarding = Guarding(operations, self._stop_on_silence, unsent)
+        guarding = Guarding(operations, unsent)
         held = self._held[session_id] = _Held(operations, guarding, identity)
         return held
 

@@ -234,6 +234,13 @@ class SessionOperations:
         )
         return read_stop(on_silence, *(yield from asked))
 
+    def stop_unjudged(self, problem: str) -> "Operation[StopVerdict]":
+        """What a stop comes to that can't be asked about now: as configured, like any other silence."""
+        on_silence = self._stop_on_silence
+        if on_silence is None:
+            on_silence = (yield from self.show()).stop_on_silence
+        return read_stop(on_silence, "", Silence(reason=problem, remedy=""))
+
     def usage(self, report_id: str, usage: "Mapping[str, Any]") -> "Operation[Recorded]":
         """Tokens or money used, reported apart from a call."""
         return read_recorded(
