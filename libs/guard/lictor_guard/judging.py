@@ -71,6 +71,11 @@ def reserving_checkers(guarded: Guarded, call: Call) -> list[OwnedChecker]:
     return [each for each in guarded.checkers if _counts(each.checker, call)]
 
 
+def refused(by_adapter: Denial | None) -> Judgement | None:
+    """A call that its adapter denies itself, because it can't be asked about: nobody else has seen all of it."""
+    return None if by_adapter is None else Judgement((by_adapter,), False)
+
+
 def misused(
     identity: Identity, task_id: str, call: Call, mark: CallSeen | None
 ) -> Judgement | None:

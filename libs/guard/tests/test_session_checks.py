@@ -6,7 +6,7 @@ import pytest
 from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
 from lictor_guard.policy import PolicyDecision
-from lictor_schema import CallDenied
+from lictor_schema import CallDenied, Denial
 
 ORDER = {"kind": "sequential-dependency", "name": "order", "requires": {"deploy": ["test"]}}
 FRESH = {**ORDER, "invalidated_by": {"test": ["edit"]}}
@@ -47,6 +47,21 @@ def test_a_denial_is_logged_counted_and_named_in_the_answer() -> None:
     assert denied.record_id == entry.entry_id
     assert denied.denials == entry.denials
     assert (play.tally.calls, play.tally.denied) == (1, 1)
+
+
+def test_a_call_that_the_adapter_refused_itself_is_denied_for_its_reason_and_counted() -> None:
+    policy = Scripted("p")
+    play = Rehearsal(guarded(tools=TOOLS, policies=(policy,)))
+    own = Denial(
+        policy_id="lictor.client.too-large", reason="It is too large.", remedy="Send less."
+    )
+    denied = play.check("edit", "c1", refused=own)
+    entry = play.log[-1][1]
+    assert isinstance(entry, CallDenied)
+    assert (denied.decision, denied.denials, denied.record_id) == ("deny", (own,), entry.entry_id)
+    assert (play.tally.calls, play.tally.denied, policy.asked) == (1, 1, [])
+    assert play.check("edit", "c1", refused=own).record_id == entry.entry_id
+    assert (play.tally.calls, play.tally.denied) == (1, 1), "told again, it counts once"
 
 
 def test_every_policy_is_asked_and_every_reason_told() -> None:

@@ -32,6 +32,11 @@ class Silence(Value):
     too_large: bool = False
     unwritable: bool = False
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the question never left, and never will as it is; one that says less may."""
+        return self.too_large or self.unwritable
+
 
 Answer = bytes | Silence
 
@@ -101,8 +106,7 @@ def read_standing(request_id: str, answer: Answer) -> Standing:
 def read_recorded(request_id: str, answer: Answer) -> Recorded:
     """Whether a report was taken."""
     if isinstance(answer, Silence):
-        hopeless = answer.too_large or answer.unwritable
-        return Recorded(ok=False, answered=False, text=_no_answer(answer), hopeless=hopeless)
+        return Recorded(ok=False, answered=False, text=_no_answer(answer), hopeless=answer.hopeless)
     try:
         content = _content(request_id, answer)
         policy_id = _text(content, "policy_id")

@@ -115,7 +115,12 @@ class HttpAdapter:
             raise Unacceptable(503, BUSY, "too many requests at once; ask again")
         self._refuse_strangers(scope)
         session_id, operation = _asked(scope)
-        body = _read(operation.body, await _body(receive))
+        try:
+            body = _read(operation.body, await _body(receive))
+        except Unacceptable as error:
+            if operation is OPERATIONS["check"]:
+                await self._sessions.refused(session_id, error)
+            raise
         return await operation.work(self._sessions, session_id, body)
 
     def _refuse_strangers(self, scope: Scope) -> None:

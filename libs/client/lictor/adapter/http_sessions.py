@@ -4,6 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lictor.adapter.answers import deny
 from lictor.adapter.guarding import EndedCall, Guarding, Looked
 from lictor.adapter.http_bodies import (
     BeginBody,
@@ -52,7 +53,8 @@ class Unacceptable(Exception):
 
     def __init__(self, status: int, policy_id: str, text: str) -> None:
         super().__init__(text)
-        self.replied: Replied = (status, Refusal(policy_id=policy_id, text=text))
+        self.refusal = Refusal(policy_id=policy_id, text=text)
+        self.replied: Replied = (status, self.refusal)
 
 
 @dataclass(eq=False)
@@ -120,10 +122,13 @@ class HttpSessions:
     async def check(self, session_id: str, body: CheckBody) -> Replied:
         """May this tool be called?"""
         held = self._session(session_id)
+        try:
+            resources = self._looked(body.resources)
+        except Unacceptable as error:
+            await self.refused(session_id, error, body)
+            raise
         verdict = await self._reaching.drive(
-            held.guarding.check(
-                body.call_id, body.tool, body.params, resources=self._looked(body.resources)
-            )
+            held.guarding.check(body.call_id, body.tool, body.params, resources=resources)
         )
         unanswered = any(each.policy_id in _UNANSWERED for each in verdict.denials)
         return _status(not unanswered), CheckReply(
@@ -136,6 +141,16 @@ class HttpSessions:
             definition_hash=verdict.definition_hash,
             record_id=verdict.record_id,
         )
+
+    async def refused(
+        self, session_id: str, error: Unacceptable, body: CheckBody | None = None
+    ) -> None:
+        """Put on the record that a question about a call was not asked: whoever sent it may not make the call."""
+        refusal = error.refusal
+        own = deny(refusal.policy_id, refusal.text, "correct the question, and ask again")
+        call_id, tool = (None, None) if body is None else (body.call_id, body.tool)
+        operations = self._session(session_id).operations
+        await self._reaching.drive(operations.refuse(call_id, tool, own))
 
     async def result(self, session_id: str, body: ResultBody) -> Replied:
         """A call has ended."""

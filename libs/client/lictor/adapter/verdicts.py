@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 UNANSWERED = "lictor.client.unanswered"
 MALFORMED_ANSWER = "lictor.client.malformed-answer"
 MALFORMED_QUESTION = "lictor.client.malformed-question"
+RESULTS_UNKNOWN = "lictor.client.results-unknown"
+"""Results of earlier calls may be lost on this machine."""
 UNKNOWN_SESSION = "lictor.unknown-session"
 """What the service says of a session that never began."""
 REFUSED_FOR_GOOD = "feedback.malformed-request"
