@@ -204,6 +204,24 @@ def test_a_stop_of_either_kind_is_a_stop(hook: Hook) -> None:
     assert b"says" not in done.stdout
 
 
+def test_a_home_within_the_workspace_does_not_choose_who_judges(hook: Hook, mute: str) -> None:
+    """A home directory that is relative, or none, would lead to files that a clone brings along."""
+    folder = hook.cwd.resolve()
+    endpoints = folder / f".local/state/lictor/up{folder}/.lictor/endpoints.json"
+    endpoints.parent.mkdir(parents=True)
+    running = {"format": "lictor-endpoints/v1", "pid": os.getpid(), "nats_url": mute}
+    endpoints.write_text(json.dumps(running))
+    call = {**CALL, "cwd": str(folder)}
+    done = hook(call, LICTOR_NATS_URL="", XDG_STATE_HOME="", HOME=".")
+    assert denies(done)
+    assert b"XDG_STATE_HOME" in done.stdout
+    ended = hook(
+        {**call, "hook_event_name": "PostToolUse"}, LICTOR_NATS_URL="", XDG_STATE_HOME="", HOME="."
+    )
+    assert json.loads(ended.stdout)["continue"] is False, "it could not be kept"
+    assert not (folder / ".local/state/lictor/unsent").exists()
+
+
 def test_a_verb_that_is_none_blocks(hook: Hook) -> None:
     assert hook(CALL, "nonsense").returncode == 2
 
