@@ -1,10 +1,8 @@
 """Every adapter gives the same verdicts: each scenario goes through all of them, and all leave the same trace."""
 
 import asyncio
-import json
 import uuid
 from pathlib import Path
-from typing import Any
 
 import nats
 import pytest
@@ -14,7 +12,6 @@ from scripted import ScriptedAgent, Setting, Story, definition_name
 from scripted_agents import ADAPTERS
 
 from lictor.embedded import EmbeddedServers
-from lictor_bus import subjects
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -41,54 +38,6 @@ async def test_every_adapter_gives_the_same_verdicts(
     assert dict(zip(map(name_of, adapters), traces, strict=True)) == {
         name_of(adapter): scenario.expected for adapter in adapters
     }
-
-
-async def test_a_call_that_is_too_large_to_be_asked_about_is_denied_and_a_decision(
-    service: EmbeddedServers, tmp_path: Path
-) -> None:
-    """5 MB of parameters never reach the service; that the call was denied does, through every adapter."""
-    client = await nats.connect(service.nats_url)
-    try:
-        for adapter in ADAPTERS:
-            workspace = tmp_path / name_of(adapter)
-            workspace.mkdir()
-            session = f"session {uuid.uuid4()}"
-            agent = adapter(
-                Setting(
-                    nats_url=service.nats_url,
-                    workspace=workspace.resolve(),
-                    session_id=session,
-                    definition=definition_name(SCENARIOS[0]),
-                )
-            )
-            try:
-                await agent.begin()
-                came = await agent.call("note", {"text": "x" * 5_000_000}, fails_if_made)
-            finally:
-                await agent.close()
-            assert came.denied, name_of(adapter)
-            assert "bytes" in came.denied, name_of(adapter)
-            decision = await first_decision(client, session)
-            assert decision["decision"]["decision"] == "block", name_of(adapter)
-            assert "bytes" in decision["decision"]["reason"], name_of(adapter)
-            assert decision["definition"] == definition_name(SCENARIOS[0]), name_of(adapter)
-    finally:
-        await client.close()
-
-
-def fails_if_made(**_params: Any) -> str:
-    raise AssertionError("a denied call was made")
-
-
-async def first_decision(client: Client, task_id: str) -> dict[str, Any]:
-    """The first decision that the guard made on a task."""
-    subscription = await client.jetstream().subscribe(
-        subjects.guard_decision("block", task_id), stream="DECISIONS", ordered_consumer=True
-    )
-    try:
-        return json.loads((await subscription.next_msg(timeout=10)).data)
-    finally:
-        await subscription.unsubscribe()
 
 
 async def play(

@@ -193,7 +193,7 @@ async def test_a_body_that_is_too_large_is_denied(agent: Agent, standin: StandIn
     status, told = await agent.ask("check", large)
     assert (status, told["decision"]) == (413, "deny")
     assert standin.told("tool") == []
-    assert standin.refusals() == [("(without a name)", "lictor.http.too-large")]
+    assert standin.refusals() == [("(without a name)", "lictor.client.too-large")]
 
 
 async def test_a_stop_has_the_id_that_the_client_gives_it(agent: Agent, standin: StandIn) -> None:

@@ -411,7 +411,7 @@ async def test_parameters_larger_than_the_broker_takes_are_denied(
     assert not verdict.allowed
     assert "bytes" in verdict.text
     assert standin.told("tool") == []
-    assert standin.refusals() == [("write_file", "lictor.client.unanswered")]
+    assert standin.refusals() == [("write_file", "lictor.client.too-large")]
 
 
 async def test_state_and_usage_go_over_the_bus(guard: lictor.Guard, standin: StandIn) -> None:

@@ -5,6 +5,7 @@ from lictor.adapter.values import Value
 from lictor.adapter.verdicts import (
     MALFORMED_ANSWER,
     REFUSED_FOR_GOOD,
+    TOO_LARGE,
     UNANSWERED,
     Advice,
     Reason,
@@ -54,7 +55,9 @@ def read_check(tool: str, request_id: str, answer: Answer) -> Verdict:
     """The verdict on a call."""
     if isinstance(answer, Silence):
         return deny(
-            UNANSWERED, f"nobody could judge this call of {tool}: {answer.reason}", answer.remedy
+            TOO_LARGE if answer.too_large else UNANSWERED,
+            f"nobody could judge this call of {tool}: {answer.reason}",
+            answer.remedy,
         )
     try:
         content = _content(request_id, answer, may_deny=True)

@@ -27,7 +27,13 @@ from lictor.adapter.http_bodies import (
 )
 from lictor.adapter.operations import SessionOperations
 from lictor.adapter.unsent import unsent_here
-from lictor.adapter.verdicts import MALFORMED_ANSWER, UNANSWERED, Recorded, StateChange
+from lictor.adapter.verdicts import (
+    MALFORMED_ANSWER,
+    UNANSWERED,
+    Recorded,
+    StateChange,
+    with_remedy,
+)
 from lictor.adapter.workspace import Workspace
 from lictor_schema import Denial
 from lictor_schema.model import Model
@@ -51,10 +57,11 @@ Replied = tuple[int, Reply]
 class Unacceptable(Exception):
     """A question is not asked; the reply says why."""
 
-    def __init__(self, status: int, policy_id: str, text: str) -> None:
-        super().__init__(text)
-        self.refusal = Refusal(policy_id=policy_id, text=text)
-        self.replied: Replied = (status, self.refusal)
+    def __init__(self, status: int, policy_id: str, reason: str, remedy: str | None = None) -> None:
+        super().__init__(reason)
+        self.denial = deny(policy_id, reason, remedy or "correct the question, and ask again")
+        text = with_remedy(reason, remedy)
+        self.replied: Replied = (status, Refusal(policy_id=policy_id, text=text))
 
 
 @dataclass(eq=False)
@@ -146,11 +153,9 @@ class HttpSessions:
         self, session_id: str, error: Unacceptable, body: CheckBody | None = None
     ) -> None:
         """Put on the record that a question about a call was not asked: whoever sent it may not make the call."""
-        refusal = error.refusal
-        own = deny(refusal.policy_id, refusal.text, "correct the question, and ask again")
         call_id, tool = (None, None) if body is None else (body.call_id, body.tool)
         operations = self._session(session_id).operations
-        await self._reaching.drive(operations.refuse(call_id, tool, own))
+        await self._reaching.drive(operations.refuse(call_id, tool, error.denial))
 
     async def result(self, session_id: str, body: ResultBody) -> Replied:
         """A call has ended."""

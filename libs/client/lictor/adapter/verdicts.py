@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 UNANSWERED = "lictor.client.unanswered"
 MALFORMED_ANSWER = "lictor.client.malformed-answer"
 MALFORMED_QUESTION = "lictor.client.malformed-question"
+TOO_LARGE = "lictor.client.too-large"
 RESULTS_UNKNOWN = "lictor.client.results-unknown"
 """Results of earlier calls may be lost on this machine."""
 UNKNOWN_SESSION = "lictor.unknown-session"
