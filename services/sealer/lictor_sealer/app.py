@@ -34,7 +34,6 @@ from lictor_sealer import __version__, governing, learning
 from lictor_sealer.closing import Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
-from lictor_sealer.envelopes import load_envelopes
 from lictor_sealer.episode import EpisodeError, StoredRecord, assemble, covered
 from lictor_sealer.log import Draft, Head, LogError, append, hand_over, read_head
 
@@ -389,7 +388,6 @@ def make_service() -> Service:
     succession = load_succession(key)
     trust = succession.trust or TrustStore.of([key.verifying_key])
     page = learning.ReportPage()
-    envelopes = load_envelopes()
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
@@ -405,7 +403,7 @@ def make_service() -> Service:
         )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await governing.governing_loops(runtime, envelopes, outbox.seal_closed),
+            *await governing.governing_loops(runtime, outbox.seal_closed),
             *await learning.learning_loops(runtime, trust, page),
         ]
 
@@ -413,5 +411,5 @@ def make_service() -> Service:
         spec=SPEC,
         loops=loops,
         pages={"/report": page},
-        detail=f"log {key.name}, key {key.key_id}, {len(envelopes)} envelopes",
+        detail=f"log {key.name}, key {key.key_id}",
     )

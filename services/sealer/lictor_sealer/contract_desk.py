@@ -1,7 +1,8 @@
 """What runtimes and operators ask about governed decisions, between the bus and the pure functions that decide."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,7 +37,7 @@ from lictor_schema import (
 )
 from lictor_schema.ids import episode_id
 from lictor_sealer.decisions import At, Decisions
-from lictor_sealer.envelopes import Governed
+from lictor_sealer.envelopes import EnvelopesInForce, NoPacks
 
 SealClosed = Callable[[str], Awaitable[object]]
 """Seals what is closed of a task, by its token, and not sealed yet."""
@@ -57,7 +58,7 @@ class ContractDesk:
         self,
         client: Client,
         decisions: Decisions,
-        envelopes: Mapping[str, Governed],
+        envelopes: EnvelopesInForce,
         seal_closed: SealClosed,
     ) -> None:
         self._client = client
@@ -76,18 +77,32 @@ class ContractDesk:
                 f"no open task {request.task_id} is known: nothing was decided on it",
                 "start the task first (`task_started`), and begin its decision then",
             ).answer
-        governed = self._envelopes.get(started.decision_type)
-        governing = Governing(
-            episode_id(started.task_id, started.event_id),
-            started.decision_type,
-            started.runtime,
-            None if governed is None else governed.dte,
-            None if governed is None else governed.pack,
-        )
-        decided = await self._change(
-            request, lambda at, asked: deciding.begin(at.state, at.switch, asked, governing)
-        )
-        return decided.answer
+        episode = episode_id(started.task_id, started.event_id)
+
+        async def decide(at: At, asked: Asked) -> Decided:
+            governing = Governing(episode, started.decision_type, started.runtime, None, None)
+            # One that has begun keeps its envelope, whatever is in force by now.
+            if at.state is None or at.state.begun.episode_id != episode:
+                try:
+                    governing = await self._governing(governing, started.task_id)
+                except NoPacks as error:
+                    return refused(
+                        asked,
+                        "no-packs",
+                        f"the packs in force can't be told or loaded: {error}",
+                        "ask again; if it stays so, see `lictor doctor`",
+                    )
+            return deciding.begin(at.state, at.switch, asked, governing)
+
+        return (await self._change(request, decide)).answer
+
+    async def _governing(self, governing: Governing, task_id: str) -> Governing:
+        """The same with the envelope that is in force now."""
+        envelopes, sequence = await self._envelopes.now(task_id)
+        governed = envelopes.get(governing.decision_type)
+        if governed is None:
+            return governing
+        return replace(governing, dte=governed.dte, pack=governed.pack, switch_sequence=sequence)
 
     async def report(self, request: DecisionReport) -> ContractAnswer:
         """Note what happened."""

@@ -1,6 +1,7 @@
 """Governed decisions on the bus: the gate and the questions about them, their timers, and the drift they show."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 
 from lictor_bus import streams
 from lictor_bus.connection import connect_nats
@@ -14,12 +15,12 @@ from lictor_sealer.contract_desk import ContractDesk, SealClosed
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decision_ticks import BELL
 from lictor_sealer.decisions import Decisions
-from lictor_sealer.envelopes import Governed
+from lictor_sealer.envelopes import EnvelopesInForce
 from lictor_sealer.sightings import LOGS, SightingOutbox, SightingProcessor
 
 __all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 
-STREAMS = (streams.ACTIONS, streams.TIMERS)
+STREAMS = (streams.ACTIONS, streams.TIMERS, streams.EVENTS, streams.PACKS)
 CHANNELS = (
     Channel(
         subject="lictor.act.{decision}",
@@ -32,14 +33,18 @@ CHANNELS = (
 _AT_ONCE = 256
 
 
-async def governing_loops(
-    runtime: Runtime, envelopes: Mapping[str, Governed], seal_closed: SealClosed
-) -> Sequence[Runnable]:
+async def governing_loops(runtime: Runtime, seal_closed: SealClosed) -> Sequence[Runnable]:
     """Answers, ticks and sightings."""
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
     )
     decisions = Decisions(DecisionLog(client, replicas=runtime.settings.replicas))
+    envelopes = EnvelopesInForce(
+        client,
+        partitions=runtime.settings.partitions,
+        replicas=runtime.settings.replicas,
+        pin=os.environ.get("LICTOR_PACK_PIN") or None,
+    )
     desk = ContractDesk(client, decisions, envelopes, seal_closed)
     answers = ContractAnswers(desk, runtime.telemetry, max_payload=client.max_payload)
     return [
