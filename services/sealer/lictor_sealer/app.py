@@ -24,6 +24,9 @@ from lictor_bus.processor import (
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_contracts.errors import ContractError
+from lictor_contracts.installed_methods import installed_methods
+from lictor_contracts.verifying import Methods
 from lictor_schema import (
     DecisionRecord,
     SealedEpisode,
@@ -354,6 +357,14 @@ def load_succession(key: SigningKey) -> Succession:
         raise BusError(str(error)) from None
 
 
+def load_methods() -> Methods:
+    """The verification methods there are; one that can't be had stops the start."""
+    try:
+        return installed_methods()
+    except ContractError as error:
+        raise BusError(str(error)) from None
+
+
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -388,6 +399,7 @@ def make_service() -> Service:
     succession = load_succession(key)
     trust = succession.trust or TrustStore.of([key.verifying_key])
     page = learning.ReportPage()
+    methods = load_methods()
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
@@ -403,7 +415,7 @@ def make_service() -> Service:
         )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await governing.governing_loops(runtime, outbox.seal_closed),
+            *await governing.governing_loops(runtime, outbox.seal_closed, methods),
             *await learning.learning_loops(runtime, trust, page),
         ]
 
@@ -411,5 +423,5 @@ def make_service() -> Service:
         spec=SPEC,
         loops=loops,
         pages={"/report": page},
-        detail=f"log {key.name}, key {key.key_id}",
+        detail=f"log {key.name}, key {key.key_id}; verification by {', '.join(methods.names)}",
     )

@@ -17,6 +17,7 @@ from lictor_contracts.deciding import Governing
 from lictor_contracts.deciding_state import LATEST_US, Deciding, Switch
 from lictor_contracts.gating import Judged, judge
 from lictor_contracts.settling import final_rung
+from lictor_contracts.verifying import Methods
 from lictor_schema import (
     ActionGateAnswer,
     ActionGateRequest,
@@ -60,11 +61,13 @@ class ContractDesk:
         decisions: Decisions,
         envelopes: EnvelopesInForce,
         seal_closed: SealClosed,
+        methods: Methods,
     ) -> None:
         self._client = client
         self._seal_closed = seal_closed
         self._decisions = decisions
         self._envelopes = envelopes
+        self._methods = methods
 
     async def begin(self, request: GateRequest) -> ContractAnswer:
         """Begin the decision of a task that has started."""
@@ -149,6 +152,7 @@ class ContractDesk:
                 expectation=request.expectation,
                 observed=request.observed,
                 took_ms=request.took_ms,
+                methods=self._methods,
             ),
         )
         return decided.answer

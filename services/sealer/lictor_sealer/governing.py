@@ -9,6 +9,7 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.respond import Responder
 from lictor_bus.ringing import Ringing
 from lictor_bus.service import Channel, Runnable, Runtime
+from lictor_contracts.verifying import METHODS, Methods
 from lictor_schema import AnyDecisionEntry
 from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
 from lictor_sealer.contract_desk import ContractDesk, SealClosed
@@ -33,7 +34,9 @@ CHANNELS = (
 _AT_ONCE = 256
 
 
-async def governing_loops(runtime: Runtime, seal_closed: SealClosed) -> Sequence[Runnable]:
+async def governing_loops(
+    runtime: Runtime, seal_closed: SealClosed, methods: Methods = METHODS
+) -> Sequence[Runnable]:
     """Answers, ticks and sightings."""
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
@@ -45,7 +48,7 @@ async def governing_loops(runtime: Runtime, seal_closed: SealClosed) -> Sequence
         replicas=runtime.settings.replicas,
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
     )
-    desk = ContractDesk(client, decisions, envelopes, seal_closed)
+    desk = ContractDesk(client, decisions, envelopes, seal_closed, methods)
     answers = ContractAnswers(desk, runtime.telemetry, max_payload=client.max_payload)
     return [
         runtime.worker(
