@@ -107,6 +107,7 @@ def _ours() -> tuple[Role, ...]:
                 streams.CERPA,
                 streams.ACTIONS,
                 streams.TIMERS,
+                streams.GATES,
             ),
             # Which packs are in force, and their envelopes.
             looks_at=(streams.EVENTS, streams.PACKS),
@@ -114,6 +115,7 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.ep.*.*",
                 "lictor.log.*",
                 "lictor.act.*",
+                "lictor.gated.action.*",
                 "lictor.sched.decision.*",
                 "lictor.drifting.*",
                 "lictor.drifting.*.settled",

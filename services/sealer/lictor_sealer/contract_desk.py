@@ -19,7 +19,6 @@ from lictor_contracts.gating import Judged, judge
 from lictor_contracts.settling import final_rung
 from lictor_contracts.verifying import Methods
 from lictor_schema import (
-    ActionGateAnswer,
     ActionGateRequest,
     ActionStanding,
     ApproveRequest,
@@ -119,7 +118,7 @@ class ContractDesk:
         )
         return decided.answer
 
-    async def gate(self, request: ActionGateRequest) -> ActionGateAnswer:
+    async def gate(self, request: ActionGateRequest) -> Judged:
         """May this action be dispatched?"""
         judged = await self._judge(request)
         if judged.answer.decision == "allow":
@@ -130,7 +129,7 @@ class ContractDesk:
             state = known.state
             if state is None or state.life(held.switch).state is EpisodeState.FROZEN:
                 judged = await self._judge(request)
-        return judged.answer
+        return judged
 
     async def _judge(self, request: ActionGateRequest) -> Judged:
         def decide(at: At) -> Judged:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from lictor_bus import streams
 from lictor_bus.connection import connect_nats
 from lictor_bus.dead import DeadLetters
+from lictor_bus.recorder import GateRecorder
 from lictor_bus.respond import Responder
 from lictor_bus.ringing import Ringing
 from lictor_bus.service import Channel, Runnable, Runtime
 from lictor_contracts.verifying import METHODS, Methods
-from lictor_schema import AnyDecisionEntry
+from lictor_schema import ActionGateRecord, AnyDecisionEntry
 from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
 from lictor_sealer.contract_desk import ContractDesk, SealClosed
 from lictor_sealer.decision_log import DecisionLog
@@ -21,13 +22,19 @@ from lictor_sealer.sightings import LOGS, SightingOutbox, SightingProcessor
 
 __all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 
-STREAMS = (streams.ACTIONS, streams.TIMERS, streams.EVENTS, streams.PACKS)
+STREAMS = (streams.ACTIONS, streams.TIMERS, streams.GATES, streams.EVENTS, streams.PACKS)
 CHANNELS = (
     Channel(
         subject="lictor.act.{decision}",
         message=AnyDecisionEntry,
         description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
         reads=True,
+    ),
+    Channel(
+        subject="lictor.gated.action.{task}",
+        message=ActionGateRecord,
+        description="Denials of the action gate that stand in no decision's log (stream GATES).",
+        reads=False,
     ),
 )
 # Questions about one decision wait for each other, and must not keep those about another waiting.
@@ -49,7 +56,8 @@ async def governing_loops(
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
     )
     desk = ContractDesk(client, decisions, envelopes, seal_closed, methods)
-    answers = ContractAnswers(desk, runtime.telemetry, max_payload=client.max_payload)
+    recorder = GateRecorder(client, runtime.telemetry)
+    answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)
     return [
         runtime.worker(
             streams.ACTIONS,
@@ -65,9 +73,5 @@ async def governing_loops(
             dead=DeadLetters(runtime.client, runtime.service),
             telemetry=runtime.telemetry,
         ),
-        Responder(client, runtime.service, answers.by_subject(), _nothing_left, at_once=_AT_ONCE),
+        Responder(client, runtime.service, answers.by_subject(), recorder.close, at_once=_AT_ONCE),
     ]
-
-
-async def _nothing_left() -> None:
-    """Every answer was written down before it was given."""
