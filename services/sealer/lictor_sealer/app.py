@@ -264,8 +264,9 @@ async def load_head(client: Client, key: SigningKey) -> Head:
     found = await last_on_subjects(client, streams.EPISODES, [subjects.LOG_CHECKPOINT])
     if not found or found[0].sequence != last:
         raise BusError(
-            f"EPISODES holds messages after the log's last checkpoint (last is {last}); "
-            "only the sealer may write there: restore the stream"
+            f"EPISODES holds messages after the log's last checkpoint (last is {last}); if the broker's disk "
+            "was full, make room and start NATS again, which completes the append; else somebody else wrote "
+            "there: restore the stream"
         )
     try:
         return read_head(found[0].body, last, key)
