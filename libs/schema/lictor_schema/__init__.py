@@ -295,6 +295,7 @@ if TYPE_CHECKING:
         TriggerKind,
     )
     from lictor_schema.gate_records import (
+        ActionGateRecord,
         GateRecord,
         SessionGateRecord,
     )
@@ -433,6 +434,7 @@ __all__ = [
     "ActionDispatched",
     "ActionFinished",
     "ActionGateAnswer",
+    "ActionGateRecord",
     "ActionGateRequest",
     "ActionJudged",
     "ActionName",

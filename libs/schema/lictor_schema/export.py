@@ -59,7 +59,7 @@ from lictor_schema.episodes import DecisionEpisode, SealedEpisode
 from lictor_schema.events import Event
 from lictor_schema.evidence import EvidenceItem
 from lictor_schema.feedback import StampedFeedback
-from lictor_schema.gate_records import GateRecord, SessionGateRecord
+from lictor_schema.gate_records import ActionGateRecord, GateRecord, SessionGateRecord
 from lictor_schema.gates import (
     DispatchGateRequest,
     GateAnswer,
@@ -182,6 +182,7 @@ def exported_models() -> dict[str, type[Model]]:
         "task-standing": TaskStanding,
         "gate-record": GateRecord,
         "session-gate-record": SessionGateRecord,
+        "action-gate-record": ActionGateRecord,
         "receipt-report": ReceiptReport,
         "receipt-answer": ReceiptAnswer,
         "adapter-capabilities": AdapterCapabilities,

@@ -66,7 +66,7 @@ _HOMES = {
         "parse_event"
     ),
     "evidence": "EvidenceClass EvidenceItem Quality Supports",
-    "gate_records": "GateRecord SessionGateRecord",
+    "gate_records": "ActionGateRecord GateRecord SessionGateRecord",
     "gates": ("DispatchGateRequest GateAnswer GateRequest ReportGateRequest"),
     "health": "ServiceHealth",
     "model": (

@@ -24,6 +24,9 @@ from lictor_bus.processor import (
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_contracts.errors import ContractError
+from lictor_contracts.installed_methods import installed_methods
+from lictor_contracts.verifying import Methods
 from lictor_schema import (
     DecisionRecord,
     SealedEpisode,
@@ -34,7 +37,6 @@ from lictor_sealer import __version__, governing, learning
 from lictor_sealer.closing import Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
-from lictor_sealer.envelopes import load_envelopes
 from lictor_sealer.episode import EpisodeError, StoredRecord, assemble, covered
 from lictor_sealer.log import Draft, Head, LogError, append, hand_over, read_head
 
@@ -262,8 +264,9 @@ async def load_head(client: Client, key: SigningKey) -> Head:
     found = await last_on_subjects(client, streams.EPISODES, [subjects.LOG_CHECKPOINT])
     if not found or found[0].sequence != last:
         raise BusError(
-            f"EPISODES holds messages after the log's last checkpoint (last is {last}); "
-            "only the sealer may write there: restore the stream"
+            f"EPISODES holds messages after the log's last checkpoint (last is {last}); if the broker's disk "
+            "was full, make room and start NATS again, which completes the append; else somebody else wrote "
+            "there: restore the stream"
         )
     try:
         return read_head(found[0].body, last, key)
@@ -355,6 +358,14 @@ def load_succession(key: SigningKey) -> Succession:
         raise BusError(str(error)) from None
 
 
+def load_methods() -> Methods:
+    """The verification methods there are; one that can't be had stops the start."""
+    try:
+        return installed_methods()
+    except ContractError as error:
+        raise BusError(str(error)) from None
+
+
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -389,7 +400,7 @@ def make_service() -> Service:
     succession = load_succession(key)
     trust = succession.trust or TrustStore.of([key.verifying_key])
     page = learning.ReportPage()
-    envelopes = load_envelopes()
+    methods = load_methods()
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
@@ -405,7 +416,7 @@ def make_service() -> Service:
         )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await governing.governing_loops(runtime, envelopes, outbox.seal_closed),
+            *await governing.governing_loops(runtime, outbox.seal_closed, methods),
             *await learning.learning_loops(runtime, trust, page),
         ]
 
@@ -413,5 +424,5 @@ def make_service() -> Service:
         spec=SPEC,
         loops=loops,
         pages={"/report": page},
-        detail=f"log {key.name}, key {key.key_id}, {len(envelopes)} envelopes",
+        detail=f"log {key.name}, key {key.key_id}; verification by {', '.join(methods.names)}",
     )
