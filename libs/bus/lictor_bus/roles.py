@@ -108,6 +108,10 @@ def _ours() -> tuple[Role, ...]:
                 streams.ACTIONS,
                 streams.TIMERS,
                 streams.GATES,
+                # Read only: an episode holds what others wrote there about its task.
+                streams.PROOFS,
+                streams.RECEIPTS,
+                streams.SESSIONS,
             ),
             # Which packs are in force, and their envelopes.
             looks_at=(streams.EVENTS, streams.PACKS),
