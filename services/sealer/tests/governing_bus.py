@@ -38,11 +38,12 @@ from lictor_schema import (
 )
 from lictor_schema.ids import decision_id
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer import governing
-from lictor_sealer.app import SealerProcessor, SealingOutbox
+from lictor_sealer import gathering, governing
 from lictor_sealer.closing import Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
+from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.sealing import SealerProcessor, SealingOutbox
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -339,7 +340,7 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
     """A connection, and the streams."""
     client = await connect_nats(endpoints.nats_url, name="test")
     names = (streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD)
-    await streams.declare(client, *names, *governing.STREAMS)
+    await streams.declare(client, *names, *governing.STREAMS, *gathering.STREAMS)
     await put_in_force(client)
     try:
         yield Asker(client)
@@ -364,7 +365,9 @@ async def governing_sealer(
         telemetry=Telemetry("sealer"),
     )
     closings = Closings(Decisions(DecisionLog(client, replicas=1)))
-    outbox = SealingOutbox(client, KEY, DeadLetters(client, "sealer"), closings=closings)
+    outbox = SealingOutbox(
+        client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
+    )
     loops = [
         *await governing.governing_loops(runtime, outbox.seal_closed),
         runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
