@@ -47,6 +47,8 @@ from lictor_schema.decisions import Decision, DecisionRecord
 from lictor_schema.desk import (
     CoherenceAnswer,
     CoherenceQuestion,
+    CorrectionAnswer,
+    CorrectionOrder,
     DeskAnswer,
     PatchEntry,
     PatchSettled,
@@ -134,6 +136,8 @@ def exported_models() -> dict[str, type[Model]]:
         "patch-step": PatchStep,
         "patch-settled": PatchSettled,
         "desk-answer": DeskAnswer,
+        "correction-order": CorrectionOrder,
+        "correction-answer": CorrectionAnswer,
         "coherence-question": CoherenceQuestion,
         "coherence-answer": CoherenceAnswer,
         "claim-made": ClaimMade,
