@@ -22,8 +22,9 @@ from lictor_schema import (
     utc_millis,
 )
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__, gathering, governing, learning
+from lictor_sealer import __version__, correcting, gathering, governing, learning
 from lictor_sealer.closing import Closings
+from lictor_sealer.correcting import Corrections
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog, load_head
@@ -151,7 +152,7 @@ SPEC = ServiceSpec(
         *governing.CHANNELS,
         *learning.CHANNELS,
     ),
-    questions=(*governing.QUESTIONS, *learning.QUESTIONS),
+    questions=(*correcting.QUESTIONS, *governing.QUESTIONS, *learning.QUESTIONS),
 )
 
 
@@ -177,6 +178,7 @@ def make_service() -> Service:
         )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+            *await correcting.correcting_loops(runtime, Corrections(runtime.client, log, trust)),
             *await governing.governing_loops(runtime, outbox.seal_closed, methods),
             *await learning.learning_loops(runtime, trust, page),
         ]

@@ -18,6 +18,10 @@ from lictor_sealer.log import Draft, Head, LogError, append, read_head
 _WRONG_LAST_SEQUENCE: Final = 10071
 
 
+class Overtaken(BusError):
+    """Another sealer appended first; nothing was stored."""
+
+
 class Entry(NamedTuple):
     """A draft on its way into the log."""
 
@@ -69,7 +73,7 @@ class EpisodeLog:
             sequence = await publish_batch(self._client, streams.EPISODES, messages)
         except BatchRefused as error:
             if error.code == _WRONG_LAST_SEQUENCE:
-                raise BusError(
+                raise Overtaken(
                     "another sealer appended to the log; reading its head again"
                 ) from error
             raise

@@ -37,7 +37,7 @@ _PAGE = 500
 # So many closings are looked up together; their records are in memory at once.
 _TOGETHER = 64
 # Room in a message for its headers.
-_HEADER_ROOM = 16 * 1024
+HEADER_ROOM = 16 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
@@ -153,18 +153,11 @@ class SealingOutbox:
         if not earlier:
             return _Closing(sourced, records, 0)
         closing_us = earlier[-1].stored_us
-        after_us = await self._covered_until(covered(earlier))
+        after_us = await covered_until(self._log, covered(earlier))
         if after_us > closing_us:
             # A correction of the episode before covers what came late to it, records too.
             records = [each for each in records if each.stored_us > after_us] or records[-1:]
         return _Closing(sourced, records, after_us)
-
-    async def _covered_until(self, earlier: Sequence[StoredRecord]) -> int:
-        """Up to when the episode of these records covers, in its newest version."""
-        first, closing_us = earlier[0].record, earlier[-1].stored_us
-        newest = await self._log.newest([episode_id(first.task_id, first.event_id)])
-        sealed = [sealed_episode_of(stored).sources for stored in newest.values()]
-        return max([closing_us, *(each.covered_until_us for each in sealed if each is not None)])
 
     async def _draft(
         self,
@@ -192,7 +185,7 @@ class SealingOutbox:
         )
         episode = assemble(closing.records, governed, weaver.sources(window.until_us))
         size = len(episode.to_json())
-        if size + _HEADER_ROOM > self._client.max_payload:
+        if size + HEADER_ROOM > self._client.max_payload:
             raise EpisodeError(
                 f"the episode has {size} bytes, more than the broker takes ({self._client.max_payload})"
             )
@@ -269,6 +262,14 @@ def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> Entry:
         TASK_HEADER: sourced.key,
     }
     return Entry(draft, draft.episode.episode_id, headers)
+
+
+async def covered_until(log: EpisodeLog, records: Sequence[StoredRecord]) -> int:
+    """Up to when the episode of these records covers, in its newest version; else until it was closed."""
+    first, closing_us = records[0].record, records[-1].stored_us
+    newest = await log.newest([episode_id(first.task_id, first.event_id)])
+    sealed = [sealed_episode_of(stored).sources for stored in newest.values()]
+    return max([closing_us, *(each.covered_until_us for each in sealed if each is not None)])
 
 
 async def weave_sessions(

@@ -27,14 +27,16 @@ def record(
     event_id: str,
     *,
     closes: bool = False,
+    opens: bool = False,
     missing: tuple[str, ...] = (),
     session: str | None = None,
+    task: str = TASK,
 ) -> DecisionRecord:
     value = {
-        "record_id": decision_id(TASK, "bench", event_id, HASH, "no_rule_matched"),
+        "record_id": decision_id(task, "bench", event_id, HASH, "no_rule_matched"),
         "recorded_at": MOMENT,
         "runtime": "test",
-        "task_id": TASK,
+        "task_id": task,
         "agent_id": "agent",
         "correlation_id": "flow",
         "session_id": session,
@@ -69,9 +71,9 @@ def record(
             "started_at": MOMENT,
             "packs": [],
             "profiles": [{"profile_id": "solo", "profile_hash": HASH}],
-            "final_status": "completed",
+            "final_status": "completed" if closes else None,
         }
-        if closes
+        if closes or opens
         else None,
     }
     return DecisionRecord.from_json(canonical_json(value))
