@@ -148,7 +148,8 @@ def our_episode(number: int) -> bytes:
             "records": [{"recordId": "6f1c1f3e-0000-5000-8000-000000000001", "recordHash": HASH}],
             "sources": {
                 "coveredUntilUs": 1_772_366_400_000_000,
-                "strands": [{"name": "events", "count": 1, "root": HASH, "complete": True}],
+                "eventsRoot": HASH,
+                "strands": [],
             },
         }
     ).encode()

@@ -36,7 +36,7 @@ MAX_NOTE_TEXT = 500
 NoteText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTE_TEXT)]
 """The beginning of a text."""
 
-StrandName = Literal["events", "guard", "proofs", "gates", "receipts", "session"]
+StrandName = Literal["guard", "proofs", "gates", "receipts", "session"]
 
 
 class Strand(CamelModel):
@@ -123,7 +123,10 @@ class EpisodeSources(CamelModel):
     covered_until_us: Positive = Field(
         description="The broker's time, in microseconds since 1970, up to which messages are covered"
     )
-    strands: Annotated[tuple[Strand, ...], Field(max_length=6)] = Field(
+    events_root: ContentHash = Field(
+        description="The events that the records decide on, one for each record: as the root of a strand"
+    )
+    strands: Annotated[tuple[Strand, ...], Field(max_length=5)] = Field(
         description="A kind that is not named had no message"
     )
     unreadable: Count = Field(

@@ -38,7 +38,6 @@ from lictor_seal import tree_root
 
 _SESSION_GATES: Final = ("tool", "stop")
 _ORDER: Final[tuple[StrandName, ...]] = (
-    "events",
     "guard",
     "proofs",
     "gates",
@@ -57,6 +56,7 @@ class Weaver:
 
     def __init__(self, task_id: str) -> None:
         self._task_id = task_id
+        self._events: list[str] = []
         self._hashes: dict[StrandName, list[_Hashed]] = {}
         self._cut: set[StrandName] = set()
         self._unreadable = 0
@@ -84,8 +84,7 @@ class Weaver:
     def events(self, records: Iterable[DecisionRecord]) -> None:
         """The events that the records decide on: each record has the hash of its event."""
         for record in records:
-            event = _Hashed(record.event_sequence, record.event_sha256)
-            self._hashes.setdefault("events", []).append(event)
+            self._events.append(record.event_sha256)
             if record.session_id is not None:
                 self._sessions[record.runtime, record.session_id] = None
 
@@ -219,6 +218,7 @@ class Weaver:
         """All of it, as it stands in the episode."""
         return EpisodeSources(
             covered_until_us=covered_until_us,
+            events_root=strand_root(self._events),
             strands=tuple(
                 Strand(
                     name=name,
@@ -245,10 +245,8 @@ def strand_root(hashes: Iterable[str]) -> str:
 
 
 def covered_messages(sources: EpisodeSources | None) -> int:
-    """How many messages they cover; those on events are counted by their records."""
-    if sources is None:
-        return 0
-    return sum(each.count for each in sources.strands if each.name != "events")
+    """How many messages they cover; events are counted by their records."""
+    return 0 if sources is None else sum(each.count for each in sources.strands)
 
 
 def _begun(text: str) -> str:

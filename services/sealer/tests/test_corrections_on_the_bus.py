@@ -73,7 +73,6 @@ async def test_a_correction_covers_what_came_late_and_both_versions_verify(log, 
     ]
     assert two.sources is not None
     assert {each.name: each.count for each in two.sources.strands} == {
-        "events": 3,
         "proofs": 1,
         "gates": 1,
         "receipts": 1,

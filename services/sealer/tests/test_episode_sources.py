@@ -54,17 +54,14 @@ async def test_everything_about_a_task_is_under_a_root_and_what_matters_can_be_r
 
     found = await the_sources(log)
     assert {each.name: (each.count, each.root, each.complete) for each in found.strands} == {
-        "events": (
-            2,
-            "sha256:" + tree_root([each.event_sha256.encode() for each in (first, last)]).hex(),
-            True,
-        ),
         "guard": (1, root_over(denied.body), True),
         "proofs": (1, root_over(proved.body), True),
         "gates": (2, root_over(allowed.body, answered.body), True),
         "receipts": (1, root_over(kept.body), True),
         "session": (2, root_over(raised.body, handed.body), True),
     }
+    decided = [each.event_sha256.encode() for each in (first, last)]
+    assert found.events_root == "sha256:" + tree_root(decided).hex()
     assert found.unreadable == 0
     [told] = found.proofs
     assert (told.verdict, told.program_hash) == ("rejected", content_hash(1))
@@ -88,7 +85,7 @@ async def test_what_was_stored_after_the_closing_is_late_whenever_the_sealer_loo
     await store(log.client, receipt(TASK, closing.record_id), gate_answer(TASK, 2), proof(TASK))
     await log.seal()
     found = await the_sources(log)
-    assert [(each.name, each.count) for each in found.strands] == [("events", 1), ("gates", 1)]
+    assert [(each.name, each.count) for each in found.strands] == [("gates", 1)]
     [stored] = await log.closings()
     assert found.covered_until_us == stored.stored_at_ns // 1000
 
@@ -101,7 +98,6 @@ async def test_messages_about_other_tasks_are_left_out_of_a_shared_session(log):
     await log.seal()
     found = await the_sources(log)
     assert {each.name: each.count for each in found.strands} == {
-        "events": 2,
         "guard": 1,
         "session": 1,
     }
@@ -138,9 +134,8 @@ async def test_an_episode_after_a_first_one_covers_only_what_came_since(log):
     await log.decide(record("e4", closes=True))
     await log.seal()
     one, two = await the_sources(log, 0), await the_sources(log, 1)
-    assert {each.name: each.count for each in one.strands} == {"events": 2, "gates": 1}
+    assert {each.name: each.count for each in one.strands} == {"gates": 1}
     assert {each.name: each.count for each in two.strands} == {
-        "events": 2,
         "gates": 2,
         "receipts": 1,
     }
