@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from lictor_bus.delivery import Delivery
 from lictor_bus.session_entries import read_entry
 from lictor_schema import (
+    ActionGateRecord,
     AnySessionEntry,
     CanonicalError,
     DecisionRecord,
@@ -149,7 +150,10 @@ class Weaver:
         )
 
     def _gated(self, stored: Delivery, message_hash: str) -> None:
-        if stored.subject.split(".")[2] in _SESSION_GATES:
+        gate = stored.subject.split(".")[2]
+        if gate == "action":
+            record = ActionGateRecord.from_json(stored.body)
+        elif gate in _SESSION_GATES:
             record = SessionGateRecord.from_json(stored.body)
             if record.request.session_id is not None:
                 self._sessions[record.request.runtime, record.request.session_id] = None

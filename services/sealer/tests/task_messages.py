@@ -7,6 +7,7 @@ from nats.aio.client import Client
 from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_schema import (
+    ActionGateRecord,
     FeedbackDelivered,
     FeedbackRaised,
     GateRecord,
@@ -106,6 +107,21 @@ def tool_allowed(task: str, number: int = 1, session: str = SESSION) -> Outgoing
         "state_sequence": None,
     }
     return _message(SessionGateRecord, value, subjects.gated("tool", task), uuid(number))
+
+
+def action_denied(task: str, number: int = 1) -> Outgoing:
+    value = {
+        "record_id": uuid(number),
+        "recorded_at": MOMENT,
+        "gate": "action",
+        "asked_by": RUNTIME,
+        "task_id": task,
+        "request": None,
+        "question_sha256": HASH,
+        "question_size": 7,
+        "answer": _answer(number, "deny"),
+    }
+    return _message(ActionGateRecord, value, subjects.gated("action", task), uuid(number))
 
 
 def _answer(number: int, decision: str) -> dict[str, Any]:

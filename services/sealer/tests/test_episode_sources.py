@@ -6,6 +6,7 @@ import pytest
 from closing_bus import TASK, Log, closing_bus, record
 from task_messages import (
     SESSION,
+    action_denied,
     advice,
     gate_answer,
     guard_denial,
@@ -88,6 +89,21 @@ async def test_what_was_stored_after_the_closing_is_late_whenever_the_sealer_loo
     assert [(each.name, each.count) for each in found.strands] == [("gates", 1)]
     [stored] = await log.closings()
     assert found.covered_until_us == stored.stored_at_ns // 1000
+
+
+async def test_what_each_gate_held_back_can_be_read(log):
+    await log.decide(record("e1"))
+    await store(
+        log.client, gate_answer(TASK, 1), action_denied(TASK, 2), gate_answer(TASK, 3, "allow")
+    )
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    found = await the_sources(log)
+    assert [(each.gate, each.decision) for each in found.gates] == [
+        ("report", "deny"),
+        ("action", "deny"),
+    ]
+    assert (found.strands[0].count, found.unreadable) == (3, 0)
 
 
 async def test_messages_about_other_tasks_are_left_out_of_a_shared_session(log):
