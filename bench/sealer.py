@@ -146,6 +146,11 @@ def our_episode(number: int) -> bytes:
             },
             "degrade": {"step": None, "rationale": {}, "ladder": ["abstain"]},
             "records": [{"recordId": "6f1c1f3e-0000-5000-8000-000000000001", "recordHash": HASH}],
+            "sources": {
+                "coveredUntilUs": 1_772_366_400_000_000,
+                "eventsRoot": HASH,
+                "strands": [],
+            },
         }
     ).encode()
 

@@ -1,13 +1,12 @@
 """A governed decision through every service: started, begun, allowed, done, verified, closed, and sealed."""
 
-import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
 import nats
 from governing_bus import CONTRACT, ENVELOPE, write_pack
-from reporting import ROOT, service_process, wait_until_ready
+from reporting import service_process, wait_until_ready
 
 import lictor
 from lictor.embedded import Endpoints
@@ -29,8 +28,6 @@ async def test_a_refund_is_governed_from_its_start_to_its_seal(
     clean_infra: Endpoints, tmp_path: Path
 ) -> None:
     packs = write_pack(tmp_path / "packs")
-    # An evaluator without any rule does not start.
-    shutil.copytree(ROOT / "policy-packs/no-silence", packs / "no-silence")
     environment = {
         "LICTOR_PACKS": str(packs),
         "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),

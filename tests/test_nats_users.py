@@ -15,7 +15,7 @@ from typing import Any
 
 import nats
 import pytest
-from governing_bus import CONTRACT, record, write_pack
+from governing_bus import CONTRACT, put_in_force, record
 from nats.aio.client import Client
 from reporting import ROOT, service_process, wait_until_ready
 
@@ -187,18 +187,16 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
 
     whose: dict[str, object] = {"runtime": "openclaw", "agent_id": "agent", "task_id": "task-1"}
     keys = {"LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"), "LICTOR_SEAL_KEY_CREATE": "1"}
-    packs = write_pack(tmp_path / "packs")
     async with AsyncExitStack() as running:
         ops = await connect_nats(secured.url("ops"), name="test")
         running.push_async_callback(ops.close)
         await running.enter_async_context(
-            service_process(
-                "lictor_sealer", secured.endpoints("sealer"), LICTOR_PACKS=str(packs), **keys
-            )
+            service_process("lictor_sealer", secured.endpoints("sealer"), **keys)
         )
         await wait_until_ready(ops, "sealer")
         evaluator = await connect_nats(secured.url("policy-evaluator"), name="test")
         running.push_async_callback(evaluator.close)
+        await put_in_force(evaluator)
         started = record("task-1", "e-1", runtime="openclaw")
         await evaluator.request(subjects.decision("allow", "task-1"), started.to_json(), timeout=5)
         runtime = await connect_nats(secured.url("openclaw"), name="test")

@@ -310,11 +310,11 @@ SCENARIOS = (
         ),
     ),
     Scenario(
-        "parameters too large for the bus are denied where they are",
+        "parameters too large for the bus are denied where they are, and recorded",
         "bad input",
         {},
         (
-            Call("note", "denied, not recorded", {"text": "x" * 5_000_000}),
+            Call("note", "denied by lictor.client.too-large", {"text": "x" * 5_000_000}),
             Call("note", "runs", {"text": "x"}),
         ),
     ),

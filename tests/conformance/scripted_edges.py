@@ -101,7 +101,7 @@ class McpAgent(ScriptedAgent):
             definition=setting.definition,
             stop_on_silence=setting.stop_on_silence,
         )
-        self._guarding = Guarding(operations, setting.stop_on_silence)
+        self._guarding = Guarding(operations)
         self._proxy = Proxy(self._guarding, self._reaching, self._to_host, self._to_server)
         self._work: dict[str, Work] = {}
         self._heard: dict[str, asyncio.Future[dict[str, Any]]] = {}

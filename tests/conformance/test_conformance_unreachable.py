@@ -124,6 +124,35 @@ async def stops(agents: list[ScriptedAgent]) -> dict[str, bool]:
     return await each(agents, stop)
 
 
+async def edits_while_it_dies(
+    agents: list[ScriptedAgent], process: asyncio.subprocess.Process
+) -> dict[str, Called]:
+    """Every agent edits a file, and the service dies before any of these calls has ended."""
+    gone = asyncio.Event()
+    editing = 0
+
+    async def arrive() -> None:
+        nonlocal editing
+        editing += 1
+        if editing == len(agents):
+            process.kill()
+            await process.wait()
+            gone.set()
+        await gone.wait()
+
+    async def edit(agent: ScriptedAgent) -> Called:
+        loop = asyncio.get_running_loop()
+
+        def work(**_params: Any) -> str:
+            # All agents are past their check when the service dies.
+            asyncio.run_coroutine_threadsafe(arrive(), loop).result()
+            return "done"
+
+        return await agent.call("edit_file", {"path": "a.txt"}, work)
+
+    return await each(agents, edit)
+
+
 async def test_a_service_that_died_denies_and_goes_on_when_it_is_back(ground: Ground) -> None:
     """Scenario 150: governance unreachable, for every adapter."""
     async with ground.service() as process, ground.agents() as agents:
@@ -158,6 +187,16 @@ async def test_a_stop_that_nobody_judges_is_allowed_where_that_is_configured(
         assert await calls(agents) == alike(agents, ("denied", []))
 
 
+@pytest.mark.parametrize("stop_on_silence", ["allow", "block"])
+async def test_a_stop_behind_results_that_nobody_took_is_as_configured_too(
+    ground: Ground, stop_on_silence: Literal["allow", "block"]
+) -> None:
+    """Scenario 150: a result that waits to be reported changes nothing about that."""
+    async with ground.service() as process, ground.agents(stop_on_silence) as agents:
+        assert await edits_while_it_dies(agents, process) == alike(agents, Called())
+        assert await stops(agents) == alike(agents, stop_on_silence == "allow")
+
+
 async def test_what_was_done_while_nobody_listened_is_known_before_the_next_call(
     ground: Ground,
 ) -> None:
@@ -165,30 +204,7 @@ async def test_what_was_done_while_nobody_listened_is_known_before_the_next_call
     async with ground.service() as process, ground.agents() as agents:
         for tool in ("build", "test", "deploy"):
             assert await calls(agents, tool) == alike(agents, ("runs", ["each"]))
-        gone = asyncio.Event()
-
-        async def edit(agent: ScriptedAgent) -> Called:
-            loop = asyncio.get_running_loop()
-
-            def work(**_params: Any) -> str:
-                # All agents are past their check when the service dies.
-                asyncio.run_coroutine_threadsafe(arrive(), loop).result()
-                return "done"
-
-            return await agent.call("edit_file", {"path": "a.txt"}, work)
-
-        editing = 0
-
-        async def arrive() -> None:
-            nonlocal editing
-            editing += 1
-            if editing == len(agents):
-                process.kill()
-                await process.wait()
-                gone.set()
-            await gone.wait()
-
-        assert await each(agents, edit) == alike(agents, Called())
+        assert await edits_while_it_dies(agents, process) == alike(agents, Called())
         assert await calls(agents, "deploy") == alike(agents, ("denied", []))
         async with ground.service():
             assert await calls(agents, "deploy") == alike(agents, ("denied", []))

@@ -39,6 +39,10 @@ class SequenceConflict(BusError):
     """A subject's last message is not the one that was expected; nothing was stored."""
 
 
+class TooManySubjects(BusError):
+    """What was asked for stands on more subjects than the broker tells of at once."""
+
+
 class CursorConflict(BusError):
     """Another worker committed on this partition; ours must reopen at its cursor."""
 

@@ -107,11 +107,19 @@ def _ours() -> tuple[Role, ...]:
                 streams.CERPA,
                 streams.ACTIONS,
                 streams.TIMERS,
+                streams.GATES,
+                # Read only: an episode holds what others wrote there about its task.
+                streams.PROOFS,
+                streams.RECEIPTS,
+                streams.SESSIONS,
             ),
+            # Which packs are in force, and their envelopes.
+            looks_at=(streams.EVENTS, streams.PACKS),
             writes=(
                 "lictor.ep.*.*",
                 "lictor.log.*",
                 "lictor.act.*",
+                "lictor.gated.action.*",
                 "lictor.sched.decision.*",
                 "lictor.drifting.*",
                 "lictor.drifting.*.settled",
@@ -170,12 +178,14 @@ def _service(
     writes: Sequence[str],
     answers: Sequence[str] = (),
     hears: Sequence[str] = (),
+    looks_at: Sequence[str] = (),
 ) -> Role:
-    api = [call for stream in (*declares, streams.DEAD) for call in _declaring(stream)]
+    api = [call for stream in (*declares, *looks_at, streams.DEAD) for call in _declaring(stream)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
+    looks = [call for stream in looks_at for call in _looking(stream)]
     return Role(
         user=name,
-        publish=(*writes, f"lictor.dead.{name}.*.*", *api, *folds, "_INBOX.>"),
+        publish=(*writes, f"lictor.dead.{name}.*.*", *api, *folds, *looks, "_INBOX.>"),
         subscribe=(*answers, *hears, f"lictor.health.{name}", f"{inboxes(name)}.>"),
     )
 
@@ -241,12 +251,16 @@ def _declaring(stream: str) -> Sequence[str]:
     return [f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE")]
 
 
+def _looking(stream: str) -> Sequence[str]:
+    """Single messages, without a consumer: nobody's deliveries can be disturbed by it."""
+    return [f"$JS.API.STREAM.MSG.GET.{stream}", f"$JS.API.DIRECT.GET.{stream}"]
+
+
 def _reading(stream: str) -> Sequence[str]:
     return [
         "$JS.API.INFO",
         f"$JS.API.STREAM.INFO.{stream}",
-        f"$JS.API.STREAM.MSG.GET.{stream}",
-        f"$JS.API.DIRECT.GET.{stream}",
+        *_looking(stream),
         *(
             f"$JS.API.CONSUMER.{verb}.{stream}.>"
             for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")

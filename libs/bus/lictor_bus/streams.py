@@ -1,14 +1,15 @@
 """The streams, as data, and their declaration.
 
 Declaring is idempotent and safe to race: every service declares what it needs when it starts. A stream that
-exists with other settings is updated in place; what can't be updated (the number of partitions, because it
+exists with other settings is updated in place, and one that is as it should be is left alone, so that a service can
+start while the server has no room to write; what can't be updated (the number of partitions, because it
 decides which worker sees a task) is refused with a sentence.
 """
 
 # pyright: reportUnknownMemberType=false
 # nats-py leaves some of its parameters untyped.
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
@@ -23,6 +24,9 @@ DEFAULT_PARTITIONS = 4
 # How long the broker itself refuses a repeated message id. Longer outages are covered by the workers, which
 # ask the output stream what was published before they publish again.
 DUPLICATE_WINDOW_S = 600
+# What the server fills in where nothing is said.
+_SERVERS_OWN = {"retention", "compression", "metadata", "consumer_limits"}
+_NO_ROOM = (10023, 10047)
 
 EVENTS = "EVENTS"
 DECISIONS = "DECISIONS"
@@ -235,16 +239,37 @@ async def declare(
                 await js.add_stream(wanted)
                 continue
             _check_partitions(name, found, wanted)
-            await js.update_stream(wanted)
+            if _differ(found, wanted):
+                await js.update_stream(wanted)
         except (NoRespondersError, NatsTimeout):
             raise BusError(
                 "the NATS server answers but JetStream does not: start it with JetStream enabled (`-js`)."
             ) from None
         except APIError as error:
+            if _is_full(error):
+                raise BusError(
+                    f"stream {name} can't be declared: the NATS server has no room ({error.description}); "
+                    "make room on its disk or raise `max_file_store`, and start again."
+                ) from error
             raise StreamMismatch(
                 f"stream {name} can't be declared: {error.description}; "
                 "back it up and remove it, or point Lictor at another NATS account."
             ) from error
+
+
+def _differ(found: StreamConfig, wanted: StreamConfig) -> bool:
+    """Whether a stream has other settings than it should, also where it should have none."""
+    names = {each.name for each in fields(StreamConfig)} - _SERVERS_OWN
+    return any(_said(getattr(found, name)) != _said(getattr(wanted, name)) for name in names)
+
+
+def _said(value: object) -> object:
+    """A setting, None where it says nothing: the server leaves some out, and spells others as -1 or 0."""
+    return value if value and value != -1 else None
+
+
+def _is_full(error: APIError) -> bool:
+    return error.err_code in _NO_ROOM or "no space left" in (error.description or "")
 
 
 def _check_partitions(name: str, found: StreamConfig, wanted: StreamConfig) -> None:

@@ -265,9 +265,13 @@ STANDING = "lictor.ask.standing"
 """Request/reply: how a task stands in the canonical model."""
 
 
-def gated(gate: str, task_id: str) -> str:
-    """Where the answer of a gate is kept."""
-    return f"lictor.gated.{gate}.{token(task_id)}"
+_NO_TASK = "~"
+"""Longer than this is every token that begins so."""
+
+
+def gated(gate: str, task_id: str | None) -> str:
+    """Where the answer of a gate is kept; None for a question that tells no task."""
+    return f"lictor.gated.{gate}.{_NO_TASK if task_id is None else token(task_id)}"
 
 
 def receipt_report(runtime: str) -> str:

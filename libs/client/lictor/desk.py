@@ -1,6 +1,7 @@
 """Asking the sealer's desk: silence and refusals are errors with a reason, never a yes."""
 
 import uuid
+from typing import TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -14,6 +15,8 @@ from lictor_schema import CanonicalError, DeskAnswer
 from lictor_schema.model import Model
 
 ASK_WITHIN_S = 10.0
+
+A = TypeVar("A", bound=DeskAnswer)
 
 
 class DeskRefused(LictorError):
@@ -29,6 +32,17 @@ async def ask_desk(
     client: Client, name: str, request: Model, timeout_s: float = ASK_WITHIN_S
 ) -> DeskAnswer:
     """What came of a request; raises DeskRefused with the reason and the remedy when nothing did."""
+    return await ask_desk_for(client, name, request, DeskAnswer, timeout_s)
+
+
+async def ask_desk_for(
+    client: Client,
+    name: str,
+    request: Model,
+    answer_type: type[A],
+    timeout_s: float = ASK_WITHIN_S,
+) -> A:
+    """The same, where the desk answers more."""
     try:
         reply = await client.request(subjects.desk(name), request.to_json(), timeout=timeout_s)
     except NoRespondersError:
@@ -44,7 +58,7 @@ async def ask_desk(
     except NatsError as error:
         raise Unreachable(f"the sealer's desk could not be asked: {error}") from None
     try:
-        answer = DeskAnswer.from_json(reply.data)
+        answer = answer_type.from_json(reply.data)
     except (ValidationError, CanonicalError) as error:
         raise LictorError(f"the sealer's desk answered something else: {error}") from None
     if answer.outcome == "refused":

@@ -14,6 +14,10 @@ class Unreachable(LictorError):
     """A server or a service does not answer."""
 
 
+class NoStateDirectory(LictorError):
+    """There is no place outside of workspaces to keep anything for this user."""
+
+
 class InvalidEvent(LictorError):
     """An event breaks the canonical schema; nothing was published."""
 

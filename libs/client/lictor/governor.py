@@ -20,7 +20,7 @@ from lictor.adapter.workspace import in_this_process
 from lictor.asking import GATE_TIMEOUT_S, A, ask_gate, build_question
 from lictor.contracts import GovernedDecision
 from lictor.decided import AnyDecision, follow_decisions
-from lictor.errors import EventRefused, InvalidReceipt, NotInTime
+from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime
 from lictor.follow import follow
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
@@ -28,7 +28,7 @@ from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_
 from lictor.tasks import Task
 from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead
-from lictor_bus.read import last_on_subjects
+from lictor_bus.read import last_on_subjects, read_all
 from lictor_schema import (
     ActionGateAnswer,
     ActionGateRequest,
@@ -255,7 +255,7 @@ class Governor:
         )
         return Guard(
             self._client,
-            Guarding(operations, stop_on_silence, unsent_here(operations.runtime, session_id)),
+            Guarding(operations, unsent_here(operations.runtime, session_id)),
             deadline_at=None if deadline_at is None else deadline_at.isoformat(),
             on_feedback=on_feedback,
         )
@@ -464,6 +464,16 @@ class Governor:
                 f"there was no sealed episode {episode_id} within {timeout_s:g} s; check the id,"
                 " or use the id of its task"
             ) from None
+
+    async def sealed_version(self, episode_id: str, version: int) -> bytes:
+        """The seal bundle of one version of an episode that is sealed; raises LictorError when there is none."""
+        subject = subjects.episodes_with_id(episode_id)
+        found = 0
+        async for stored in read_all(self._client, streams.EPISODES, subject):
+            found += 1
+            if found == version:
+                return stored.body
+        raise LictorError(f"episode {episode_id} has no version {version}; it has {found}.")
 
     async def _bundle(self, episode_id: str) -> bytes:
         subject = subjects.episodes_with_id(episode_id)

@@ -132,9 +132,20 @@ def _read(known: _Known) -> "Event":
     from lictor.adapter.claude import Event, keep_first, unsent_of
     from lictor.adapter.operations import unique_id
 
-    event = known.event = Event(fields=_fields(b"".join(known.read)), spare_id=unique_id())
+    event = Event(fields=_fields(b"".join(known.read)), spare_id=unique_id())
+    if not _is_for(known.expected, event.name):
+        # Whoever registered the command takes the answer for one to that event: as `{}`, it would let a call go on.
+        raise ValueError(
+            f"the event says {event.name[:80]!r}, and the hook is for {known.expected}"
+        )
+    known.event = event
     known.kept = keep_first(event, unsent_of(event, os.environ))
     return event
+
+
+def _is_for(expected: str, name: str) -> bool:
+    """Whether the command was registered for such an event; either stop is a stop."""
+    return expected in ("", name) or (expected in _STOPS and name in _STOPS)
 
 
 def _judge(

@@ -112,6 +112,10 @@ class StandIn:
         """The questions of one kind, in order."""
         return [request for asked, request in self.asked if asked == name]
 
+    def refusals(self) -> list[tuple[str, str]]:
+        """The calls that adapters denied themselves: the tool, and by which rule."""
+        return [(each.tool, each.refused.policy_id) for each in self.told("refusal")]
+
     def outcomes(self) -> list[tuple[str, str]]:
         """The tools whose calls ended, and how; a second report of a call that was taken counts for nothing."""
         return [
@@ -124,7 +128,8 @@ class StandIn:
         """Answer one question."""
         name = message.subject.split(".")[2]
         request = QUESTIONS[name].from_json(message.data)
-        self.asked.append((name, request))
+        refused = isinstance(request, ToolGateRequest) and request.refused is not None
+        self.asked.append(("refusal" if refused else name, request))
         if isinstance(request, ToolResultReport):
             if request.call_id in self._taken:
                 self._repeated.add(len(self.told("result")) - 1)
@@ -136,6 +141,8 @@ class StandIn:
     def _answer(self, name: str, request: Any) -> dict[str, Any]:
         said: dict[str, Any] = {"request_id": request.request_id, "reason": "the test says so"}
         if name == "tool":
+            if request.refused is not None:
+                return {**said, "decision": "deny", **request.refused.model_dump()}
             if request.tool not in self.denied:
                 return {**said, "decision": "allow", "policy_id": "test"}
             no = {"policy_id": "test.no", "reason": "not this one", "remedy": "take another"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,19 @@ def test_the_root_itself_and_what_is_outside_have_keys_too(root: Path) -> None:
 def test_the_root_is_not_taken_for_a_mount_of_the_file_systems_root(root: Path) -> None:
     assert resolve(root, str(root / "a.txt"), mounts=("/",)).key == "a.txt"
     assert "another place here" in resolve(root, "/a.txt", mounts=("/",)).problem
+
+
+def test_without_a_mount_an_absolute_path_is_no_file_of_the_workspace(root: Path) -> None:
+    """Scenario 31: `/workspace/config.yaml` is not `workspace/config.yaml`, so a read of one unlocks no other."""
+    folder = f"workspace-{uuid.uuid4()}"
+    (root / folder).mkdir()
+    (root / folder / "config.yaml").write_text("a: 1")
+    inside, outside = (
+        resolve(root, f"{folder}/config.yaml"),
+        resolve(root, f"/{folder}/config.yaml"),
+    )
+    assert (inside.key, inside.state) == (f"{folder}/config.yaml", "file")
+    assert (outside.key, outside.state) == (f"/{folder}/config.yaml", "missing")
 
 
 def test_a_mount_that_is_another_place_here_leaves_no_key(root: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from governing_bus import write_pack
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 
@@ -102,3 +103,11 @@ async def test_a_directory_without_packs_is_said_so(cli: Cli, tmp_path: Path) ->
     told = await cli("pack", "test", "nowhere")
     assert told.returncode == 1
     assert "nowhere does not exist" in told.stderr
+
+
+async def test_a_pack_of_envelopes_alone_needs_no_example(cli: Cli, tmp_path: Path) -> None:
+    write_pack(tmp_path / "packs")
+    told = await cli("pack", "test", "packs")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == "ok    refunds: 0 examples\n1 pack, 0 examples: ok\n"
+    assert (await cli("pack", "lint", "packs", "--strict")).returncode == 0

@@ -158,7 +158,26 @@ def test_parameters_that_are_no_object_are_denied(tmp_path: Path, tool_input: An
     guard = Guard(tmp_path)
     output = guard.hook("PreToolUse", **{**call(), "tool_input": tool_input})
     assert output["hookSpecificOutput"]["permissionDecision"] == "deny"
-    assert not guard.asked
+    ((_, told),) = guard.asked
+    assert told["refused"]["policy_id"] == "lictor.client.malformed-question", "it is on the record"
+
+
+@pytest.mark.parametrize("harm", ["a directory that is none", "a result that can't be read"])
+def test_a_denial_for_what_waits_on_this_machine_is_on_the_record(
+    tmp_path: Path, harm: str
+) -> None:
+    guard = Guard(tmp_path)
+    if harm == "a directory that is none":
+        (tmp_path / ".state").write_text("")
+    else:
+        (tmp_path / ".state/claude-code.s-1").mkdir(parents=True)
+        (tmp_path / ".state/claude-code.s-1/1.json").write_text("")
+    output = guard.hook("PreToolUse", **call("Bash", command="ls"))
+    assert output["hookSpecificOutput"]["permissionDecision"] == "deny"
+    told = guard.last("tool")
+    assert (told["call_id"], told["tool"], told["params"]) == ("toolu_1", "Bash", {})
+    assert told["refused"]["policy_id"] == "lictor.client.results-unknown"
+    assert str(tmp_path / ".state") in told["refused"]["reason"]
 
 
 def test_a_result_is_reported_with_its_call_and_advice_comes_back(tmp_path: Path) -> None:
@@ -287,6 +306,28 @@ def test_silence_lets_the_agent_stop_where_that_is_configured(tmp_path: Path) ->
     guard = Guard(tmp_path, show=Silence(reason="x"))
     guard.environment["LICTOR_STOP_ON_SILENCE"] = "allow"
     assert "systemMessage" in guard.hook("Stop")
+
+
+@pytest.mark.parametrize("chosen", ["allow", "block"])
+def test_a_stop_behind_an_unreported_result_is_as_configured_like_any_other_silence(
+    tmp_path: Path, chosen: str
+) -> None:
+    """150: what waits to be reported keeps the stop from being judged, no more."""
+    guard = Guard(tmp_path, result=Silence(reason="nobody"), stop=BLOCKED)
+    guard.environment["LICTOR_STOP_ON_SILENCE"] = chosen
+    guard.hook("PostToolUse", **call(file_path="a"))
+    output = guard.hook("Stop", stop_hook_active=False)
+    assert ("decision" in output) == (chosen == "block")
+    assert "nobody" in output["reason" if chosen == "block" else "systemMessage"]
+    assert guard.count("stop") == 0
+    assert "decision" not in guard.hook("Stop", stop_hook_active=True), "never for ever"
+
+
+def test_a_stop_behind_an_unreported_result_is_as_the_definition_says(tmp_path: Path) -> None:
+    known = {**KNOWN, "stop_on_silence": "allow"}
+    guard = Guard(tmp_path, show=known, result=Silence(reason="nobody"), stop=BLOCKED)
+    guard.hook("PostToolUse", **call(file_path="a"))
+    assert "nobody" in guard.hook("Stop", stop_hook_active=False)["systemMessage"]
 
 
 def test_a_subagent_is_known_by_its_own_id(tmp_path: Path) -> None:
@@ -449,7 +490,10 @@ def test_a_result_that_can_not_be_kept_ends_the_agents_work_and_nothing_is_allow
     assert "XDG_STATE_HOME" in denied["hookSpecificOutput"]["permissionDecisionReason"]
     assert guard.hook("Stop")["decision"] == "block"
     assert "XDG_STATE_HOME" in guard.hook("UserPromptSubmit")["systemMessage"]
-    assert guard.count("tool") == guard.count("stop") == 0
+    assert guard.count("stop") == 0
+    assert [request["refused"] is None for asked, request in guard.asked if asked == "tool"] == [
+        False
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "{trunc", "[]"])

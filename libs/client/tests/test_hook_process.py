@@ -189,6 +189,39 @@ def test_a_chosen_judge_that_does_not_run_denies_calls_and_keeps_results(
     assert len(list((tmp_path / "lictor" / "unsent").rglob("*.json"))) == 1
 
 
+@pytest.mark.parametrize("said", ["SessionStart", "Notification", "PostToolUse", "Stop", ""])
+def test_an_event_that_says_it_is_another_is_answered_as_the_command_says(
+    hook: Hook, said: str
+) -> None:
+    """What is answered at `PreToolUse` is taken for an answer to a call, whatever the event calls itself."""
+    assert denies(hook({**CALL, "hook_event_name": said}, "--event", "PreToolUse"))
+
+
+def test_a_stop_of_either_kind_is_a_stop(hook: Hook) -> None:
+    stop = {"hook_event_name": "SubagentStop", "session_id": "s-1", "stop_hook_active": False}
+    done = hook(stop, "--event", "Stop")
+    assert (done.returncode, json.loads(done.stdout)["decision"]) == (0, "block")
+    assert b"says" not in done.stdout
+
+
+def test_a_home_within_the_workspace_does_not_choose_who_judges(hook: Hook, mute: str) -> None:
+    """A home directory that is relative, or none, would lead to files that a clone brings along."""
+    folder = hook.cwd.resolve()
+    endpoints = folder / f".local/state/lictor/up{folder}/.lictor/endpoints.json"
+    endpoints.parent.mkdir(parents=True)
+    running = {"format": "lictor-endpoints/v1", "pid": os.getpid(), "nats_url": mute}
+    endpoints.write_text(json.dumps(running))
+    call = {**CALL, "cwd": str(folder)}
+    done = hook(call, LICTOR_NATS_URL="", XDG_STATE_HOME="", HOME=".")
+    assert denies(done)
+    assert b"XDG_STATE_HOME" in done.stdout
+    ended = hook(
+        {**call, "hook_event_name": "PostToolUse"}, LICTOR_NATS_URL="", XDG_STATE_HOME="", HOME="."
+    )
+    assert json.loads(ended.stdout)["continue"] is False, "it could not be kept"
+    assert not (folder / ".local/state/lictor/unsent").exists()
+
+
 def test_a_verb_that_is_none_blocks(hook: Hook) -> None:
     assert hook(CALL, "nonsense").returncode == 2
 

@@ -155,7 +155,8 @@ async def test_a_malformed_question_is_denied_and_never_asked(
     status, reply = await agent.ask("check", body)
     assert (status, reply["decision"], reply["ok"]) == (400, "deny", False)
     assert told in reply["text"]
-    assert standin.asked == []
+    assert [name for name, _ in standin.asked] == ["refusal"]
+    assert standin.refusals() == [("(without a name)", "lictor.http.malformed-request")]
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x", "é"])
@@ -191,7 +192,8 @@ async def test_a_body_that_is_too_large_is_denied(agent: Agent, standin: StandIn
     large = {**CALL, "params": {"content": "x" * MAX_BODY}}
     status, told = await agent.ask("check", large)
     assert (status, told["decision"]) == (413, "deny")
-    assert standin.asked == []
+    assert standin.told("tool") == []
+    assert standin.refusals() == [("(without a name)", "lictor.client.too-large")]
 
 
 async def test_a_stop_has_the_id_that_the_client_gives_it(agent: Agent, standin: StandIn) -> None:

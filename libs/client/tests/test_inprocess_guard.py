@@ -163,6 +163,7 @@ async def test_two_arguments_of_one_name_are_denied_since_only_one_would_be_seen
         await write("a.txt", object(), handle="b")
     assert "the name args" in await run("rm", args=["ls"])
     assert standin.told("tool") == []
+    assert [tool for tool, _ in standin.refusals()] == ["write_file", "write_file", "run"]
 
 
 async def test_parameters_that_are_no_json_are_denied(guard: lictor.Guard) -> None:
@@ -410,6 +411,7 @@ async def test_parameters_larger_than_the_broker_takes_are_denied(
     assert not verdict.allowed
     assert "bytes" in verdict.text
     assert standin.told("tool") == []
+    assert standin.refusals() == [("write_file", "lictor.client.too-large")]
 
 
 async def test_state_and_usage_go_over_the_bus(guard: lictor.Guard, standin: StandIn) -> None:

@@ -147,6 +147,7 @@ async def test_two_arguments_of_one_name_are_denied(url: str, standin: StandIn) 
 
     await beside(work)
     assert standin.told("tool") == []
+    assert [tool for tool, _ in standin.refusals()] == ["write", "write"]
 
 
 async def test_threads_share_a_guard(url: str, standin: StandIn) -> None:
@@ -270,6 +271,7 @@ async def test_a_bare_text_is_denied_unless_its_parameter_is_named(
 
     await beside(work)
     assert [asked.params for asked in standin.told("tool")] == [{"command": "ls"}]
+    assert standin.refusals() == [("sh", "lictor.client.malformed-question")]
 
 
 async def test_the_end_of_the_outermost_run_is_a_stop(url: str, standin: StandIn) -> None:

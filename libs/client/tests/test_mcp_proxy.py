@@ -229,6 +229,7 @@ async def test_a_huge_line_is_refused_and_a_large_call_denied(host: Host, standi
     assert "bytes" in texts(answer)[0]
     assert host.reached() == []
     assert standin.told("tool") == []
+    assert standin.refusals() == [("echo", "lictor.client.too-large")]
 
 
 @pytest.mark.parametrize("params", [None, [], "x", {"arguments": {}}, {"name": 7}])

@@ -59,6 +59,8 @@ class Governing:
     runtime: str
     dte: DTE | None
     pack: PackStamp | None
+    switch_sequence: int | None = None
+    """Where in EVENTS the pack was put in force."""
 
 
 def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Governing) -> Decided:
@@ -83,8 +85,8 @@ def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Gover
         return refused(
             asked,
             "no-envelope",
-            f"no pack has an envelope for decision type {governing.decision_type}",
-            "add one to a pack in LICTOR_PACKS (`spec.envelopes`); see docs/formats/decision-contracts.md",
+            f"no pack in force has an envelope for decision type {governing.decision_type}",
+            "add one to a pack (`spec.envelopes`) and put it in force; see docs/how-to/release-packs.md",
         )
     if state is not None and state.closed is None:
         return refused(
@@ -112,6 +114,7 @@ def _begin(
         dte=dte,
         dte_hash=content_hash(dte),
         pack=pack,
+        switch_sequence=governing.switch_sequence,
     )
     due = fold(state, entry, asked.after + 1).due_us()
     entry = entry.model_copy(update={"next_due_us": due})

@@ -15,3 +15,7 @@ class ExpectationRefused(ContractError):
 
 class ResultConflict(ContractError):
     """An action that has a result was given another one."""
+
+
+class MethodUnusable(ContractError):
+    """An installed verification method can't be had."""

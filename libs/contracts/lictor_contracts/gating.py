@@ -46,6 +46,8 @@ class Judged:
 
     entry: ActionJudged | None
     answer: ActionGateAnswer
+    is_logged: bool = True
+    """Whether the log says so: by this entry, or by one before that says the same."""
 
 
 def judge(
@@ -187,7 +189,7 @@ def deny(
         standing=standing,
         result_hash=result,
     )
-    return Judged(None, answer)
+    return Judged(None, answer, is_logged=False)
 
 
 def _conflict(state: Deciding, asked: Asked, contract: SafeActionContract, message: str) -> Judged:
@@ -246,7 +248,7 @@ def _in_flight(asked: Asked, first: ActionState) -> Judged:
         action_hash=first.action_hash,
         standing="in_flight",
     )
-    return Judged(None, answer)
+    return Judged(None, answer, is_logged=False)
 
 
 def _frozen(state: Deciding, switch: Switch) -> tuple[ContractReason, ...]:

@@ -1,13 +1,8 @@
 """Whether what an action did is what was expected: methods by name, expectations as data, results that can't flatter.
 
 A method reads an expectation once and gives back the check it stands for; a check looks at a state that was observed
-(data: the shell has read it back), and says whether it holds. To add a method, write its reader and put it beside the
-others:
-
-    @method("balance_check")
-    def balance_check(expectation: Mapping[str, object]) -> Check: ...
-
-    methods = METHODS.plus(balance_check)
+(data: the shell has read it back), and says whether it holds. To add a method, see
+docs/how-to/add-a-verification-method.md; ``installed_methods`` finds it.
 
 An expectation that a state with nothing in it would meet is vacuous, whatever the method: it is refused when it is
 read. An exception and a timeout are `inconclusive`, never a pass.
@@ -106,7 +101,15 @@ class Methods:
             raise ExpectationRefused(
                 f"expectation: is {told(expectation)}, and must name what is expected"
             )
-        check = found.read(cast("Mapping[str, object]", expectation))
+        try:
+            check = found.read(cast("Mapping[str, object]", expectation))
+        except ContractError:
+            raise
+        except Exception as error:
+            # A reader of anybody's may raise anything.
+            raise ExpectationRefused(
+                f"expectation: {name} can't read it: {type(error).__name__}"
+            ) from error
         try:
             vacuous = check({}).holds
         except Exception:  # noqa: BLE001 -- a check that stumbles over nothing does not pass it

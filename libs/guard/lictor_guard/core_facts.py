@@ -73,6 +73,8 @@ class Tally(Fact, kind="tally", retention="log"):
 
     calls: int = 0
     """Every call that ended or was denied."""
+    running: int = 0
+    """Calls that were counted when they were allowed, and that nobody has told the end of yet."""
     succeeded: int = 0
     failed: int = 0
     denied: int = 0

@@ -91,6 +91,14 @@ def counted(tally: Tally, entry: CallFinished) -> Tally:
     return tally.model_copy(update={"calls": tally.calls + 1, column: count})
 
 
+def runs_no_more(tally: Tally, mark: CallSeen | None) -> Tally:
+    """The tally after a call has ended that may have been counted when it was allowed."""
+    if mark is None or not mark.reserved or mark.outcome is not None:
+        return tally
+    # Facts that were stored before there was such a count hold calls that it lacks.
+    return with_changes(tally, running=max(0, tally.running - 1))
+
+
 def recent(facts: Facts, call: Call, outcome: CallOutcome, at_us: int) -> Recent:
     """The last calls with one more."""
     found = facts.get(RECENT)

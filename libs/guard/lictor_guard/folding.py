@@ -36,6 +36,7 @@ from lictor_guard.counting import (
     last_stop,
     recent,
     ringing,
+    runs_no_more,
     seen,
     state_change,
     touched,
@@ -246,7 +247,8 @@ class Folder:
                 ),
             )
         mark = CallSeen(reserved=True, signature=call.signature)
-        return {**learned.done(), name: mark, TALLY: with_changes(tally, ended=None)}
+        after = with_changes(tally, running=tally.running + 1, ended=None)
+        return {**learned.done(), name: mark, TALLY: after}
 
     def _denied(self, entry: CallDenied, _: int, facts: Facts) -> Changes:
         tally = touched(facts, entry)
@@ -256,6 +258,7 @@ class Folder:
         if mark.outcome is not None or mark.of_another(call.signature):
             # The id is that of a call which this denial is not about.
             return {TALLY: tally}
+        tally = runs_no_more(tally, mark)
         return {
             TALLY: with_changes(tally, calls=tally.calls + 1, denied=tally.denied + 1),
             RECENT: recent(facts, call, "denied", tally.last_us),
@@ -277,7 +280,7 @@ class Folder:
             own = facts.of(owner)
             learned.hear(owner, lambda tell=on_result, own=own: tell(call, result, own, context))
         if mark is None or mark.outcome is None:
-            tally = counted(tally, entry)
+            tally = counted(runs_no_more(tally, mark), entry)
         return {
             **learned.done(),
             TALLY: with_changes(with_usage(tally, entry.usage), ended=None),

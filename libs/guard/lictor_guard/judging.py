@@ -10,7 +10,7 @@ from lictor_guard.definition import Guarded, OwnedChecker, OwnedPolicy, listed_t
 from lictor_guard.errors import GuardError
 from lictor_guard.facts import Facts
 from lictor_guard.learning import broken_owners, describe, plain
-from lictor_guard.limits import exhausted, spent_budgets
+from lictor_guard.limits import counts_when_allowed, exhausted, spent_budgets
 from lictor_guard.parts import WholeChecker, WholePolicy
 from lictor_guard.policy import CheckContext, PolicyDecision
 from lictor_schema import Denial
@@ -35,7 +35,7 @@ class Judgement:
     denials: tuple[Denial, ...]
     """All that stands against it; empty when it may be made."""
     reserved: bool
-    """Whether a policy or a checker counts it from the moment it is allowed."""
+    """Whether a policy, a checker or the budget counts it from the moment it is allowed."""
 
 
 def judge(
@@ -47,12 +47,15 @@ def judge(
     context: CheckContext,
 ) -> Judgement:
     """Ask everybody, whoever has denied already."""
+    if context.reserved:
+        # It was allowed before, and must not stand against itself.
+        tally = tally.model_copy(update={"running": max(0, tally.running - 1)})
     against = [
         *_against_tool(guarded, call),
         *_against_more(guarded, identity, tally, context.now_us),
     ]
     broken = broken_owners(facts)
-    reserved = False
+    reserved = counts_when_allowed(tally, guarded.definition.budgets)
     for each in guarded.policies_for(call.tool):
         denial, counts = _asked(each, call, facts, context, broken)
         reserved = reserved or counts
@@ -69,6 +72,11 @@ def judge(
 def reserving_checkers(guarded: Guarded, call: Call) -> list[OwnedChecker]:
     """The checkers that must know of a call before it is made."""
     return [each for each in guarded.checkers if _counts(each.checker, call)]
+
+
+def refused(by_adapter: Denial | None) -> Judgement | None:
+    """A call that its adapter denies itself, because it can't be asked about: nobody else has seen all of it."""
+    return None if by_adapter is None else Judgement((by_adapter,), False)
 
 
 def misused(

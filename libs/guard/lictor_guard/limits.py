@@ -6,6 +6,8 @@ from lictor_guard.core_facts import Identity, Tally
 from lictor_schema import Budgets, Usage
 
 Limit = Literal["deadline", "budget"]
+NEAR_END = 256
+"""So many calls before its end a budget counts each when it is allowed; before that nobody has so many under way."""
 _MILLION = 1_000_000
 
 
@@ -20,7 +22,7 @@ def spent_budgets(tally: Tally, budgets: Budgets) -> tuple[str, ...]:
     """The budgets that are used up, each with its figures, for people."""
     total = tally.input_tokens + tally.output_tokens
     counted = (
-        (tally.calls, budgets.calls, "calls"),
+        (tally.calls + tally.running, budgets.calls, "calls"),
         (tally.input_tokens, budgets.input_tokens, "input tokens"),
         (tally.output_tokens, budgets.output_tokens, "output tokens"),
         (total, budgets.total_tokens, "tokens"),
@@ -35,6 +37,13 @@ def spent_budgets(tally: Tally, budgets: Budgets) -> tuple[str, ...]:
         if used >= _millionths_of_micro(budgets.cost_usd):
             spent.append(f"the {budgets.cost_usd} US dollars")
     return tuple(spent)
+
+
+def counts_when_allowed(tally: Tally, budgets: Budgets) -> bool:
+    """Whether a call has to be counted before it is made: calls side by side must not pass the budget together."""
+    if budgets.calls is None:
+        return False
+    return budgets.calls - tally.calls - tally.running <= NEAR_END
 
 
 def with_usage(tally: Tally, usage: Usage | None) -> Tally:

@@ -158,8 +158,10 @@ class Session:
             reserved=mark is not None and mark.reserved,
             wall_us=now_us,
         )
-        judged = judging.misused(identity, request.task_id, call, mark) or judging.judge(
-            self.guarded, call, facts, identity, tally_of(facts), context
+        judged = (
+            judging.refused(request.refused)
+            or judging.misused(identity, request.task_id, call, mark)
+            or judging.judge(self.guarded, call, facts, identity, tally_of(facts), context)
         )
         denials = judged.denials
         if mark is not None and mark.entry_id is not None:

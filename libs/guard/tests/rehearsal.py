@@ -28,6 +28,7 @@ from lictor_guard.session import Session
 from lictor_schema import (
     AgentDefinition,
     AnySessionEntry,
+    Denial,
     FeedbackAnswer,
     FeedbackRaised,
     FeedbackRequest,
@@ -192,6 +193,7 @@ class Rehearsal:
         task: str = "t1",
         params: Mapping[str, Any] | None = None,
         resources: tuple[Resource, ...] = (),
+        refused: Denial | None = None,
     ) -> ToolGateAnswer:
         request = ToolGateRequest(
             **self._fields(task=task),
@@ -199,6 +201,7 @@ class Rehearsal:
             tool=tool,
             params=dict(params or {}),
             resources=resources,
+            refused=refused,
         )
         names = self.session.names_for_check(request)
         return self._ask(names, lambda facts: self.session.check(request, facts, self.now_us))

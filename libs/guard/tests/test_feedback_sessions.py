@@ -73,7 +73,7 @@ class TestCalls:
         }
 
     def test_all_that_match_are_heard_in_the_definition_s_order(self) -> None:
-        """Scenarios 61, 63 and 64: both blocks in the text, both stored; the unwilling and the early are silent."""
+        """Scenarios 61, 63, 64 and 72: both blocks in the text, both stored; the unwilling and the early are silent."""
         session = Play(
             [
                 static("b", every_n_calls=1),
@@ -128,7 +128,7 @@ class TestCalls:
 
 
 def test_a_provider_sees_its_session_and_no_other() -> None:
-    """Scenarios 43, 44 and 51: what the context keeps; two sessions of one definition do not count together."""
+    """Scenarios 43 and 51: what the context keeps; two sessions of one definition do not count together."""
     looking, other = Scripted("a"), Scripted("a")
     session = Play([(looking, {"every_n_calls": 1})], deadline_s=60)
     unhurried = Play([(other, {"every_n_calls": 1})])
@@ -180,7 +180,7 @@ class TestSeconds:
 
 class TestFiles:
     def test_a_file_that_is_there_fires_once(self) -> None:
-        """Scenarios 76, 77 and 78: it fires when it exists, and is marked; missing or marked does not fire."""
+        """Scenarios 44, 76, 77 and 78: it fires when it exists, and is marked; missing or marked does not fire."""
         session = Play([static("a", on_file_created="AGENTS.md")])
         assert session.call() == []
         assert session.call(files=["other"]) == []

@@ -173,7 +173,7 @@ def test_tools_have_the_names_that_the_definition_gives_them() -> None:
 
 
 def test_a_file_under_a_mount_is_denied_then_read_then_allowed() -> None:
-    """Scenarios 28, 30 and 31: a mount's spelling and the relative one are one file."""
+    """Scenarios 28 and 30: a mount's spelling and the relative one are one file."""
     session = walk()
     mounted = seen("/workspace/config.yaml", "config.yaml")
     assert not allows(session, "write_file", mounted)

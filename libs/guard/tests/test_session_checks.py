@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
+from lictor_guard.limits import NEAR_END
 from lictor_guard.policy import PolicyDecision
-from lictor_schema import CallDenied
+from lictor_schema import CallDenied, Denial
 
 ORDER = {"kind": "sequential-dependency", "name": "order", "requires": {"deploy": ["test"]}}
 FRESH = {**ORDER, "invalidated_by": {"test": ["edit"]}}
@@ -49,6 +50,21 @@ def test_a_denial_is_logged_counted_and_named_in_the_answer() -> None:
     assert (play.tally.calls, play.tally.denied) == (1, 1)
 
 
+def test_a_call_that_the_adapter_refused_itself_is_denied_for_its_reason_and_counted() -> None:
+    policy = Scripted("p")
+    play = Rehearsal(guarded(tools=TOOLS, policies=(policy,)))
+    own = Denial(
+        policy_id="lictor.client.too-large", reason="It is too large.", remedy="Send less."
+    )
+    denied = play.check("edit", "c1", refused=own)
+    entry = play.log[-1][1]
+    assert isinstance(entry, CallDenied)
+    assert (denied.decision, denied.denials, denied.record_id) == ("deny", (own,), entry.entry_id)
+    assert (play.tally.calls, play.tally.denied, policy.asked) == (1, 1, [])
+    assert play.check("edit", "c1", refused=own).record_id == entry.entry_id
+    assert (play.tally.calls, play.tally.denied) == (1, 1), "told again, it counts once"
+
+
 def test_every_policy_is_asked_and_every_reason_told() -> None:
     first = Scripted("first", _deny("No one.", "Try two."))
     second = Scripted("second")
@@ -86,11 +102,46 @@ def test_a_budget_of_calls_is_used_up_when_it_is_reached_denials_included() -> N
     play = Rehearsal(guarded(tools=TOOLS, budgets={"calls": 3}))
     play.call("edit")
     play.call("nuke")
-    assert play.check("edit").decision == "allow"
-    play.call("edit", "failed")
+    assert play.check("edit", "last").decision == "allow"
+    play.result("edit", "last", "failed")
     denied = play.check("edit")
     assert denied.policy_id == "lictor.budget"
     assert "3 of 3 calls" in denied.reason
+
+
+def test_calls_side_by_side_do_not_pass_a_budget_of_calls_together() -> None:
+    """A call counts from the moment it is allowed, not only when it has ended."""
+    play = Rehearsal(guarded(tools=TOOLS, budgets={"calls": 2}))
+    for call_id in ("c0", "c1", "c1"):
+        assert play.check("edit", call_id).decision == "allow", "asked again, it counts once"
+    denied = play.check("edit", "c2")
+    assert denied.policy_id == "lictor.budget"
+    assert "2 of 2 calls" in denied.reason
+    assert (play.tally.calls, play.tally.running) == (1, 2)
+    play.result("edit", "c0")
+    play.result("edit", "c0")
+    play.result("edit", "c1", "failed")
+    play.result("edit", "c9")
+    assert (play.tally.calls, play.tally.running) == (4, 0)
+
+
+def test_far_from_its_end_a_budget_of_calls_costs_no_entry() -> None:
+    play = Rehearsal(guarded(tools=TOOLS, budgets={"calls": NEAR_END + 2}))
+    play.check("edit", "c0")
+    assert play.kinds == ["session_begun"]
+    play.result("edit", "c0")
+    play.call("edit")
+    assert play.tally.running == 0
+    play.check("edit", "c2")
+    assert (play.kinds[-1], play.tally.running) == ("call_reserved", 1)
+
+
+def test_a_call_that_was_allowed_and_then_denied_runs_no_more() -> None:
+    play = Rehearsal(guarded(tools=TOOLS, budgets={"calls": 9}, deadline_s=60))
+    play.check("edit", "c1")
+    play.now_us += 60 * SECOND_US
+    assert play.check("edit", "c1").policy_id == "lictor.deadline"
+    assert (play.tally.calls, play.tally.denied, play.tally.running) == (1, 1, 0)
 
 
 @pytest.mark.parametrize(

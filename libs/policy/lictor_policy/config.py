@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lictor_policy.capabilities import read_capabilities
 from lictor_policy.conditions import session_questions
+from lictor_policy.envelopes import Governed, governed_by
 from lictor_policy.errors import PackError, gathered
 from lictor_policy.files import PACK_FILE, DirectoryFiles, PackFiles
 from lictor_policy.history import HistoryPlan
@@ -72,6 +73,8 @@ class EvaluatorConfig:
     """The rules whose matches are counted."""
     capabilities: Mapping[str, AdapterCapabilities]
     """What runtimes can do, by name; of one that isn't here nothing is known."""
+    envelopes: Mapping[str, Governed]
+    """What governs decisions, by their type."""
 
     def matches(
         self, state: TaskState, event: Event, position: EventPosition
@@ -131,8 +134,11 @@ def compile_files(
         return build_config(packs, settings=settings, capabilities=capabilities)
     # What isn't in force can be named all the same: a profile is written for all packs there are.
     known = {name: [rule.id for rule in reader.pack(name).pack.spec.rules] for name in present}
+    changed = apply_overlays(packs, overlays, known)
+    if _has_rules(packs) and not _has_rules(changed):
+        raise PackError("every rule is switched off; leave at least one on")
     return build_config(
-        apply_overlays(packs, overlays, known),
+        changed,
         compile_windows(windows, known),
         {
             **settings,
@@ -157,9 +163,10 @@ def build_config(
     """Compile packs that were read; `settings` is what else the configuration's hash covers."""
     packs = sorted(loaded, key=lambda each: _order(each.pack.metadata.id))
     _refuse_doubles(packs)
+    envelopes = governed_by(packs)
+    if not envelopes and not _has_rules(packs):
+        raise PackError("there is neither a rule nor an envelope; nothing would be governed")
     compiled = gathered(packs, lambda pack: _compile_pack(pack, windows, capabilities))
-    if not any(rules for _, rules in compiled):
-        raise PackError("every rule is switched off; nothing would be governed")
     index: dict[EventType, list[Candidates]] = {}
     for (scope, rules), pack in zip(compiled, packs, strict=True):
         first_only = pack.pack.spec.evaluation_mode == "first_match"
@@ -197,7 +204,12 @@ def build_config(
         plain=not any(rule.shadow or rule.windows or rule.repeated for rule in everything),
         repeating=frozenset(rule.rule.id for rule in everything if rule.repeated),
         capabilities=capabilities,
+        envelopes=envelopes,
     )
+
+
+def _has_rules(packs: Iterable[LoadedPack]) -> bool:
+    return any(pack.pack.spec.rules for pack in packs)
 
 
 def _compile_pack(

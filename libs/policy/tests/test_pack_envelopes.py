@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from lictor_policy.bundle import bundle_directory, read_bundle
+from lictor_policy.config import build_config
 from lictor_policy.errors import PackError
 from lictor_policy.lint_files import lint_packs
 from lictor_policy.packs import LoadedPack, envelopes_of, load_pack, read_pack
@@ -181,6 +183,47 @@ def test_lint_tells_of_two_packs_that_govern_one_decision_type(
     (found,) = lint_packs(tmp_path)
     assert (found.level, found.field) == ("error", "spec.envelopes.0.decisionType")
     assert found.file == str(tmp_path / "two" / "policy.yaml")
+
+
+def test_packs_of_envelopes_alone_lint_compile_and_bundle(governed: Any, tmp_path: Path) -> None:
+    pack = governed(envelope(), rules=False, id="refunds")
+    write(tmp_path, pack)
+    assert lint_packs(tmp_path) == []
+    bundled = bundle_directory(tmp_path)
+    config = read_bundle(bundled.body).config
+    assert (config.rules, [each.pack_id for each in config.packs]) == ((), ["refunds"])
+    assert config.envelopes["refund"].dte.deadline_ms == 120
+    assert config.envelopes["refund"].pack == config.packs[0]
+    assert config.packs[0].pack_hash == content_hash(pack)
+
+
+def test_a_configuration_has_one_envelope_of_each_decision_type(governed: Any) -> None:
+    one = read(governed(envelope(), rules=False, id="one"), "one/policy.yaml")
+    two = read(governed(envelope(), rules=False, id="two"), "two/policy.yaml")
+    with pytest.raises(PackError, match=r"two/policy.yaml:\d+: spec\.envelopes\.0\.decisionType"):
+        build_config([one, two])
+
+
+def test_a_profile_leaves_envelopes_and_may_not_switch_every_rule_off(
+    governed: Any, tmp_path: Path
+) -> None:
+    write(tmp_path, governed(envelope(), id="ruled"))
+    write(tmp_path, governed(envelope(decisionType="note"), rules=False, id="refunds"))
+    profiles = tmp_path / "profiles"
+    profiles.mkdir()
+    off = {"enabled": False, "reason": "a trial", "approved_by": "ops"}
+    for name, changed in (("quiet", "ruled"), ("harmless", "refunds")):
+        overlay = {
+            "apiVersion": "lictor/v1",
+            "kind": "PolicyOverlay",
+            "metadata": {"id": name, "title": name, "summary": name, "owner": "ops"},
+            "spec": {"packs": [{"id": changed, **off}]},
+        }
+        (profiles / f"{name}.yaml").write_text(json.dumps(overlay))
+    with pytest.raises(PackError, match="every rule is switched off"):
+        bundle_directory(tmp_path, ["quiet"])
+    config = bundle_directory(tmp_path, ["harmless"]).config
+    assert set(config.envelopes) == {"refund", "note"}
 
 
 def write(folder: Path, pack: Any) -> None:

@@ -107,6 +107,10 @@ class DecisionBegun(DecisionEntry[Literal["decision_begun"]]):
     dte: DTE = Field(description="The envelope, whole")
     dte_hash: ContentHash = Field(description="Its content hash")
     pack: PackStamp = Field(description="The pack it came from")
+    switch_sequence: Count | None = Field(
+        default=None,
+        description="Sequence in EVENTS of the switch that had put the pack in force; null in older logs",
+    )
 
 
 class StageBegun(DecisionEntry[Literal["stage_begun"]]):

@@ -12,12 +12,14 @@ from pydantic_core import PydanticCustomError
 
 from lictor_schema.coherence import CoherenceReport
 from lictor_schema.drift import DriftEvent, Fingerprint, TriageState
+from lictor_schema.episodes import OutcomeCode
 from lictor_schema.model import (
     ContentHash,
     Count,
     Identifier,
     Label,
     Model,
+    Positive,
     Text,
     Timestamp,
     UtcMillis,
@@ -192,13 +194,34 @@ class DeskAnswer(Model):
         return self
 
     @classmethod
-    def refused(
-        cls, request_id: str, reason: str, remedy: str, state: str | None = None
-    ) -> "DeskAnswer":
+    def refused(cls, request_id: str, reason: str, remedy: str, state: str | None = None) -> Self:
         """Nothing was changed."""
         return cls(
             request_id=request_id, outcome="refused", reason=reason, remedy=remedy, state=state
         )
+
+
+class CorrectionOrder(Model):
+    """An operator has a sealed episode corrected: sealed once more, as its next version."""
+
+    request_id: UuidText = Field(description="Unique id; asking again with it changes nothing")
+    episode_id: Identifier = Field(description="The episode")
+    by: Identifier = Field(description="Who orders it; never the actor of the episode")
+    reason: Text = Field(description="Why; it is sealed with the correction")
+    outcome: OutcomeCode | None = Field(
+        default=None, description="How it really ended; null leaves the outcome as it is"
+    )
+    dry_run: bool = Field(default=False, description="Whether to tell only what would be sealed")
+
+
+class CorrectionAnswer(DeskAnswer):
+    """What came of the order to correct an episode."""
+
+    version: Positive | None = Field(default=None, description="The version that was sealed")
+    hash: ContentHash | None = Field(default=None, description="The hash of its seal")
+    late: Count | None = Field(
+        default=None, description="How many messages it covers that the version before did not"
+    )
 
 
 class CoherenceQuestion(Model):

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.contracts import DegradeStep, SafeActionContract, Verification
+from lictor_schema.episode_sources import Correction, EpisodeSources
 from lictor_schema.model import (
     MAX_ITEMS,
     CamelModel,
@@ -217,6 +218,13 @@ class DecisionEpisode(CamelModel):
     records: Annotated[tuple[RecordDigest, ...], Field(min_length=1, max_length=MAX_RECORDS)] = (
         Field(description="Every decision record covered, in stream order")
     )
+    sources: EpisodeSources | None = Field(
+        default=None,
+        description="What else the streams held about the task; null when nobody looked",
+    )
+    correction: Correction | None = Field(
+        default=None, description="Exactly in a corrected version: why there is one"
+    )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -275,3 +283,12 @@ class SealedEpisode(DecisionEpisode):
     """An episode that can no longer be changed unnoticed."""
 
     seal: Seal = Field(description="Its seal")
+
+    @model_validator(mode="after")
+    def _a_correction_says_why(self) -> Self:
+        if (self.seal.version == 1) != (self.correction is None):
+            raise PydanticCustomError(
+                "seal_correction",
+                "correction must be null in version 1 and given in every other",
+            )
+        return self

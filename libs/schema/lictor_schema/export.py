@@ -47,6 +47,8 @@ from lictor_schema.decisions import Decision, DecisionRecord
 from lictor_schema.desk import (
     CoherenceAnswer,
     CoherenceQuestion,
+    CorrectionAnswer,
+    CorrectionOrder,
     DeskAnswer,
     PatchEntry,
     PatchSettled,
@@ -59,7 +61,7 @@ from lictor_schema.episodes import DecisionEpisode, SealedEpisode
 from lictor_schema.events import Event
 from lictor_schema.evidence import EvidenceItem
 from lictor_schema.feedback import StampedFeedback
-from lictor_schema.gate_records import GateRecord, SessionGateRecord
+from lictor_schema.gate_records import ActionGateRecord, GateRecord, SessionGateRecord
 from lictor_schema.gates import (
     DispatchGateRequest,
     GateAnswer,
@@ -134,6 +136,8 @@ def exported_models() -> dict[str, type[Model]]:
         "patch-step": PatchStep,
         "patch-settled": PatchSettled,
         "desk-answer": DeskAnswer,
+        "correction-order": CorrectionOrder,
+        "correction-answer": CorrectionAnswer,
         "coherence-question": CoherenceQuestion,
         "coherence-answer": CoherenceAnswer,
         "claim-made": ClaimMade,
@@ -182,6 +186,7 @@ def exported_models() -> dict[str, type[Model]]:
         "task-standing": TaskStanding,
         "gate-record": GateRecord,
         "session-gate-record": SessionGateRecord,
+        "action-gate-record": ActionGateRecord,
         "receipt-report": ReceiptReport,
         "receipt-answer": ReceiptAnswer,
         "adapter-capabilities": AdapterCapabilities,

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from lictor_schema.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_schema.decisions import Disposition, MatchedRule
 from lictor_schema.gates import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.model import (
@@ -63,3 +64,19 @@ class SessionGateRecord(Model):
     state_sequence: Count | None = Field(
         description="Sequence in SESSIONS up to which the session's history was counted; null when unknown"
     )
+
+
+class ActionGateRecord(Model):
+    """A denial of the action gate that stands in no decision's log."""
+
+    record_id: UuidText = Field(description="Id of this answer; also the message id")
+    recorded_at: UtcMillis = Field(description="When it was answered")
+    gate: Literal["action"] = Field(description="The gate")
+    asked_by: Text = Field(description="The runtime whose subject it was asked on, as its token")
+    task_id: Identifier | None = Field(description="The task; null when the question tells none")
+    request: ActionGateRequest | None = Field(
+        description="The question, whole; null when it can't be read"
+    )
+    question_sha256: ContentHash = Field(description="Hash of the question as it came")
+    question_size: Count = Field(description="Its bytes")
+    answer: ActionGateAnswer = Field(description="The answer, whole")

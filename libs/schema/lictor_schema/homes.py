@@ -46,11 +46,14 @@ _HOMES = {
         "RequiredAction Severity SuggestedStatus SuppressedRule"
     ),
     "desk": (
-        "AppliedPatch CoherenceAnswer CoherenceQuestion CycleRef DeskAnswer PatchEntry PatchSettled "
-        "PatchState PatchStep TriageEntry TriageMove"
+        "AppliedPatch CoherenceAnswer CoherenceQuestion CorrectionAnswer CorrectionOrder CycleRef "
+        "DeskAnswer PatchEntry PatchSettled PatchState PatchStep TriageEntry TriageMove"
     ),
     "claim_entries": ("ClaimMade ClaimRequest EventSeen MeasurementReport"),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
+    "episode_sources": (
+        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote Strand"
+    ),
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "
         "OutcomeCode Plan PolicyPackStamp PolicyProfileStamp PolicyStamp RecordDigest Seal "
@@ -66,7 +69,7 @@ _HOMES = {
         "parse_event"
     ),
     "evidence": "EvidenceClass EvidenceItem Quality Supports",
-    "gate_records": "GateRecord SessionGateRecord",
+    "gate_records": "ActionGateRecord GateRecord SessionGateRecord",
     "gates": ("DispatchGateRequest GateAnswer GateRequest ReportGateRequest"),
     "health": "ServiceHealth",
     "model": (

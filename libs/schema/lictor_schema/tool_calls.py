@@ -100,6 +100,14 @@ class SessionBeginRequest(GateRequest):
     )
 
 
+class Denial(Model):
+    """One reason against a call."""
+
+    policy_id: Identifier = Field(description="The policy that stands against it")
+    reason: Text = Field(description="Why")
+    remedy: Text = Field(description="What would help")
+
+
 class ToolGateRequest(GateRequest):
     """May this tool be called?"""
 
@@ -108,6 +116,11 @@ class ToolGateRequest(GateRequest):
     params: Params = Field(description="Its parameters")
     resources: Annotated[tuple[Resource, ...], Field(max_length=MAX_RESOURCES)] = Field(
         default=(), description="The files that the parameters name"
+    )
+    refused: Denial | None = Field(
+        default=None,
+        description="Why the adapter denies the call itself: it is only told of, to be on the record;"
+        " null for a call that is asked about",
     )
 
 
@@ -193,14 +206,6 @@ class ResetRequest(GateRequest):
     """Forget what the session's policies and providers know; identity, budgets and call ids stay."""
 
     cause: Text = Field(description="Why")
-
-
-class Denial(Model):
-    """One reason against a call."""
-
-    policy_id: Identifier = Field(description="The policy that stands against it")
-    reason: Text = Field(description="Why")
-    remedy: Text = Field(description="What would help")
 
 
 class ToolGateAnswer(GateAnswer):

@@ -25,6 +25,8 @@ from lictor_schema import (
     CerpaReview,
     CoherenceAnswer,
     CoherenceReport,
+    Correction,
+    CorrectionAnswer,
     CycleStatus,
     DecisionEpisode,
     DegradeRung,
@@ -286,6 +288,19 @@ def _episode(drawn: Fields) -> Fields:
     return {**drawn, "outcome": outcome, "started_at": first, "ended_at": last}
 
 
+def _sealed(drawn: Fields) -> Fields:
+    if drawn["seal"].version == 1:
+        return {**_episode(drawn), "correction": None}
+    correction = drawn["correction"] or Correction(
+        request_id="6f1c1f3e-0000-5000-8000-000000000001",
+        by="ops",
+        reason="a receipt came late",
+        ordered_at="2026-01-31T12:00:00.000Z",
+        late=1,
+    )
+    return {**_episode(drawn), "correction": correction}
+
+
 def _seal(drawn: Fields) -> Fields:
     return {**drawn, "version": 1 if drawn["previous_hash"] is None else max(2, drawn["version"])}
 
@@ -471,6 +486,7 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     DecisionEpisode: _episode,
     DegradeRung: _rung,
     DeliveryReceipt: _receipt,
+    CorrectionAnswer: _desk_answer,
     DeskAnswer: _desk_answer,
     GateAnswer: _answer,
     PatchEntry: _patch_entry,
@@ -484,7 +500,7 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     Resource: _resource,
     RestoreRequest: _restore,
     Seal: _seal,
-    SealedEpisode: _episode,
+    SealedEpisode: _sealed,
     Share: _share,
     SloResult: _slo,
     Spec: _spec,

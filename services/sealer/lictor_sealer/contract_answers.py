@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,8 +12,10 @@ from pydantic import ValidationError
 from lictor_bus import subjects
 from lictor_bus.errors import BusError, MalformedQuestion
 from lictor_bus.gates import UNKNOWN_REQUEST, read_question
+from lictor_bus.recorder import GateRecorder
 from lictor_bus.respond import Answer, Question
 from lictor_bus.telemetry import Telemetry
+from lictor_contracts.gating import Judged
 from lictor_schema import (
     ActionGateAnswer,
     ActionGateRequest,
@@ -33,6 +36,7 @@ from lictor_schema import (
 )
 from lictor_schema.canonical import refuse_duplicate_keys
 from lictor_sealer.contract_desk import ContractDesk
+from lictor_sealer.gate_refusals import GATE, refusal_record
 
 log = logging.getLogger("lictor.sealer")
 
@@ -40,8 +44,9 @@ UNAVAILABLE = "lictor.unavailable"
 MALFORMED = "sealer.malformed-request"
 BROKEN = "sealer.internal-error"
 
-# Shorter than the two seconds after which a client takes silence for a denial.
-ANSWER_WITHIN_S = 1.6
+# Together shorter than the two seconds after which a client takes silence for a denial.
+ANSWER_WITHIN_S = 1.4
+RECORD_WITHIN_S = 0.4
 # An entry holds what was asked, and what was found besides: it must fit into the server's limit with room to spare.
 _SHARE_OF_PAYLOAD = 1 / 8
 
@@ -103,8 +108,18 @@ class Refusal(NamedTuple):
 class ContractAnswers:
     """One answer a subject; each takes a message as it came and returns the answer's bytes."""
 
-    def __init__(self, desk: ContractDesk, telemetry: Telemetry, *, max_payload: int) -> None:
+    def __init__(
+        self,
+        desk: ContractDesk,
+        recorder: GateRecorder,
+        telemetry: Telemetry,
+        *,
+        max_payload: int,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._desk = desk
+        self._recorder = recorder
+        self._now_ns = now_ns
         self._telemetry = telemetry
         self._largest = int(max_payload * _SHARE_OF_PAYLOAD)
 
@@ -128,18 +143,23 @@ class ContractAnswers:
         }
 
     async def gate(self, message: Msg) -> bytes:
-        """May this action be dispatched?"""
+        """May this action be dispatched? A denial that no decision's log holds is kept before it is given."""
         request, given = await self._answer(message, ActionGateRequest, self._desk.gate)
         if isinstance(given, Refusal):
-            given = ActionGateAnswer(
+            denied = ActionGateAnswer(
                 request_id=_id_of(request),
                 decision="deny",
                 reason=given.reason,
                 remedy=given.remedy,
                 policy_id=given.policy_id,
             )
-        self._telemetry.gate_answered("action", given.decision)
-        return given.to_json()
+            given = Judged(None, denied, is_logged=False)
+        answer: ActionGateAnswer = given.answer
+        self._telemetry.gate_answered(GATE, answer.decision)
+        if answer.decision == "deny" and not given.is_logged:
+            kept = refusal_record(message.subject, message.data, request, answer, self._now_ns())
+            await self._recorder.write_now(kept, RECORD_WITHIN_S)
+        return answer.to_json()
 
     def _contract(
         self,

@@ -1,7 +1,8 @@
 """What runtimes and operators ask about governed decisions, between the bus and the pure functions that decide."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,8 +17,8 @@ from lictor_contracts.deciding import Governing
 from lictor_contracts.deciding_state import LATEST_US, Deciding, Switch
 from lictor_contracts.gating import Judged, judge
 from lictor_contracts.settling import final_rung
+from lictor_contracts.verifying import Methods
 from lictor_schema import (
-    ActionGateAnswer,
     ActionGateRequest,
     ActionStanding,
     ApproveRequest,
@@ -36,7 +37,7 @@ from lictor_schema import (
 )
 from lictor_schema.ids import episode_id
 from lictor_sealer.decisions import At, Decisions
-from lictor_sealer.envelopes import Governed
+from lictor_sealer.envelopes import EnvelopesInForce, NoPacks
 
 SealClosed = Callable[[str], Awaitable[object]]
 """Seals what is closed of a task, by its token, and not sealed yet."""
@@ -57,13 +58,15 @@ class ContractDesk:
         self,
         client: Client,
         decisions: Decisions,
-        envelopes: Mapping[str, Governed],
+        envelopes: EnvelopesInForce,
         seal_closed: SealClosed,
+        methods: Methods,
     ) -> None:
         self._client = client
         self._seal_closed = seal_closed
         self._decisions = decisions
         self._envelopes = envelopes
+        self._methods = methods
 
     async def begin(self, request: GateRequest) -> ContractAnswer:
         """Begin the decision of a task that has started."""
@@ -76,18 +79,32 @@ class ContractDesk:
                 f"no open task {request.task_id} is known: nothing was decided on it",
                 "start the task first (`task_started`), and begin its decision then",
             ).answer
-        governed = self._envelopes.get(started.decision_type)
-        governing = Governing(
-            episode_id(started.task_id, started.event_id),
-            started.decision_type,
-            started.runtime,
-            None if governed is None else governed.dte,
-            None if governed is None else governed.pack,
-        )
-        decided = await self._change(
-            request, lambda at, asked: deciding.begin(at.state, at.switch, asked, governing)
-        )
-        return decided.answer
+        episode = episode_id(started.task_id, started.event_id)
+
+        async def decide(at: At, asked: Asked) -> Decided:
+            governing = Governing(episode, started.decision_type, started.runtime, None, None)
+            # One that has begun keeps its envelope, whatever is in force by now.
+            if at.state is None or at.state.begun.episode_id != episode:
+                try:
+                    governing = await self._governing(governing, started.task_id)
+                except NoPacks as error:
+                    return refused(
+                        asked,
+                        "no-packs",
+                        f"the packs in force can't be told or loaded: {error}",
+                        "ask again; if it stays so, see `lictor doctor`",
+                    )
+            return deciding.begin(at.state, at.switch, asked, governing)
+
+        return (await self._change(request, decide)).answer
+
+    async def _governing(self, governing: Governing, task_id: str) -> Governing:
+        """The same with the envelope that is in force now."""
+        envelopes, sequence = await self._envelopes.now(task_id)
+        governed = envelopes.get(governing.decision_type)
+        if governed is None:
+            return governing
+        return replace(governing, dte=governed.dte, pack=governed.pack, switch_sequence=sequence)
 
     async def report(self, request: DecisionReport) -> ContractAnswer:
         """Note what happened."""
@@ -101,7 +118,7 @@ class ContractDesk:
         )
         return decided.answer
 
-    async def gate(self, request: ActionGateRequest) -> ActionGateAnswer:
+    async def gate(self, request: ActionGateRequest) -> Judged:
         """May this action be dispatched?"""
         judged = await self._judge(request)
         if judged.answer.decision == "allow":
@@ -112,7 +129,7 @@ class ContractDesk:
             state = known.state
             if state is None or state.life(held.switch).state is EpisodeState.FROZEN:
                 judged = await self._judge(request)
-        return judged.answer
+        return judged
 
     async def _judge(self, request: ActionGateRequest) -> Judged:
         def decide(at: At) -> Judged:
@@ -134,6 +151,7 @@ class ContractDesk:
                 expectation=request.expectation,
                 observed=request.observed,
                 took_ms=request.took_ms,
+                methods=self._methods,
             ),
         )
         return decided.answer

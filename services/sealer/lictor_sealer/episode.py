@@ -16,6 +16,7 @@ from lictor_schema import (
     DegradeStamp,
     Disposition,
     EpisodeContext,
+    EpisodeSources,
     Outcome,
     OutcomeCode,
     Plan,
@@ -41,15 +42,21 @@ class EpisodeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A decision record and its content hash."""
+    """A decision record, its content hash, and when the broker stored it."""
 
     record: DecisionRecord
     record_hash: str
+    stored_us: int = 0
 
     @classmethod
-    def of(cls, record: DecisionRecord) -> "StoredRecord":
+    def of(cls, record: DecisionRecord, stored_us: int = 0) -> "StoredRecord":
         """Hash a record as read from the stream."""
-        return cls(record, content_hash(record))
+        return cls(record, content_hash(record), stored_us)
+
+    @property
+    def digest(self) -> RecordDigest:
+        """How an episode names it."""
+        return RecordDigest(record_id=self.record.record_id, record_hash=self.record_hash)
 
 
 def covered(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
@@ -70,8 +77,12 @@ def covered(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
     return stored
 
 
-def assemble(stored: Sequence[StoredRecord], governed: Deciding | None = None) -> DecisionEpisode:
-    """The episode of one task, from all its records in stream order, and its decision as it was closed."""
+def assemble(
+    stored: Sequence[StoredRecord],
+    governed: Deciding | None = None,
+    sources: EpisodeSources | None = None,
+) -> DecisionEpisode:
+    """The episode of one task, from all its records in stream order, its decision as it was closed, and all else."""
     stored = covered(stored)
     records = [item.record for item in stored]
     first, last = records[0], records[-1]
@@ -123,10 +134,8 @@ def assemble(stored: Sequence[StoredRecord], governed: Deciding | None = None) -
             ),
         ),
         degrade=DegradeStamp(step=None, rationale={}, ladder=()),
-        records=tuple(
-            RecordDigest(record_id=item.record.record_id, record_hash=item.record_hash)
-            for item in stored
-        ),
+        records=tuple(item.digest for item in stored),
+        sources=sources,
     )
     return episode if governed is None else under_envelope(episode, governed)
 

@@ -1,25 +1,28 @@
 """Governed decisions on the bus: the gate and the questions about them, their timers, and the drift they show."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 
 from lictor_bus import streams
 from lictor_bus.connection import connect_nats
 from lictor_bus.dead import DeadLetters
+from lictor_bus.recorder import GateRecorder
 from lictor_bus.respond import Responder
 from lictor_bus.ringing import Ringing
 from lictor_bus.service import Channel, Runnable, Runtime
-from lictor_schema import AnyDecisionEntry
+from lictor_contracts.verifying import METHODS, Methods
+from lictor_schema import ActionGateRecord, AnyDecisionEntry
 from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
 from lictor_sealer.contract_desk import ContractDesk, SealClosed
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decision_ticks import BELL
 from lictor_sealer.decisions import Decisions
-from lictor_sealer.envelopes import Governed
+from lictor_sealer.envelopes import EnvelopesInForce
 from lictor_sealer.sightings import LOGS, SightingOutbox, SightingProcessor
 
 __all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 
-STREAMS = (streams.ACTIONS, streams.TIMERS)
+STREAMS = (streams.ACTIONS, streams.TIMERS, streams.GATES, streams.EVENTS, streams.PACKS)
 CHANNELS = (
     Channel(
         subject="lictor.act.{decision}",
@@ -27,21 +30,34 @@ CHANNELS = (
         description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
         reads=True,
     ),
+    Channel(
+        subject="lictor.gated.action.{task}",
+        message=ActionGateRecord,
+        description="Denials of the action gate that stand in no decision's log (stream GATES).",
+        reads=False,
+    ),
 )
 # Questions about one decision wait for each other, and must not keep those about another waiting.
 _AT_ONCE = 256
 
 
 async def governing_loops(
-    runtime: Runtime, envelopes: Mapping[str, Governed], seal_closed: SealClosed
+    runtime: Runtime, seal_closed: SealClosed, methods: Methods = METHODS
 ) -> Sequence[Runnable]:
     """Answers, ticks and sightings."""
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
     )
     decisions = Decisions(DecisionLog(client, replicas=runtime.settings.replicas))
-    desk = ContractDesk(client, decisions, envelopes, seal_closed)
-    answers = ContractAnswers(desk, runtime.telemetry, max_payload=client.max_payload)
+    envelopes = EnvelopesInForce(
+        client,
+        partitions=runtime.settings.partitions,
+        replicas=runtime.settings.replicas,
+        pin=os.environ.get("LICTOR_PACK_PIN") or None,
+    )
+    desk = ContractDesk(client, decisions, envelopes, seal_closed, methods)
+    recorder = GateRecorder(client, runtime.telemetry)
+    answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)
     return [
         runtime.worker(
             streams.ACTIONS,
@@ -57,9 +73,5 @@ async def governing_loops(
             dead=DeadLetters(runtime.client, runtime.service),
             telemetry=runtime.telemetry,
         ),
-        Responder(client, runtime.service, answers.by_subject(), _nothing_left, at_once=_AT_ONCE),
+        Responder(client, runtime.service, answers.by_subject(), recorder.close, at_once=_AT_ONCE),
     ]
-
-
-async def _nothing_left() -> None:
-    """Every answer was written down before it was given."""

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,29 +16,34 @@ from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
 from lictor_bus.connection import close_nats, connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
+from lictor_bus.packs import publish_switch, store_bundle
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_bus.service import Runtime
 from lictor_bus.settings import ServiceSettings
 from lictor_bus.telemetry import Telemetry
+from lictor_policy.bundle import Bundled, read_bundle
+from lictor_policy.version import ENGINE_VERSION
 from lictor_schema import (
-    DTE,
     AnyDecisionEntry,
+    ConfigSwitch,
     DecisionRecord,
     DriftEvent,
+    PackBundle,
     PackStamp,
     SealedEpisode,
     canonical_json,
+    content_hash,
     parse_decision_entry,
 )
 from lictor_schema.ids import decision_id
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer import governing
-from lictor_sealer.app import SealerProcessor, SealingOutbox
+from lictor_sealer import gathering, governing
 from lictor_sealer.closing import Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
-from lictor_sealer.envelopes import Governed
+from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.sealing import SealerProcessor, SealingOutbox
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -71,7 +76,6 @@ ENVELOPE: dict[str, Any] = {
         "blastRadiusMax": "large",
     },
 }
-PACK = PackStamp(pack_id="refunds", pack_version="1.4.0", pack_hash=HASH)
 
 CONTRACT: dict[str, Any] = {
     "actionId": "a-1",
@@ -85,32 +89,60 @@ CONTRACT: dict[str, Any] = {
 }
 
 
-def envelopes(**changes: Any) -> Mapping[str, Governed]:
-    """The envelope of these tests with some fields, at the wire's names, changed."""
-    dte = DTE.from_json(canonical_json({**ENVELOPE, **changes}))
-    return {dte.decision_type: Governed(dte, PACK)}
-
-
-def write_pack(folder: Path, pack_id: str = "refunds") -> Path:
-    """A pack with the envelope of these tests; YAML takes JSON."""
-    pack = {
+def pack_data(
+    pack_id: str = "refunds", pack_version: str = "1.4.0", **changes: Any
+) -> dict[str, Any]:
+    """A pack with the envelope of these tests; some fields of it, at the wire's names, changed."""
+    return {
         "apiVersion": "lictor/v1",
         "kind": "PolicyPack",
         "metadata": {
             "id": pack_id,
             "title": "Refunds",
-            "version": "1.4.0",
+            "version": pack_version,
             "summary": "How refunds are decided",
             "severity_default": "high",
             "owner": "ops",
             "applies_to": {"runtimes": ["*"]},
             "tags": [],
         },
-        "spec": {"evaluation_mode": "any_rule_match", "rules": [], "envelopes": [ENVELOPE]},
+        "spec": {
+            "evaluation_mode": "any_rule_match",
+            "rules": [],
+            "envelopes": [{**ENVELOPE, **changes}],
+        },
     }
-    (folder / pack_id).mkdir(parents=True)
-    (folder / pack_id / "policy.yaml").write_text(json.dumps(pack))
+
+
+PACK = PackStamp(pack_id="refunds", pack_version="1.4.0", pack_hash=content_hash(pack_data()))
+
+
+def write_pack(folder: Path, pack_id: str = "refunds", **changes: Any) -> Path:
+    """Such a pack in its folder; YAML takes JSON."""
+    (folder / pack_id).mkdir(parents=True, exist_ok=True)
+    (folder / pack_id / "policy.yaml").write_text(json.dumps(pack_data(pack_id, **changes)))
     return folder
+
+
+def bundle_of(**changes: Any) -> Bundled:
+    """A bundle of such a pack alone."""
+    files = {"refunds/policy.yaml": json.dumps(pack_data(**changes))}
+    return read_bundle(canonical_json(PackBundle(files=files).model_dump(mode="json")))
+
+
+async def put_in_force(client: Client, bundled: Bundled | None = None) -> None:
+    """Switch every partition to a bundle, as an evaluator that has taken it does."""
+    chosen = bundled or bundle_of()
+    await streams.declare(client, streams.EVENTS, streams.PACKS)
+    await store_bundle(client, chosen.body)
+    switch = ConfigSwitch(
+        bundle_hash=chosen.bundle_hash,
+        config_hash=chosen.config.config_hash,
+        engine=ENGINE_VERSION,
+        why="a test",
+    )
+    for partition in range(streams.DEFAULT_PARTITIONS):
+        await publish_switch(client, partition, switch)
 
 
 def record(
@@ -308,7 +340,8 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
     """A connection, and the streams."""
     client = await connect_nats(endpoints.nats_url, name="test")
     names = (streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD)
-    await streams.declare(client, *names, *governing.STREAMS)
+    await streams.declare(client, *names, *governing.STREAMS, *gathering.STREAMS)
+    await put_in_force(client)
     try:
         yield Asker(client)
     finally:
@@ -317,10 +350,12 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
 
 @asynccontextmanager
 async def governing_sealer(
-    endpoints: Endpoints, known: Mapping[str, Governed] | None = None
+    endpoints: Endpoints, bundled: Bundled | None = None
 ) -> AsyncIterator[None]:
-    """Answers, ticks and sightings, running."""
+    """Answers, ticks and sightings, running; with a bundle, that is put in force first."""
     client = await connect_nats(endpoints.nats_url, name="governing")
+    if bundled is not None:
+        await put_in_force(client, bundled)
     redis = await connect_redis(endpoints.redis_url)
     runtime = Runtime(
         service="sealer",
@@ -330,11 +365,11 @@ async def governing_sealer(
         telemetry=Telemetry("sealer"),
     )
     closings = Closings(Decisions(DecisionLog(client, replicas=1)))
-    outbox = SealingOutbox(client, KEY, DeadLetters(client, "sealer"), closings=closings)
+    outbox = SealingOutbox(
+        client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
+    )
     loops = [
-        *await governing.governing_loops(
-            runtime, envelopes() if known is None else known, outbox.seal_closed
-        ),
+        *await governing.governing_loops(runtime, outbox.seal_closed),
         runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
     ]
     tasks = [asyncio.create_task(loop.run()) for loop in loops]

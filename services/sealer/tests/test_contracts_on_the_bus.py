@@ -12,7 +12,7 @@ from governing_bus import (
     RESULT,
     SPREAD,
     Asker,
-    envelopes,
+    bundle_of,
     governing_bus,
     governing_sealer,
     record,
@@ -108,7 +108,7 @@ async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
     clean_infra: Endpoints,
 ) -> None:
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
-    tight = envelopes(stageBudgetsMs=budgets)
+    tight = bundle_of(stageBudgetsMs=budgets)
     async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
         await asker.begin()
         await asyncio.sleep(0.25)
@@ -122,7 +122,7 @@ async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
 async def test_an_exhausted_ladder_abstains_and_is_sighted(clean_infra: Endpoints) -> None:
     ladder = [{"step": "cache_bundle", "maxExtraMs": 60_000}, {"step": "abstain"}]
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
-    tight = envelopes(stageBudgetsMs=budgets, degradeLadder=ladder)
+    tight = bundle_of(stageBudgetsMs=budgets, degradeLadder=ladder)
     async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
         await asker.begin()
         await asyncio.sleep(0.25)
@@ -326,7 +326,7 @@ async def test_an_envelope_stays_that_of_the_begin(clean_infra: Endpoints) -> No
     async with governing_bus(clean_infra) as asker:
         async with governing_sealer(clean_infra):
             before = await asker.begin()
-        tighter = envelopes(version="4", deadlineMs=60_001)
+        tighter = bundle_of(version="4", deadlineMs=60_001)
         async with governing_sealer(clean_infra, tighter):
             again = await asker.ask("begin")
     assert (again["duplicate"], again["dte_hash"]) == (True, before["dte_hash"])

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from governing_bus import SPREAD, Asker, envelopes, governing_bus, governing_sealer
+from governing_bus import SPREAD, Asker, bundle_of, governing_bus, governing_sealer
 
 from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
@@ -12,9 +12,9 @@ from lictor_bus.read import last_on_subjects
 from lictor_sealer.decision_ticks import BELL
 
 BUDGETS = {"context": 100, "plan": 200, "act": 100, "verify": 100}
-SHORT = envelopes(deadlineMs=1200, stageBudgetsMs=BUDGETS)
+SHORT = bundle_of(deadlineMs=1200, stageBudgetsMs=BUDGETS)
 # Long enough for a sealer to stop before it rings.
-LONGER = envelopes(deadlineMs=2500, stageBudgetsMs=BUDGETS)
+LONGER = bundle_of(deadlineMs=2500, stageBudgetsMs=BUDGETS)
 
 
 async def begun(asker: Asker) -> Asker:

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from governing_bus import Asker, write_pack
+from governing_bus import Asker, put_in_force, write_pack
 from learning_bus import Bus
 from reporting import service_process, wait_until_ready
 
@@ -38,6 +38,7 @@ async def test_a_dispatch_without_a_contract_thrice_is_red_drift_that_asks_for_a
         "LICTOR_PACKS": str(write_pack(tmp_path / "packs")),
     }
     client = await connect_nats(clean_infra.nats_url, name="test")
+    await put_in_force(client)
     bus, asker = Bus(client, clean_infra), Asker(client)
     async with service_process("lictor_sealer", clean_infra, **settings) as first:
         await wait_until_ready(client, "sealer")

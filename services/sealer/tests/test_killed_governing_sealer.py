@@ -8,39 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import nats
-import pytest
-from governing_bus import CONTRACT, RESULT, Asker, write_pack
+from governing_bus import CONTRACT, RESULT, Asker, put_in_force
 from nats.errors import Error as NatsError
 from reporting import service_process, wait_until_ready
 
 from lictor.embedded import EmbeddedServers
 from lictor_bus import streams
 from lictor_bus.dead import list_dead
-from lictor_bus.errors import BusError
 from lictor_bus.read import read_from
-from lictor_sealer.envelopes import load_envelopes
 
 TASKS = 12
 KILLS = 3
-
-
-def test_the_envelopes_of_the_packs_come_with_their_pack(tmp_path: Path) -> None:
-    folder = write_pack(tmp_path / "packs")
-    governed = load_envelopes({"LICTOR_PACKS": str(folder)})["refund"]
-    assert governed.dte.version == "3"
-    assert (governed.pack.pack_id, governed.pack.pack_version) == ("refunds", "1.4.0")
-
-
-def test_two_packs_with_an_envelope_for_one_type_stop_the_start(tmp_path: Path) -> None:
-    folder = write_pack(tmp_path / "packs")
-    write_pack(folder, "refunds-too")
-    with pytest.raises(BusError, match="refund has an envelope"):
-        load_envelopes({"LICTOR_PACKS": str(folder)})
-
-
-def test_packs_that_are_named_and_not_there_stop_the_start(tmp_path: Path) -> None:
-    with pytest.raises(BusError):
-        load_envelopes({"LICTOR_PACKS": str(tmp_path / "nowhere")})
 
 
 async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
@@ -49,7 +27,6 @@ async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
     environment = {
         "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),
         "LICTOR_SEAL_KEY_CREATE": "1",
-        "LICTOR_PACKS": str(write_pack(tmp_path / "packs")),
     }
     async with AsyncExitStack() as stack:
         client = await nats.connect(own_servers.endpoints.nats_url)
@@ -58,6 +35,7 @@ async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
             service_process("lictor_sealer", own_servers.endpoints, **environment)
         )
         await wait_until_ready(client, "sealer")
+        await put_in_force(client)
         askers = [Asker(client, f"task-{number}") for number in range(TASKS)]
         for each in askers:
             await each.start()

@@ -24,15 +24,11 @@ from lictor_seal import (
     TrustStore,
     verify_bundle,
 )
-from lictor_sealer.app import (
-    ClosedTask,
-    SealingOutbox,
-    Succession,
-    load_head,
-    load_succession,
-    take_up,
-)
+from lictor_sealer import gathering
+from lictor_sealer.app import Succession, load_succession, take_up
+from lictor_sealer.episode_log import EpisodeLog, load_head
 from lictor_sealer.log import Head, append
+from lictor_sealer.sealing import ClosedTask, SealingOutbox
 
 OLD = SigningKey.from_seed("lictor.test/log", bytes(32))
 NEW = SigningKey.from_seed("lictor.test/log", bytes([1]) * 32)
@@ -118,9 +114,8 @@ class Log:
         head = await take_up(self.client, key, succession, now)
         outbox = SealingOutbox(
             self.client,
-            key,
+            EpisodeLog(self.client, key, sealed_from=succession.sealed_from(key)),
             DeadLetters(self.client, "sealer"),
-            sealed_from=succession.sealed_from(key),
         )
         [stored] = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.{task}", 1, 1)
         await outbox.publish([Sourced(task, stored.sequence, ClosedTask(stored))])
@@ -140,7 +135,8 @@ class Log:
 @pytest.fixture
 async def log(clean_infra) -> AsyncIterator[Log]:
     client = await connect_nats(clean_infra.nats_url, name="test")
-    await streams.declare(client, streams.DECISIONS, streams.EPISODES, streams.DEAD)
+    names = (streams.DECISIONS, streams.EPISODES, streams.DEAD, *gathering.STREAMS)
+    await streams.declare(client, *names)
     yield Log(client)
     await client.close()
 
@@ -214,7 +210,9 @@ async def test_the_old_key_is_out_after_the_hand_over_even_if_its_sealer_still_r
     await log.close("first")
     await log.close("second")
     await log.seal("first", OLD)
-    running = SealingOutbox(log.client, OLD, DeadLetters(log.client, "sealer"))
+    running = SealingOutbox(
+        log.client, EpisodeLog(log.client, OLD), DeadLetters(log.client, "sealer")
+    )
     await take_up(log.client, NEW, Succession(OLD, windows()), NOW)
     [stored] = await read_from(log.client, streams.DECISIONS, "lictor.dec.*.second", 1, 1)
     with pytest.raises(BusError, match="handed over"):

@@ -85,10 +85,17 @@ def endpoints_file(environment: "Mapping[str, str]", data_dir: str) -> str:
 
 
 def state_folder(environment: "Mapping[str, str]") -> str:
-    """What Lictor keeps for this user, outside of any workspace."""
+    """What Lictor keeps for this user, outside of any workspace; raises `NoStateDirectory`."""
     state = environment.get("XDG_STATE_HOME", "")
     if not state.startswith("/"):
         state = f"{os.path.expanduser('~')}/.local/state"  # noqa: PTH111 -- as above
+    if not state.startswith("/"):
+        # Relative to where we are, that is to the workspace.
+        from lictor.errors import NoStateDirectory
+
+        raise NoStateDirectory(
+            "this user has no home directory: set XDG_STATE_HOME to an absolute path"
+        )
     return f"{state}/lictor"
 
 

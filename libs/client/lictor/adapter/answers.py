@@ -5,6 +5,7 @@ from lictor.adapter.values import Value
 from lictor.adapter.verdicts import (
     MALFORMED_ANSWER,
     REFUSED_FOR_GOOD,
+    TOO_LARGE,
     UNANSWERED,
     Advice,
     Reason,
@@ -32,6 +33,11 @@ class Silence(Value):
     too_large: bool = False
     unwritable: bool = False
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the question never left, and never will as it is; one that says less may."""
+        return self.too_large or self.unwritable
+
 
 Answer = bytes | Silence
 
@@ -49,7 +55,9 @@ def read_check(tool: str, request_id: str, answer: Answer) -> Verdict:
     """The verdict on a call."""
     if isinstance(answer, Silence):
         return deny(
-            UNANSWERED, f"nobody could judge this call of {tool}: {answer.reason}", answer.remedy
+            TOO_LARGE if answer.too_large else UNANSWERED,
+            f"nobody could judge this call of {tool}: {answer.reason}",
+            answer.remedy,
         )
     try:
         content = _content(request_id, answer, may_deny=True)
@@ -101,8 +109,7 @@ def read_standing(request_id: str, answer: Answer) -> Standing:
 def read_recorded(request_id: str, answer: Answer) -> Recorded:
     """Whether a report was taken."""
     if isinstance(answer, Silence):
-        hopeless = answer.too_large or answer.unwritable
-        return Recorded(ok=False, answered=False, text=_no_answer(answer), hopeless=hopeless)
+        return Recorded(ok=False, answered=False, text=_no_answer(answer), hopeless=answer.hopeless)
     try:
         content = _content(request_id, answer)
         policy_id = _text(content, "policy_id")

@@ -75,6 +75,10 @@ class SyncGuard:
         """May this tool be called? For a caller that reports the result itself; never raises."""
         return self._drive(self._guarding.check(call_id or unique_id(), tool, plain(params)))
 
+    def refuse(self, tool: str, verdict: Verdict, *, call_id: str) -> Verdict:
+        """Tell of a call that the caller denies itself, because it can't be asked about; never raises."""
+        return self._drive(self._guarding.refuse(call_id, tool, verdict))
+
     def result(
         self,
         tool: str,
@@ -129,7 +133,8 @@ class SyncGuard:
         """The same for a function with its arguments."""
         params = tool.params(args, kwargs)
         if isinstance(params, Verdict):
-            return denial(tool.name, params, tool.denied)
+            refused = self.refuse(tool.name, params, call_id=unique_id())
+            return denial(tool.name, refused, tool.denied)
         work = functools.partial(tool.function, *args, **kwargs)
         return self.make(tool.name, params, work, tool.denied)
 
@@ -284,7 +289,7 @@ def guard_sync(
     connection = Connection(judge_url(url).url, name=f"lictor-guard {runtime}")
     return SyncGuard(
         connection,
-        Guarding(operations, stop_on_silence, unsent_here(runtime, session_id)),
+        Guarding(operations, unsent_here(runtime, session_id)),
         deadline_at=None if deadline_at is None else deadline_at.isoformat(),
         on_feedback=on_feedback,
     )

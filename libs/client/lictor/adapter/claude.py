@@ -5,9 +5,11 @@ skip the permissions that the user has set up. A hook that crashes, or answers w
 through, so `lictor.hook` turns whatever goes wrong here into a denial.
 """
 
+from lictor.adapter.answers import deny
 from lictor.adapter.operations import SessionOperations, clip, unique_id
 from lictor.adapter.unsent import Kept, Unsent, send_waiting, unsent_folder
 from lictor.adapter.values import Value
+from lictor.adapter.verdicts import RESULTS_UNKNOWN
 from lictor.adapter.workspace import Workspace
 
 TYPE_CHECKING = False
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lictor.adapter.operations import Operation
+    from lictor.adapter.verdicts import StopVerdict
 
 RUNTIME = "claude-code"
 IGNORED = ("Notification", "PreCompact", "PostCompact", "SessionEnd", "SubagentStart")
@@ -111,11 +114,18 @@ def reply(
     handler = _HANDLERS.get(event.name)
     if handler is not None:
         but = frozenset(() if kept is None else (kept.name,))
-        problem = yield from send_waiting(session, unsent, but=but, need_room=True)
+        obstacle = yield from send_waiting(session, unsent, but=but, need_room=True)
         # A result waits behind the others: a check that was made before an edit must not be counted after it.
-        if problem is None:
+        if obstacle is None:
             return (yield from handler(event, session, kept))
-        return unjudged(event, problem, kept)
+        if handler is _stop:
+            return _stop_reply(event, (yield from session.stop_unjudged(obstacle.text)))
+        if handler is _pre_tool_use and obstacle.here:
+            call_id, tool, _ = _call(event)
+            own = deny(RESULTS_UNKNOWN, obstacle.text, "do that, and call it again")
+            verdict = yield from session.refuse(call_id, tool, own)
+            return Reply(output=_denial(verdict.text))
+        return unjudged(event, obstacle.text, kept)
     if event.name in IGNORED:
         return Reply(output={})
     return unjudged(event, f"the event {event.name[:80]!r} is not one that Lictor knows")
@@ -195,9 +205,11 @@ def _begins(event: Event, session: SessionOperations, unsent: Unsent) -> "Operat
     if not standing.ok:
         text = f"Lictor does not guard this session yet, and denies its tool calls: {standing.text}"
         return Reply(output={"systemMessage": text, **_context(event, text)})
-    problem = yield from send_waiting(session, unsent, need_room=True)
+    obstacle = yield from send_waiting(session, unsent, need_room=True)
     advice = yield from session.collect(unique_id(), ())
-    told = {} if problem is None else {"systemMessage": f"Lictor denies tool calls now: {problem}"}
+    told: dict[str, Any] = {}
+    if obstacle is not None:
+        told = {"systemMessage": f"Lictor denies tool calls now: {obstacle.text}"}
     return Reply(output={**told, **_context(event, advice.text)})
 
 
@@ -207,6 +219,10 @@ def _stop(event: Event, session: SessionOperations, _: "Kept | None") -> "Operat
         final_message=event.text("last_assistant_message") or None,
         subagent=event.name == "SubagentStop",
     )
+    return _stop_reply(event, verdict)
+
+
+def _stop_reply(event: Event, verdict: "StopVerdict") -> Reply:
     if not verdict.allowed:
         # The service ends what it counts; a block that nobody counts is made once.
         if verdict.counted or not event.continued:

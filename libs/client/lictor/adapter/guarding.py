@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from lictor.adapter.answers import deny, read_recorded
 from lictor.adapter.operations import Ask, SessionOperations, least_said, unique_id
-from lictor.adapter.unsent import Kept, Unsent, send_waiting
+from lictor.adapter.unsent import Kept, Obstacle, Unsent, send_waiting
 from lictor.adapter.verdicts import (
+    RESULTS_UNKNOWN,
     UNANSWERED,
     Advice,
     Recorded,
@@ -94,15 +95,9 @@ class EndedCall:
 class Guarding:
     """One session: its questions in their right order, what could not be reported, what was not heard yet."""
 
-    def __init__(
-        self,
-        operations: SessionOperations,
-        stop_on_silence: str | None = None,
-        unsent: Unsent | None = None,
-    ) -> None:
+    def __init__(self, operations: SessionOperations, unsent: Unsent | None = None) -> None:
         """`unsent`: where results wait for the session's next process; None where nobody outlives this one."""
         self._operations = operations
-        self._stop_on_silence = stop_on_silence
         self._unsent = unsent
         self._on_disk: dict[str, Kept] = {}
         self._settled_earlier = unsent is None
@@ -130,14 +125,19 @@ class Guarding:
         self, call_id: str, tool: str, params: Any, *, resources: list[Looked] | None = None
     ) -> "Operation[Verdict]":
         """May this tool be called?"""
-        problem = yield from self._settle()
-        if problem is not None:
-            return deny(
-                UNANSWERED,
-                f"nobody can judge {tool} now: {problem}",
+        obstacle = yield from self._settle()
+        if obstacle is not None:
+            own = deny(
+                RESULTS_UNKNOWN if obstacle.here else UNANSWERED,
+                f"nobody can judge {tool} now: {obstacle.text}",
                 "see that the services run (`lictor doctor`), and call it again",
             )
+            return (yield from self.refuse(call_id, tool, own)) if obstacle.here else own
         return (yield from self._operations.check(call_id, tool, params, resources=resources))
+
+    def refuse(self, call_id: str, tool: object, verdict: Verdict) -> "Operation[Verdict]":
+        """Tell of a call that the adapter denies itself."""
+        return (yield from self._operations.refuse(call_id, tool, verdict))
 
     def ended(
         self, call: MadeCall, outcome: str, error: BaseException | None = None
@@ -159,8 +159,8 @@ class Guarding:
         request_id: str | None = None,
     ) -> "Operation[StopVerdict]":
         """May the agent stop?"""
-        problem = yield from self._settle()
-        if problem is None:
+        obstacle = yield from self._settle()
+        if obstacle is None:
             return (
                 yield from self._operations.stop(
                     reason,
@@ -171,14 +171,7 @@ class Guarding:
                     request_id=request_id,
                 )
             )
-        standing = yield from self._operations.show()
-        return StopVerdict(
-            allowed=(self._stop_on_silence or standing.stop_on_silence) == "allow",
-            status="unanswered",
-            text=f"nobody can judge the stop now: {problem}",
-            policy_id=UNANSWERED,
-            answered=False,
-        )
+        return (yield from self._operations.stop_unjudged(obstacle.text))
 
     def used(self, usage: Mapping[str, Any], report_id: str | None) -> "Operation[Recorded]":
         """Tokens or money were used."""
@@ -257,10 +250,10 @@ class Guarding:
         self._unreported.setdefault(call_id, call)
         try:
             ask = self._keep(call_id, next(operation))
-            problem = yield from self._settle(before=call_id)
-            if problem is not None:
+            obstacle = yield from self._settle(before=call_id)
+            if obstacle is not None:
                 self._keep_on_disk(call_id)
-                return Recorded(ok=False, answered=False, text=problem)
+                return Recorded(ok=False, answered=False, text=obstacle.text)
             while True:
                 ask = self._keep(call_id, operation.send((yield ask)))
         except StopIteration as done:
@@ -298,7 +291,7 @@ class Guarding:
         if kept is not None:
             kept.forget()
 
-    def _settle(self, before: str | None = None) -> "Operation[str | None]":
+    def _settle(self, before: str | None = None) -> "Operation[Obstacle | None]":
         """Report what nobody has taken yet, in the order in which the calls ended; why it is not taken, or None.
 
         Somebody else may be about to report the same: a call counts once, and a test that passed before an edit
@@ -307,9 +300,9 @@ class Guarding:
         if not self._settled_earlier and self._unsent is not None:
             # A copy: other calls of the session end in other threads meanwhile.
             own = frozenset(kept.name for kept in list(self._on_disk.values()))
-            problem = yield from send_waiting(self._operations, self._unsent, but=own)
-            if problem is not None:
-                return problem
+            obstacle = yield from send_waiting(self._operations, self._unsent, but=own)
+            if obstacle is not None:
+                return obstacle
             self._settled_earlier = True
         for call_id, owed in list(self._unreported.items()):
             if call_id == before:
@@ -319,7 +312,8 @@ class Guarding:
             else:
                 recorded = yield from self._again(call_id, owed)
             if not recorded.ok and not recorded.unknown:
-                return f"the result of call {call_id} was not taken ({recorded.text})"
+                text = f"the result of call {call_id} was not taken ({recorded.text})"
+                return Obstacle(text=text, here=False)
             self._taken(call_id)
         return None
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from lictor.adapter import http_bodies as bodies
 from lictor.adapter.http_sessions import HttpSessions, Replied, Unacceptable
 from lictor.adapter.operations import MAX_ID
+from lictor.adapter.verdicts import TOO_LARGE
 from lictor_schema import CanonicalError, describe_validation_error
 from lictor_schema.model import Model
 
@@ -34,7 +35,6 @@ MAX_AT_ONCE = 512
 MALFORMED = "lictor.http.malformed-request"
 UNAUTHORIZED = "lictor.http.unauthorized"
 UNKNOWN_PATH = "lictor.http.unknown-path"
-TOO_LARGE = "lictor.http.too-large"
 TOO_SLOW = "lictor.http.too-slow"
 BUSY = "lictor.http.busy"
 BROKEN = "lictor.http.internal-error"
@@ -115,7 +115,12 @@ class HttpAdapter:
             raise Unacceptable(503, BUSY, "too many requests at once; ask again")
         self._refuse_strangers(scope)
         session_id, operation = _asked(scope)
-        body = _read(operation.body, await _body(receive))
+        try:
+            body = _read(operation.body, await _body(receive))
+        except Unacceptable as error:
+            if operation is OPERATIONS["check"]:
+                await self._sessions.refused(session_id, error)
+            raise
         return await operation.work(self._sessions, session_id, body)
 
     def _refuse_strangers(self, scope: Scope) -> None:
@@ -163,7 +168,8 @@ async def _body(receive: Receive) -> bytes:
                     raise Unacceptable(
                         413,
                         TOO_LARGE,
-                        f"the body has more than {MAX_BODY} bytes; pass large content through a file",
+                        f"the body has more than {MAX_BODY} bytes",
+                        "pass large content through a file",
                     )
                 if not message.get("more_body"):
                     return b"".join(parts)

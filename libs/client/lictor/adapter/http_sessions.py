@@ -4,6 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lictor.adapter.answers import deny
 from lictor.adapter.guarding import EndedCall, Guarding, Looked
 from lictor.adapter.http_bodies import (
     BeginBody,
@@ -26,7 +27,13 @@ from lictor.adapter.http_bodies import (
 )
 from lictor.adapter.operations import SessionOperations
 from lictor.adapter.unsent import unsent_here
-from lictor.adapter.verdicts import MALFORMED_ANSWER, UNANSWERED, Recorded, StateChange
+from lictor.adapter.verdicts import (
+    MALFORMED_ANSWER,
+    UNANSWERED,
+    Recorded,
+    StateChange,
+    with_remedy,
+)
 from lictor.adapter.workspace import Workspace
 from lictor_schema import Denial
 from lictor_schema.model import Model
@@ -50,8 +57,10 @@ Replied = tuple[int, Reply]
 class Unacceptable(Exception):
     """A question is not asked; the reply says why."""
 
-    def __init__(self, status: int, policy_id: str, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, status: int, policy_id: str, reason: str, remedy: str | None = None) -> None:
+        super().__init__(reason)
+        self.denial = deny(policy_id, reason, remedy or "correct the question, and ask again")
+        text = with_remedy(reason, remedy)
         self.replied: Replied = (status, Refusal(policy_id=policy_id, text=text))
 
 
@@ -120,10 +129,13 @@ class HttpSessions:
     async def check(self, session_id: str, body: CheckBody) -> Replied:
         """May this tool be called?"""
         held = self._session(session_id)
+        try:
+            resources = self._looked(body.resources)
+        except Unacceptable as error:
+            await self.refused(session_id, error, body)
+            raise
         verdict = await self._reaching.drive(
-            held.guarding.check(
-                body.call_id, body.tool, body.params, resources=self._looked(body.resources)
-            )
+            held.guarding.check(body.call_id, body.tool, body.params, resources=resources)
         )
         unanswered = any(each.policy_id in _UNANSWERED for each in verdict.denials)
         return _status(not unanswered), CheckReply(
@@ -136,6 +148,14 @@ class HttpSessions:
             definition_hash=verdict.definition_hash,
             record_id=verdict.record_id,
         )
+
+    async def refused(
+        self, session_id: str, error: Unacceptable, body: CheckBody | None = None
+    ) -> None:
+        """Put on the record that a question about a call was not asked: whoever sent it may not make the call."""
+        call_id, tool = (None, None) if body is None else (body.call_id, body.tool)
+        operations = self._session(session_id).operations
+        await self._reaching.drive(operations.refuse(call_id, tool, error.denial))
 
     async def result(self, session_id: str, body: ResultBody) -> Replied:
         """A call has ended."""
@@ -254,7 +274,7 @@ class HttpSessions:
             stop_on_silence=self._stop_on_silence,
         )
         unsent = unsent_here(self._runtime, session_id)
-        guarding = Guarding(operations, self._stop_on_silence, unsent)
+        guarding = Guarding(operations, unsent)
         held = self._held[session_id] = _Held(operations, guarding, identity)
         return held
 

@@ -123,7 +123,8 @@ class Guard:
         """The same for a function with its arguments."""
         params = tool.params(args, kwargs)
         if isinstance(params, Verdict):
-            return denial(tool.name, params, tool.denied)
+            refused = await self._drive(self._guarding.refuse(unique_id(), tool.name, params))
+            return denial(tool.name, refused, tool.denied)
         work = functools.partial(tool.function, *args, **kwargs)
         return await self.make(tool.name, params, work, tool.denied)
 

@@ -56,7 +56,7 @@ class GuardCallbackHandler:
         """A tool is about to run; ToolDenied when it may not."""
         tool = str((serialized or {}).get("name") or "")
         if inputs is None:
-            inputs = self._from_text(tool, input_str)
+            inputs = self._from_text(tool, input_str, run_id)
         verdict = self.guard.check(tool, inputs, call_id=str(run_id))
         if not verdict.allowed:
             raise ToolDenied(tool, verdict)
@@ -96,7 +96,7 @@ class GuardCallbackHandler:
             return _pass_over
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _from_text(self, tool: str, text: str) -> Mapping[str, Any]:
+    def _from_text(self, tool: str, text: str, run_id: UUID) -> Mapping[str, Any]:
         param = self._text_params.get(tool)
         if param is None:
             verdict = deny(
@@ -105,7 +105,7 @@ class GuardCallbackHandler:
                 " which parameter that is",
                 "call it with named arguments, or name the parameter in `text_params`",
             )
-            raise ToolDenied(tool, verdict)
+            raise ToolDenied(tool, self.guard.refuse(tool, verdict, call_id=str(run_id)))
         return {param: text}
 
     def _ended(self, run_id: UUID, outcome: str, error: BaseException | None) -> None:

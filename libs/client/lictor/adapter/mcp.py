@@ -191,22 +191,27 @@ class Proxy:
 
     async def _judge(self, call: Pending) -> Verdict:
         try:
+            tool, arguments = messages.tool_and_arguments(call.message)
+            problem = await self.begin()
+            if problem is not None:
+                own = deny(NOT_BEGUN, problem, "see `lictor doctor`, and call it again")
+                return await self._refuse(call, tool, own)
             if messages.is_task(call.message):
-                return deny(
+                own = deny(
                     UNFOLLOWED,
                     "a call that runs on as a task can't be followed to its end",
                     "call the tool without `task`",
                 )
-            problem = await self.begin()
-            if problem is not None:
-                return deny(NOT_BEGUN, problem, "see `lictor doctor`, and call it again")
-            tool, arguments = messages.tool_and_arguments(call.message)
+                return await self._refuse(call, tool, own)
             return await self._reaching.drive(self._guarding.check(call.call_id, tool, arguments))
         except Exception as error:
             log.exception("a call could not be judged")
             return deny(
                 BROKEN, f"the proxy failed: {type(error).__name__}", "look at the proxy's stderr"
             )
+
+    async def _refuse(self, call: Pending, tool: object, verdict: Verdict) -> Verdict:
+        return await self._reaching.drive(self._guarding.refuse(call.call_id, tool, verdict))
 
     async def _withdraw(self, calls: list[Pending], verdicts: list[Verdict]) -> dict[int, str]:
         """Settle each call's fate; those that were cancelled while they were judged, which nobody is to hear of."""

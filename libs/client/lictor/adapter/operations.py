@@ -126,7 +126,8 @@ class SessionOperations:
         """
         problem = _call_problem(call_id, tool, params)
         if problem is not None:
-            return deny(MALFORMED_QUESTION, problem, "correct that and call the tool again")
+            own = deny(MALFORMED_QUESTION, problem, "correct that and call the tool again")
+            return (yield from self.refuse(call_id, tool, own))
         standing = yield from self.show()
         if not standing.answered:
             return read_check(tool, "", _silence(standing))
@@ -137,15 +138,44 @@ class SessionOperations:
             params=params,
             resources=self._resources(standing, tool, params, cwd, resources),
         )
-        verdict = read_check(tool, *(yield from asked))
+        request_id, answer = yield from asked
+        verdict = read_check(tool, request_id, answer)
+        if isinstance(answer, Silence) and answer.hopeless:
+            return (yield from self.refuse(call_id, tool, verdict))
         if verdict.allowed and not standing.ok:
             # It began in between: the files of the call were not looked at.
-            return deny(
+            own = deny(
                 MALFORMED_QUESTION,
                 "the session began while the call was asked about",
                 "call it again",
             )
+            return (yield from self.refuse(call_id, tool, own))
         return verdict
+
+    def refuse(self, call_id: object, tool: object, verdict: Verdict) -> "Operation[Verdict]":
+        """Tell of a call that this side denies itself: like any other denial it counts, and is a decision."""
+        own = verdict.denials[0]
+        told = least_said({"call_id": call_id, "tool": tool})
+        asked = self._ask(
+            "gate.tool",
+            call_id=told["call_id"],
+            tool=told["tool"],
+            params={},
+            refused={
+                "policy_id": own.policy_id,
+                "reason": clip(own.reason),
+                "remedy": clip(own.remedy),
+            },
+        )
+        # Whatever is answered, it stays denied.
+        recorded = read_check(told["tool"], *(yield from asked))
+        return Verdict(
+            allowed=False,
+            text=verdict.text,
+            denials=verdict.denials,
+            record_id=recorded.record_id,
+            definition_hash=recorded.definition_hash,
+        )
 
     def result(
         self,
@@ -233,6 +263,13 @@ class SessionOperations:
             subagent=subagent,
         )
         return read_stop(on_silence, *(yield from asked))
+
+    def stop_unjudged(self, problem: str) -> "Operation[StopVerdict]":
+        """What a stop comes to that can't be asked about now: as configured, like any other silence."""
+        on_silence = self._stop_on_silence
+        if on_silence is None:
+            on_silence = (yield from self.show()).stop_on_silence
+        return read_stop(on_silence, "", Silence(reason=problem, remedy=""))
 
     def usage(self, report_id: str, usage: "Mapping[str, Any]") -> "Operation[Recorded]":
         """Tokens or money used, reported apart from a call."""

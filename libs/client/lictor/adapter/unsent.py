@@ -11,6 +11,7 @@ import time
 from lictor.adapter import jsontext
 from lictor.adapter.address import state_folder
 from lictor.adapter.operations import least_said, token
+from lictor.adapter.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ _TRIES = 3
 
 class Unusable(Exception):
     """It can't be told what waits, or nothing could be kept; the message says why and what to do."""
+
+
+class Obstacle(Value):
+    """What keeps results from being reported; nothing is allowed until it is gone."""
+
+    text: str
+    here: bool
+    """Whether it lies on this machine, so that the service can be told of it."""
 
 
 class Kept:
@@ -162,7 +171,7 @@ def send_waiting(
     *,
     but: "frozenset[str]" = frozenset(),
     need_room: bool = False,
-) -> "Operation[str | None]":
+) -> "Operation[Obstacle | None]":
     """Report what could not be reported before, `but` these; gives what stands in the way, if anything."""
     try:
         if need_room:
@@ -181,10 +190,11 @@ def send_waiting(
             )
             # Of a session that never began nobody will ever take anything, nor allow it anything.
             if not recorded.ok and not recorded.unknown:
-                return f"an earlier call is not reported yet: {recorded.text}"
+                text = f"an earlier call is not reported yet: {recorded.text}"
+                return Obstacle(text=text, here=False)
             unsent.forget(name)
     except Unusable as error:
-        return str(error)
+        return Obstacle(text=str(error), here=True)
     return None
 
 

@@ -1,4 +1,4 @@
-"""`lictor seal`: export a sealed episode as a file, and verify such a file offline."""
+"""`lictor seal`: export a sealed episode as a file, verify such a file offline, and have an episode corrected."""
 
 import asyncio
 import shlex
@@ -19,6 +19,7 @@ from lictor.commands.output import (
     say_beside,
     say_json,
 )
+from lictor.commands.seal_correct import correct, correct_arguments
 from lictor.errors import LictorError, NotInTime
 from lictor.where import nats_url, replace_file
 from lictor_seal import (
@@ -40,14 +41,17 @@ from lictor_seal.bundle import MAX_BUNDLE_SIZE
 if TYPE_CHECKING:
     from lictor.governor import Governor
 
-HELP = "Export a sealed episode as one file, or verify such a file without any access to a service."
+HELP = (
+    "Export a sealed episode as one file, verify such a file without any access to a service,"
+    " or have an episode corrected."
+)
 _LOOK_S = 1.0
 _MARKS = {CheckStatus.HELD: "ok", CheckStatus.NOT_CHECKED: "skip"}
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|renew")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|correct|renew")
     verify = verbs.add_parser("verify", help="verify a bundle offline", allow_abbrev=False)
     verify.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
     verify.add_argument(
@@ -68,6 +72,12 @@ def arguments(parser: ArgumentParser) -> None:
     which = export.add_mutually_exclusive_group(required=True)
     which.add_argument("episode", metavar="EPISODE", nargs="?", help="the episode's id")
     which.add_argument("--task", metavar="TASK", help="the task that the episode covers")
+    export.add_argument(
+        "--version",
+        metavar="N",
+        type=int,
+        help="which version of the episode (default: the newest)",
+    )
     export.add_argument("-o", "--output", metavar="FILE", help="where to (default: stdout)")
     export.add_argument(
         "--wait",
@@ -77,6 +87,15 @@ def arguments(parser: ArgumentParser) -> None:
         help="how long to wait for the seal (default: 5)",
     )
     common_arguments(export)
+    correct_arguments(
+        verbs.add_parser(
+            "correct",
+            help="seal an episode once more, with what came late",
+            description="Have the sealer seal the next version of an episode: with what was stored about its task"
+            " since, and, if you say so, another outcome. The versions before it stay valid.",
+            allow_abbrev=False,
+        )
+    )
     renew = verbs.add_parser(
         "renew",
         help="prove a bundle's episode by the newest checkpoint of an exported log",
@@ -91,7 +110,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> object:
-    """Verify, renew or export."""
+    """Verify, renew, export or correct."""
+    if options.verb == "correct":
+        return correct(options)
     if options.verb == "export":
         return _export(options)
     return _verify(options) if options.verb == "verify" else _renew(options)
@@ -208,6 +229,8 @@ async def _export(options: Namespace) -> int:
             bundle = await governor.sealed(options.task, timeout_s=options.wait)
         else:
             bundle = await _of_episode(governor, options.episode, options.wait)
+        if options.version is not None:
+            bundle = await governor.sealed_version(_episode_in(bundle), options.version)
     if options.output is None:
         sys.stdout.buffer.write(bundle)
         sys.stdout.buffer.flush()
@@ -221,6 +244,10 @@ async def _export(options: Namespace) -> int:
         verify = command_line("seal", "verify", path, "--trust", "KEYFILE")
         say(f"verify it anywhere with: {verify}")
     return OK
+
+
+def _episode_in(bundle: bytes) -> str:
+    return str(SealBundle.from_bytes(bundle).sealed_episode.get("episodeId"))
 
 
 async def _of_episode(governor: "Governor", episode: str, timeout_s: float) -> bytes:

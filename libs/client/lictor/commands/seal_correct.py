@@ -1,0 +1,82 @@
+"""`lictor seal correct`: an operator's order to seal the next version of an episode."""
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from lictor.cli import OK
+from lictor.commands.output import (
+    command_line,
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+)
+from lictor.where import nats_url
+
+_OUTCOMES = ("partial", "fail", "abstain", "bypassed")
+
+
+def correct_arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("episode", metavar="EPISODE", help="the episode's id")
+    parser.add_argument("--by", metavar="NAME", required=True, help="who orders it; it is sealed")
+    parser.add_argument("--reason", metavar="TEXT", required=True, help="why; it is sealed too")
+    parser.add_argument(
+        "--outcome",
+        choices=_OUTCOMES,
+        help="how it really ended (default: as it was sealed)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="tell how much came late, and seal nothing"
+    )
+    parser.add_argument(
+        "--request-id",
+        metavar="UUID",
+        help="the id of an order that was not answered: given again, it corrects once",
+    )
+    common_arguments(parser)
+
+
+async def correct(options: Namespace) -> int:
+    """Order it."""
+    from pydantic import ValidationError
+
+    from lictor.desk import ask_desk_for, new_request_id
+    from lictor.errors import LictorError, Unreachable
+    from lictor_bus.connection import close_nats, connect_nats
+    from lictor_schema import (
+        CorrectionAnswer,
+        CorrectionOrder,
+        OutcomeCode,
+        describe_validation_error,
+    )
+
+    quiet_logs()
+    try:
+        order = CorrectionOrder(
+            request_id=options.request_id or new_request_id(),
+            episode_id=options.episode,
+            by=options.by,
+            reason=options.reason,
+            outcome=None if options.outcome is None else OutcomeCode(options.outcome),
+            dry_run=options.dry_run,
+        )
+    except ValidationError as error:
+        problem = describe_validation_error(error)[0]
+        raise LictorError(f"{problem.path}: {problem.problem}.") from None
+    client = await connect_nats(nats_url(options.url).url, name="lictor-seal", timeout_s=3.0)
+    try:
+        answer = await ask_desk_for(client, "correct", order, CorrectionAnswer)
+    except Unreachable as error:
+        raise Unreachable(f"{error} Ask again with --request-id {order.request_id}") from None
+    finally:
+        await close_nats(client)
+    if options.json:
+        say_json(json.loads(answer.to_json()))
+    elif options.dry_run:
+        say(f"version {answer.version} would cover {answer.late} late messages; nothing was sealed")
+    else:
+        say(f"sealed version {answer.version}, with {answer.late} late messages: {answer.hash}")
+        say(f"export it with: {command_line('seal', 'export', printable(options.episode))}")
+    return OK

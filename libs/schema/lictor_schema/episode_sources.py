@@ -1,0 +1,161 @@
+"""What an episode covers besides its decision records: every other message about the task, by digest.
+
+What an auditor should be able to read without our services stands here in short, beside the hash of the message that it
+was taken from. The rest is named by one root for each kind, so that a message can be shown to be among them, and that
+none is missing.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from lictor_schema.decisions import Disposition
+from lictor_schema.feedback import FeedbackSeverity
+from lictor_schema.model import (
+    CamelModel,
+    ContentHash,
+    Count,
+    Identifier,
+    Label,
+    Positive,
+    Text,
+    UtcMillis,
+    UuidText,
+)
+from lictor_schema.proofs import ProofVerdict
+from lictor_schema.receipts import DeliveryState, ReceiptStatus
+
+MAX_STRAND = 20_000
+"""How many messages of a kind an episode covers; as many as decision records."""
+
+MAX_NOTES = 200
+"""How many messages of a kind can be read in an episode; the others are covered by the root alone."""
+
+MAX_NOTE_TEXT = 500
+
+NoteText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTE_TEXT)]
+"""The beginning of a text."""
+
+StrandName = Literal["guard", "proofs", "gates", "receipts", "session"]
+
+
+class Strand(CamelModel):
+    """Every message of one kind about the task, in stream order."""
+
+    name: StrandName = Field(description="The kind")
+    count: Positive = Field(description="How many there are")
+    root: ContentHash = Field(
+        description="RFC 6962 tree hash; the leaves are the `sha256:` texts of the messages' exact bytes"
+    )
+    complete: bool = Field(description="False when there were more than an episode can cover")
+
+
+class ProofNote(CamelModel):
+    """What the prover found about a program of the task."""
+
+    submission_id: Identifier = Field(description="The submission")
+    verdict: ProofVerdict = Field(description="What was found as a whole")
+    program_hash: ContentHash = Field(description="The program")
+    ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")
+    layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
+    certificate_hash: ContentHash | None = Field(
+        default=None, description="The certificate that carries the proof"
+    )
+    reason: NoteText | None = Field(default=None, description="Why it was not proved")
+    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+
+
+class GuardNote(CamelModel):
+    """A denied call, a blocked stop, a bypass or an escalation of a guarded session."""
+
+    record_id: UuidText = Field(description="The decision")
+    recorded_at: UtcMillis = Field(description="When it was decided")
+    gate: Literal["tool", "stop"] = Field(description="The gate")
+    tool: Label | None = Field(default=None, description="The tool of a denied call")
+    call_id: Identifier | None = Field(default=None, description="The denied call")
+    decision: Disposition = Field(description="What was decided")
+    policy_id: Identifier = Field(description="By which policy")
+    reason: NoteText = Field(description="Why")
+    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+
+
+class GateNote(CamelModel):
+    """An answer of a gate that did not simply allow; allowed acts are covered by the root alone."""
+
+    record_id: UuidText = Field(description="The answer")
+    recorded_at: UtcMillis = Field(description="When it was given")
+    gate: Literal["report", "dispatch", "tool", "stop", "action"] = Field(description="The gate")
+    decision: Literal["deny", "rewrite", "wait"] = Field(description="The answer")
+    policy_id: Identifier = Field(description="The rule that decided")
+    reason: NoteText = Field(description="Why")
+    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+
+
+class GuidanceNote(CamelModel):
+    """Advice that was raised for the agent."""
+
+    feedback_id: UuidText = Field(description="The advice")
+    session_id: Identifier = Field(description="The session")
+    provider: Label = Field(description="Who gave it")
+    severity: FeedbackSeverity = Field(description="How urgent it was")
+    summary: NoteText = Field(description="What it said")
+    raised_at: UtcMillis = Field(description="When")
+    delivered_after: Identifier | None = Field(
+        default=None, description="The call after which the agent was told; null when it was not"
+    )
+    message_hash: ContentHash = Field(description="Hash of the session's entry that raised it")
+
+
+class ReceiptNote(CamelModel):
+    """What a runtime reported to have done with a decision."""
+
+    report_id: Identifier = Field(description="The report")
+    record_id: UuidText = Field(description="The decision record it is about")
+    status: ReceiptStatus = Field(description="How enforcement stands")
+    delivery_state: DeliveryState = Field(description="How far the notice got")
+    reported_at: UtcMillis = Field(description="When")
+    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+
+
+class EpisodeSources(CamelModel):
+    """Everything else that the streams hold about the task."""
+
+    covered_until_us: Positive = Field(
+        description="The broker's time, in microseconds since 1970, up to which messages are covered"
+    )
+    events_root: ContentHash = Field(
+        description="The events that the records decide on, one for each record: as the root of a strand"
+    )
+    strands: Annotated[tuple[Strand, ...], Field(max_length=5)] = Field(
+        description="A kind that is not named had no message"
+    )
+    unreadable: Count = Field(
+        default=0, description="Messages that are covered, and that the sealer could not read"
+    )
+    proofs: Annotated[tuple[ProofNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first proofs"
+    )
+    guard: Annotated[tuple[GuardNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first decisions of the tool and stop gates"
+    )
+    gates: Annotated[tuple[GateNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first answers of gates that did not simply allow"
+    )
+    guidance: Annotated[tuple[GuidanceNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first advice"
+    )
+    receipts: Annotated[tuple[ReceiptNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first receipts"
+    )
+
+
+class Correction(CamelModel):
+    """Why there is a further version of an episode, and on whose word."""
+
+    request_id: UuidText = Field(description="The order; given again, it corrects nothing again")
+    by: Identifier = Field(description="Who ordered it")
+    reason: Text = Field(description="Why")
+    ordered_at: UtcMillis = Field(description="When the sealer took it")
+    late: Count = Field(
+        description="How many messages it covers that the version before it did not"
+    )

@@ -1,0 +1,251 @@
+"""The desk where a sealed episode is corrected: sealed once more, as the next version, linked to the one before.
+
+What is decided is decided on the log as it is, and appended on the condition that the log has not changed since. The
+order stands in the version that it made: given again, it is answered by that, also after a crash.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from lictor_bus import subjects
+from lictor_bus.connection import connect_nats
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError, Refused
+from lictor_bus.gates import UNKNOWN_REQUEST
+from lictor_bus.processor import SOURCE_SEQUENCE, read_or_refuse
+from lictor_bus.respond import Question, Responder
+from lictor_bus.service import Runnable, Runtime
+from lictor_schema import (
+    CorrectionAnswer,
+    CorrectionOrder,
+    DecisionEpisode,
+    EpisodeSources,
+    SealedEpisode,
+    utc_millis,
+)
+from lictor_schema.episodes import MAX_RECORDS
+from lictor_schema.model import MAX_SAFE_INTEGER
+from lictor_seal import SealBundle, TrustStore, verify_bundle
+from lictor_sealer.correction import (
+    CorrectionRefused,
+    Split,
+    check_authority,
+    corrected,
+    late_messages,
+    split_records,
+)
+from lictor_sealer.episode import covered
+from lictor_sealer.episode_log import Entry, EpisodeLog, Overtaken, sealed_episode_of
+from lictor_sealer.gathering import Gathering, Window
+from lictor_sealer.log import Draft
+from lictor_sealer.sealing import (
+    HEADER_ROOM,
+    TASK_HEADER,
+    covered_until,
+    task_records,
+    weave_sessions,
+)
+from lictor_sealer.sources import Weaver
+
+log = logging.getLogger("lictor.sealer")
+
+_TRIES = 20
+
+QUESTIONS = (
+    Question(
+        subject=subjects.desk("correct"),
+        title="desk.correct",
+        request=CorrectionOrder,
+        answer=CorrectionAnswer,
+        description="For operators: seal an episode once more, with what came late, as its next version.",
+    ),
+)
+
+
+class Corrections:
+    """Corrects sealed episodes."""
+
+    def __init__(
+        self,
+        client: Client,
+        episodes: EpisodeLog,
+        trust: TrustStore,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._episodes = episodes
+        self._trust = trust
+        self._now = now
+        self._gathering = Gathering(client)
+
+    async def answer(self, message: Msg) -> bytes:
+        """The answer to an order; never silence."""
+        request_id = UNKNOWN_REQUEST
+        try:
+            order = read_or_refuse(
+                CorrectionOrder.from_json, message.data, "correct the named fields and ask again"
+            )
+            request_id = order.request_id
+            answered = await self.correct(order)
+        except (Refused, CorrectionRefused) as error:
+            answered = CorrectionAnswer.refused(request_id, error.reason, error.remedy)
+        except (BusError, NatsError, OSError, TimeoutError) as error:
+            log.warning("%s: %s", message.subject, error)
+            answered = CorrectionAnswer.refused(
+                request_id,
+                f"the streams can't be reached ({type(error).__name__}); nothing is known to be sealed",
+                "ask again with the same request_id",
+            )
+        return answered.to_json()
+
+    async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
+        """Seal the next version of an episode; raises CorrectionRefused when that can't be."""
+        for _ in range(_TRIES):
+            try:
+                async with self._episodes.writing:
+                    return await self._correct(order)
+            except Overtaken as error:
+                log.info("correcting %s again: %s", order.episode_id, error)
+        raise BusError("others kept appending to the log")
+
+    async def _correct(self, order: CorrectionOrder) -> CorrectionAnswer:
+        versions = await self._episodes.versions(order.episode_id)
+        if not versions:
+            raise CorrectionRefused(
+                f"there is no sealed episode {order.episode_id}",
+                "name an episode by its id; an open task is sealed when it closes",
+            )
+        sealed = [sealed_episode_of(each) for each in versions]
+        for each, stored in zip(sealed, versions, strict=True):
+            if each.correction is not None and each.correction.request_id == order.request_id:
+                return _sealed(order, each, stored.sequence)
+        previous = sealed[-1]
+        check_authority(order, previous)
+        self._check_seal(versions[-1])
+        episode, late = await self._next(order, versions[-1], sealed)
+        if order.dry_run:
+            return CorrectionAnswer(
+                request_id=order.request_id,
+                outcome="done",
+                state="not sealed: only looked",
+                version=previous.seal.version + 1,
+                late=late,
+            )
+        return await self._seal(order, versions[-1], previous, episode)
+
+    def _check_seal(self, newest: Delivery) -> None:
+        """Nothing is built on a seal that does not hold."""
+        report = verify_bundle(newest.body, self._trust)
+        if not report.ok:
+            failed = report.failures[0]
+            raise CorrectionRefused(
+                f"the newest version does not verify ({failed.name}: {failed.detail})",
+                "give the sealer a trust store with the key that sealed it (LICTOR_SEAL_TRUST), or restore the stream",
+            )
+
+    async def _next(
+        self, order: CorrectionOrder, newest: Delivery, sealed: Sequence[SealedEpisode]
+    ) -> tuple[DecisionEpisode, int]:
+        first, previous = sealed[0], sealed[-1]
+        task = newest.headers.get(TASK_HEADER, subjects.token(previous.task_id))
+        known_us = 0 if previous.sources is None else previous.sources.covered_until_us
+        split = split_records(first, await task_records(self._client, task), known_us)
+        records = [*split.own, *split.late]
+        if len(records) > MAX_RECORDS:
+            raise CorrectionRefused(
+                f"with what came late there are {len(records)} records, more than the {MAX_RECORDS}"
+                " an episode can cover",
+                "what came late can't be sealed; the sealed versions stay valid",
+            )
+        sources = await self._sources(task, split, known_us)
+        late = late_messages(previous, records, sources)
+        episode = corrected(
+            previous,
+            [each.digest for each in records],
+            sources,
+            order,
+            ordered_at=utc_millis(self._now()),
+            late=late,
+        )
+        if len(episode.to_json()) + HEADER_ROOM > self._client.max_payload:
+            raise CorrectionRefused(
+                "the corrected episode is larger than the broker takes",
+                "what came late can't be sealed; the sealed versions stay valid",
+            )
+        return episode, late
+
+    async def _sources(self, task: str, split: Split, known_us: int) -> EpisodeSources:
+        """What the streams hold now; covered up to the newest message that was found, not up to a clock's now."""
+        records = [*split.own, *split.late]
+        after_us = 0
+        if split.earlier:
+            after_us = await covered_until(self._episodes, covered(split.earlier))
+        window = Window(after_us, MAX_SAFE_INTEGER if split.until_us is None else split.until_us)
+        weaver = Weaver(records[0].record.task_id)
+        weaver.events(each.record for each in records)
+        await self._gathering.weave(weaver, task, window)
+        await weave_sessions(self._gathering, weaver, weaver.sessions, records[0], window)
+        newest_us = max(each.stored_us for each in records)
+        return weaver.sources(max(known_us, newest_us, weaver.newest_us))
+
+    async def _seal(
+        self,
+        order: CorrectionOrder,
+        newest: Delivery,
+        previous: SealedEpisode,
+        episode: DecisionEpisode,
+    ) -> CorrectionAnswer:
+        # These times sort as text; no version is older than the one before it.
+        sealed_at = max(
+            utc_millis(self._now()), previous.seal.sealed_at, self._episodes.sealed_from
+        )
+        bundle = SealBundle.from_bytes(newest.body)
+        # By these a closing that is delivered again finds its episode sealed.
+        headers = {
+            name: newest.headers[name]
+            for name in (SOURCE_SEQUENCE, TASK_HEADER)
+            if name in newest.headers
+        }
+        message_id = f"{episode.episode_id}:{previous.seal.version + 1}"
+        draft = Draft(episode, sealed_at, bundle.sealed_episode)
+        await self._episodes.append([Entry(draft, message_id, headers)])
+        stored = (await self._episodes.versions(episode.episode_id))[-1]
+        sealed = sealed_episode_of(stored)
+        log.info(
+            "episode %s: version %d, by %s: %s",
+            episode.episode_id,
+            sealed.seal.version,
+            order.by,
+            order.reason,
+        )
+        return _sealed(order, sealed, stored.sequence)
+
+
+def _sealed(order: CorrectionOrder, sealed: SealedEpisode, sequence: int) -> CorrectionAnswer:
+    return CorrectionAnswer(
+        request_id=order.request_id,
+        outcome="done",
+        state=f"version {sealed.seal.version}",
+        sequence=sequence,
+        version=sealed.seal.version,
+        hash=sealed.seal.hash,
+        late=0 if sealed.correction is None else sealed.correction.late,
+    )
+
+
+async def correcting_loops(runtime: Runtime, corrections: Corrections) -> Sequence[Runnable]:
+    """The desk."""
+    client = await connect_nats(
+        runtime.settings.nats_url, name=f"lictor-{runtime.service}-corrections"
+    )
+    answers = {subjects.desk("correct"): corrections.answer}
+    return [Responder(client, runtime.service, answers, _nothing_left)]
+
+
+async def _nothing_left() -> None:
+    """Every answer was given after the log was written."""

@@ -1,0 +1,150 @@
+"""The next version of a sealed episode: what came late, how it really ended, and on whose word; pure.
+
+A correction takes nothing back. It keeps all that the version before says, but for the outcome where the order names
+another; and no order makes a success of what was none.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from lictor_contracts.acting import is_somebody, one_person
+from lictor_schema import (
+    Correction,
+    CorrectionOrder,
+    DecisionEpisode,
+    EpisodeSources,
+    Outcome,
+    OutcomeCode,
+    RecordDigest,
+    SealedEpisode,
+    describe_validation_error,
+)
+from lictor_sealer.episode import StoredRecord
+from lictor_sealer.sources import covered_messages
+
+SEALER = "lictor.sealer"
+"""Who takes up what came late, when nobody ordered it."""
+
+
+class CorrectionRefused(Exception):
+    """The episode is not corrected; says why and what to do."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class Split(NamedTuple):
+    """The records of a task as an episode sees them."""
+
+    earlier: Sequence[StoredRecord]
+    """Of runs before it."""
+    own: Sequence[StoredRecord]
+    late: Sequence[StoredRecord]
+    """After its closing, before the task was run again."""
+    until_us: int | None
+    """Up to when messages belong to it: the task was run again then. None when it was not."""
+
+
+def check_authority(order: CorrectionOrder, previous: SealedEpisode) -> None:
+    """Raises CorrectionRefused for an order that nobody gave, or the actor itself, or in the sealer's name."""
+    if not is_somebody(order.by):
+        raise CorrectionRefused("by: names nobody", "say who orders the correction")
+    if one_person(order.by, SEALER):
+        raise CorrectionRefused(f"by: {SEALER} is the sealer's own name", "give your own")
+    if one_person(order.by, previous.actor.id):
+        raise CorrectionRefused(
+            f"by: {order.by} is the actor of the episode, who can't correct it",
+            "have somebody else order it",
+        )
+
+
+def split_records(first: SealedEpisode, found: Sequence[StoredRecord], until_us: int) -> Split:
+    """The records of a task around an episode, by its first version; ``until_us`` is what its newest covers.
+
+    Raises CorrectionRefused when the stream does not hold what was sealed.
+    """
+    ids = [each.record.record_id for each in found]
+    try:
+        begin = ids.index(first.records[0].record_id)
+    except ValueError:
+        begin = len(ids)
+    end = begin + len(first.records)
+    own = found[begin:end]
+    if tuple(each.digest for each in own) != first.records:
+        raise CorrectionRefused(
+            "DECISIONS does not hold the records that were sealed in version 1",
+            "restore the stream; the sealed versions stay valid",
+        )
+    later = found[end:]
+    if any(each.record.task_closed for each in later):
+        # What came late stands in the next episode, but for what a version of this one covers already.
+        return Split(found[:begin], own, [e for e in later if e.stored_us <= until_us], until_us)
+    # The first record of a run has what an episode needs to know of the task.
+    again = [each.stored_us for each in later if each.record.episode is not None]
+    limit = max(until_us, again[0] - 1) if again else None
+    late = [each for each in later if limit is None or each.stored_us <= limit]
+    return Split(found[:begin], own, late, limit)
+
+
+def late_messages(
+    previous: SealedEpisode, records: Sequence[StoredRecord], sources: EpisodeSources
+) -> int:
+    """How many messages these are more than the version before covers.
+
+    Raises CorrectionRefused when they are fewer: then something is lost that was sealed.
+    """
+    before = len(previous.records) + covered_messages(previous.sources)
+    late = len(records) + covered_messages(sources) - before
+    if late < 0:
+        raise CorrectionRefused(
+            f"the streams hold {-late} messages fewer than version {previous.seal.version} covers",
+            "restore the streams; the sealed versions stay valid",
+        )
+    return late
+
+
+def corrected(
+    previous: SealedEpisode,
+    records: Sequence[RecordDigest],
+    sources: EpisodeSources,
+    order: CorrectionOrder,
+    *,
+    ordered_at: str,
+    late: int,
+) -> DecisionEpisode:
+    """The episode of the next version; raises CorrectionRefused when it can't be."""
+    changed = {
+        "records": tuple(records),
+        "sources": sources,
+        "outcome": _outcome(previous.outcome, order),
+        "correction": Correction(
+            request_id=order.request_id,
+            by=order.by,
+            reason=order.reason,
+            ordered_at=ordered_at,
+            late=late,
+        ),
+    }
+    kept = {name: getattr(previous, name) for name in DecisionEpisode.model_fields}
+    try:
+        return DecisionEpisode.model_validate({**kept, **changed})
+    except ValidationError as error:
+        problem = describe_validation_error(error)[0]
+        raise CorrectionRefused(
+            f"{problem.path}: {problem.problem}", "correct it, or leave the outcome as it is"
+        ) from None
+
+
+def _outcome(before: Outcome, order: CorrectionOrder) -> Outcome:
+    if order.outcome is None or order.outcome is before.code:
+        return before
+    if order.outcome is OutcomeCode.SUCCESS:
+        raise CorrectionRefused(
+            f"outcome: it was sealed as {before.code.value}, and no correction makes a success of it",
+            "leave the outcome as it is, and say in the reason what is known now",
+        )
+    return Outcome(code=order.outcome, reason=order.reason, effects=before.effects)

@@ -1,0 +1,212 @@
+"""An episode covers what every stream holds about its task, up to the moment the task closed."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from closing_bus import TASK, Log, closing_bus, record
+from task_messages import (
+    SESSION,
+    action_denied,
+    advice,
+    gate_answer,
+    guard_denial,
+    proof,
+    receipt,
+    store,
+    tool_allowed,
+    uuid,
+)
+
+from lictor_bus import streams, subjects
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_schema import EpisodeSources, content_hash, hash_bytes
+from lictor_seal import tree_root
+from lictor_sealer import sources as sources_module
+
+
+@pytest.fixture
+async def log(clean_infra) -> AsyncIterator[Log]:
+    async with closing_bus(clean_infra) as log:
+        yield log
+
+
+async def the_sources(log: Log, number: int = 0) -> EpisodeSources:
+    found = (await log.episodes())[number].sources
+    assert found is not None
+    assert await log.letters() == []
+    return found
+
+
+def root_over(*bodies: bytes) -> str:
+    """As the documentation says it, for whoever checks it without us."""
+    return "sha256:" + tree_root([hash_bytes(body).encode() for body in bodies]).hex()
+
+
+async def test_everything_about_a_task_is_under_a_root_and_what_matters_can_be_read(log):
+    first, last = record("e1"), record("e2", closes=True)
+    await log.decide(first)
+    denied, allowed, answered = guard_denial(TASK), tool_allowed(TASK), gate_answer(TASK, 2)
+    proved, kept = proof(TASK), receipt(TASK, first.record_id)
+    raised = advice(TASK, 1, delivered=False)
+    handed = advice(TASK, 2, delivered=True)
+    await store(log.client, denied, allowed, answered, proved, kept, raised, handed)
+    await log.decide(last)
+    await log.seal()
+
+    found = await the_sources(log)
+    assert {each.name: (each.count, each.root, each.complete) for each in found.strands} == {
+        "guard": (1, root_over(denied.body), True),
+        "proofs": (1, root_over(proved.body), True),
+        "gates": (2, root_over(allowed.body, answered.body), True),
+        "receipts": (1, root_over(kept.body), True),
+        "session": (2, root_over(raised.body, handed.body), True),
+    }
+    decided = [each.event_sha256.encode() for each in (first, last)]
+    assert found.events_root == "sha256:" + tree_root(decided).hex()
+    assert found.unreadable == 0
+    [told] = found.proofs
+    assert (told.verdict, told.program_hash) == ("rejected", content_hash(1))
+    assert told.reason == "no-layer: there is no layer"
+    [stopped] = found.guard
+    assert (stopped.tool, stopped.decision, stopped.policy_id) == ("Bash", "block", "rate")
+    assert stopped.message_hash == hash_bytes(denied.body)
+    [answer] = found.gates
+    assert (answer.gate, answer.decision) == ("report", "deny")
+    [advised] = found.guidance
+    assert (advised.summary, advised.delivered_after) == ("half of the time is used", "call-2")
+    assert advised.message_hash == hash_bytes(raised.body)
+    [reported] = found.receipts
+    assert (reported.record_id, reported.delivery_state) == (first.record_id, "queued")
+
+
+async def test_what_was_stored_after_the_closing_is_late_whenever_the_sealer_looks(log):
+    closing = record("e1", closes=True)
+    await store(log.client, gate_answer(TASK, 1))
+    await log.decide(closing)
+    await store(log.client, receipt(TASK, closing.record_id), gate_answer(TASK, 2), proof(TASK))
+    await log.seal()
+    found = await the_sources(log)
+    assert [(each.name, each.count) for each in found.strands] == [("gates", 1)]
+    [stored] = await log.closings()
+    assert found.covered_until_us == stored.stored_at_ns // 1000
+
+
+async def test_what_each_gate_held_back_can_be_read(log):
+    await log.decide(record("e1"))
+    await store(
+        log.client, gate_answer(TASK, 1), action_denied(TASK, 2), gate_answer(TASK, 3, "allow")
+    )
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    found = await the_sources(log)
+    assert [(each.gate, each.decision) for each in found.gates] == [
+        ("report", "deny"),
+        ("action", "deny"),
+    ]
+    assert (found.strands[0].count, found.unreadable) == (3, 0)
+
+
+async def test_messages_about_other_tasks_are_left_out_of_a_shared_session(log):
+    await log.decide(record("e1"))
+    mine, other = advice(TASK, 1, delivered=True), advice("other", 2, feedback=2, delivered=True)
+    await store(log.client, guard_denial(TASK), proof("other", 7), mine, other)
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    found = await the_sources(log)
+    assert {each.name: each.count for each in found.strands} == {
+        "guard": 1,
+        "session": 1,
+    }
+    assert [each.feedback_id for each in found.guidance] == [uuid(1001)]
+
+
+async def test_sessions_are_found_by_the_record_the_denials_and_the_allowed_calls(log):
+    await log.decide(record("e1", session="told"))
+    names = ("told", "denied", "allowed", "unheard-of")
+    for number, name in enumerate(names):
+        await store(log.client, advice(TASK, number, feedback=number, delivered=True, session=name))
+    await store(
+        log.client,
+        guard_denial(TASK, 9, session="denied"),
+        tool_allowed(TASK, 9, session="allowed"),
+    )
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    assert {each.session_id for each in (await the_sources(log)).guidance} == {
+        "told",
+        "denied",
+        "allowed",
+    }
+
+
+async def test_an_episode_after_a_first_one_covers_only_what_came_since(log):
+    await log.decide(record("e1"))
+    await store(log.client, gate_answer(TASK, 1))
+    await log.decide(record("e2", closes=True))
+    between = receipt(TASK, record("e2").record_id)
+    await store(log.client, between)
+    await log.decide(record("e3"))
+    await store(log.client, gate_answer(TASK, 2), gate_answer(TASK, 3))
+    await log.decide(record("e4", closes=True))
+    await log.seal()
+    one, two = await the_sources(log, 0), await the_sources(log, 1)
+    assert {each.name: each.count for each in one.strands} == {"gates": 1}
+    assert {each.name: each.count for each in two.strands} == {
+        "gates": 2,
+        "receipts": 1,
+    }
+
+
+async def test_what_nobody_of_ours_wrote_is_counted_and_does_not_stop_the_seal(log):
+    await log.decide(record("e1"))
+    for subject, stream in (
+        (subjects.proof("proved", TASK), streams.PROOFS),
+        (subjects.gated("tool", TASK), streams.GATES),
+        (subjects.guard_decision("allow", TASK), streams.DECISIONS),
+        (subjects.receipt("acked", TASK, uuid(1)), streams.RECEIPTS),
+        (subjects.session_log(subjects.session_key("test", SESSION)), streams.SESSIONS),
+    ):
+        await publish_one(log.client, stream, Outgoing(subject, b'{"type":"io.nats.jetstream"}'))
+    await log.decide(record("e2", closes=True, session=SESSION))
+    await log.seal()
+    found = await the_sources(log)
+    assert found.unreadable == 4
+    # An answer of the broker that was led into a session's log is none of its entries.
+    assert "session" not in {each.name for each in found.strands}
+
+
+async def test_more_messages_than_an_episode_covers_are_told_and_the_rest_is_sealed(
+    log, monkeypatch
+):
+    monkeypatch.setattr(sources_module, "MAX_STRAND", 3)
+    await log.decide(record("e1"))
+    answers = [gate_answer(TASK, number) for number in range(5)]
+    await store(log.client, *answers)
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    [strand] = [each for each in (await the_sources(log)).strands if each.name == "gates"]
+    first = [each.body for each in answers[:3]]
+    assert (strand.count, strand.root, strand.complete) == (3, root_over(*first), False)
+
+
+async def test_more_than_can_be_read_of_a_kind_stands_under_the_root_alone(log, monkeypatch):
+    monkeypatch.setattr(sources_module, "MAX_NOTES", 2)
+    await log.decide(record("e1"))
+    answers = [gate_answer(TASK, number) for number in range(5)]
+    await store(log.client, *answers)
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    found = await the_sources(log)
+    assert [each.record_id for each in found.gates] == [uuid(0), uuid(1)]
+    [strand] = [each for each in found.strands if each.name == "gates"]
+    assert strand.root == root_over(*(each.body for each in answers))
+
+
+async def test_receipts_of_more_records_than_the_broker_tells_at_once_are_covered(log):
+    await log.decide(record("e1"))
+    receipts = [receipt(TASK, uuid(number), number) for number in range(1_100)]
+    await store(log.client, *receipts)
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    [strand] = [each for each in (await the_sources(log)).strands if each.name == "receipts"]
+    assert (strand.count, strand.root) == (1_100, root_over(*(each.body for each in receipts)))
