@@ -18,12 +18,14 @@ class Settings:
     total_ms: int = 30_000
     """For all of them; what is left then is unknown."""
     memory_mb: int = 1_024
-    """For the solver; worker processes are held to it and their own needs."""
+    """For the solver; a worker process may grow by so much."""
+    wall_ms: int = 60_000
+    """For everything, reading included: a worker process that takes longer is killed."""
 
     @property
     def key(self) -> str:
         """What of an answer's key comes from here."""
-        return f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb}"
+        return f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb} wall={self.wall_ms}"
 
 
 DEFAULT: Final = Settings()
