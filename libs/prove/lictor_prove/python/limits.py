@@ -7,7 +7,7 @@ from typing import Final
 MAX_SOURCE_BYTES: Final = 512 * 1024
 MAX_DEPTH: Final = 120
 """Nesting of the syntax tree."""
-MAX_STEPS: Final = 1_000_000
+MAX_STEPS: Final = 300_000
 """Statements and expressions executed."""
 MAX_ATOMS: Final = 10_000
 MAX_OBLIGATIONS: Final = 50_000

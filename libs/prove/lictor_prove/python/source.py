@@ -164,6 +164,9 @@ def parse(text: str) -> ast.Module:
             # Warnings of the parser (`\d` in a plain string) are the author's business, not errors of ours.
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
+            _check(tree)
+            # The compiler knows rules that the grammar does not: `break` stands in a loop, parameters differ.
+            compile(tree, "<program>", "exec", dont_inherit=True)
     except SyntaxError as error:
         at = ast.Pass(lineno=error.lineno or 1, col_offset=max((error.offset or 1) - 1, 0))
         refuse("source.syntax", f"this is no Python: {error.msg}", "Correct the syntax.", at)
@@ -171,7 +174,6 @@ def parse(text: str) -> ast.Module:
         refuse("limits.depth", "the program is nested too deeply to be read", "Flatten it.")
     except ValueError as error:
         refuse("source.syntax", f"this is no Python: {error}", "Correct the source.")
-    _check(tree)
     return tree
 
 

@@ -179,6 +179,8 @@ def _loop_target(machine: Machine, node: ast.stmt, kind: str) -> Target:
     for target in reversed(machine.targets):
         if target.kind == kind or (target.kind == "symbolic" and kind == "round"):
             return target
+        if target.kind == "function":
+            break
         if target.kind == "symbolic":
             refuse(
                 "loop.break",

@@ -55,6 +55,13 @@ class TrustedCalls:
             if name in declared
         }
         type_ = _result_type(function, schemas)
+        if type_ is None:
+            # Nothing is known of such a result, not even that ignoring it is what the layer meant.
+            refuse(
+                "call.result",
+                f"what {function.name} returns has no model: its annotation is missing or unknown",
+                "Annotate it in the layer: -> None, a scalar, or a list, set or dict of scalars or rows.",
+            )
         if machine.dead:
             return _value(None, type_, function)
         if len(machine.atoms) >= MAX_ATOMS:
