@@ -73,7 +73,7 @@ class ProofStrength(StrEnum):
 class GuaranteeResult(Model):
     """What was found about one guarantee."""
 
-    name: Label = Field(description="The guarantee as stated")
+    name: Text = Field(description="The guarantee as stated")
     verdict: ProofVerdict = Field(description="What was found")
     description: Text | None = Field(default=None, description="What it means, for an approver")
     counterexample: Text | None = Field(default=None, description="A run that breaks it")

@@ -1,65 +1,171 @@
 """The prover on the bus: PROGRAMS in, PROOFS out. The only file with a broker in it."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from nats.errors import Error as NatsError
 
 from lictor_bus import streams, subjects
+from lictor_bus.connection import TolerantClient
+from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
-from lictor_bus.errors import Refused
-from lictor_bus.processor import CountingState, Parsed, Stepped, StreamOutbox, read_or_refuse
-from lictor_bus.publish import Outgoing
+from lictor_bus.errors import BusError
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_prove.errors import ProverConfigError, Reason
+from lictor_prove.pool import Job, Pool
+from lictor_prove.proof import Progress, Proof, rejected
+from lictor_prove.settings import Settings
 from lictor_prover import __version__
-from lictor_prover.refuse import ENGINE, judge
-from lictor_schema import (
-    ProgramSubmission,
-    ProofResult,
-)
-from lictor_schema.ids import proof_id
+from lictor_prover.answers import Answers
+from lictor_prover.judging import answer, answered_before, result_id
+from lictor_prover.layers import Shelf, check, shelf
+from lictor_prover.loop import ProvingLoop
+from lictor_schema import ProgramSubmission, ProofProgress, ProofResult
+
+log = logging.getLogger("lictor.prover")
 
 NAME = "prover"
-KEEP_STATE_S = 30 * 24 * 3600
+_TELL_EVERY_S = 1.0
 
 
-class ProverProcessor(CountingState):
-    """One result a submission; the state counts them."""
+@dataclass(frozen=True, kw_only=True)
+class ProverSettings:
+    """How many programs are proved at once, and with what at most."""
 
-    def parse(self, delivery: Delivery) -> Parsed[ProgramSubmission]:
-        """Bytes to a submission for the task that the subject names."""
-        submission = read_or_refuse(
-            ProgramSubmission.from_json,
-            delivery.body,
-            "correct the named fields and submit the program again",
+    workers: int
+    proof_s: int
+    memory_mb: int
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ProverSettings":
+        """Read ``LICTOR_PROOF_*``."""
+        return cls(
+            workers=_whole(environment, "LICTOR_PROOF_WORKERS", os.cpu_count() or 1, 1, 256),
+            proof_s=_whole(environment, "LICTOR_PROOF_TIMEOUT_S", 60, 1, 3600),
+            memory_mb=_whole(environment, "LICTOR_PROOF_MEMORY_MB", 1024, 128, 1024 * 1024),
         )
-        task = delivery.subject.rpartition(".")[2]
-        if subjects.token(submission.task_id) != task:
-            raise Refused(
-                f"task_id: {submission.task_id!r} is not the task of subject {delivery.subject}",
-                remedy="submit each program on the subject of its own task",
-            )
-        return Parsed(task, submission.submission_id, submission)
 
-    def step(
-        self, state: int | None, message: Parsed[ProgramSubmission], delivery: Delivery
-    ) -> Stepped[int, Outgoing]:
-        """Judge one program."""
-        result = judge(message.value, delivery.stored_at)
-        out = Outgoing(
-            subjects.proof(result.verdict.value, result.task_id),
-            result.to_json(),
-            proof_id(result.task_id, result.submission_id, result.program_hash, ENGINE),
+    def limits(self, asked_ms: int | None) -> Settings:
+        """The limits of one proof: what was asked for, and not more than is allowed."""
+        total = min(asked_ms or self.proof_s * 1000, self.proof_s * 1000)
+        return Settings(
+            goal_ms=min(5_000, total),
+            total_ms=total,
+            memory_mb=self.memory_mb,
+            # Reading a program takes time too.
+            wall_ms=total + 10_000,
         )
-        return Stepped((state or 0) + 1, (out,), result.verdict.value, keep_state_s=KEEP_STATE_S)
 
 
-async def _loops(runtime: Runtime) -> Sequence[Runnable]:
-    outbox = StreamOutbox(runtime.client, streams.PROOFS, "lictor.proof.*.{key}")
-    return [runtime.worker(streams.PROGRAMS, "lictor.prog.>", ProverProcessor(), outbox)]
+def _whole(environment: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    text = environment.get(name, "")
+    value = int(text) if text.isascii() and text.isdigit() else (low - 1 if text else default)
+    if not low <= value <= high:
+        raise BusError(f"{name} is {text!r}: it must be a whole number from {low} to {high}.")
+    return value
+
+
+class Prover:
+    """Answers submissions: from what was decided before, or by a worker."""
+
+    def __init__(
+        self,
+        client: TolerantClient,
+        answers: Answers,
+        pool: Pool,
+        layers: Shelf,
+        settings: ProverSettings,
+    ) -> None:
+        self._client = client
+        self._answers = answers
+        self._pool = pool
+        self._layers = layers
+        self._settings = settings
+
+    async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
+        """Decide about one submission."""
+        del delivery
+        limits = self._settings.limits(submission.timeout_ms)
+        found = self._layers.named(submission.layer_hash)
+        if found is None:
+            return answer(submission, _no_layer(submission, self._layers), datetime.now(UTC))
+        layer_hash, roots = found
+        before = await self._answers.find(submission, layer_hash, limits)
+        if before is not None:
+            return answered_before(submission, before, datetime.now(UTC))
+        job = Job(
+            submission.program if submission.language == "python" else submission.program.encode(),
+            name=submission.source_name,
+            target=submission.target,
+            roots=roots,
+            layer_hash=layer_hash,
+            settings=limits,
+        )
+        try:
+            proof = await self._proved(job, submission)
+        except ProverConfigError as error:
+            remedy = "mend the layer, or restart the prover if its files were changed"
+            proof = rejected(Reason("layer.broken", str(error), remedy), layer_hash=layer_hash)
+        if proof.layer_hash is None:
+            proof = replace(proof, layer_hash=layer_hash)
+        result = answer(submission, proof, datetime.now(UTC))
+        await self._answers.keep(submission, result, limits)
+        return result
+
+    async def _proved(self, job: Job, submission: ProgramSubmission) -> Proof:
+        latest = Progress("waiting")
+
+        def note(progress: Progress) -> None:
+            # From another thread; reading and writing one name needs no lock.
+            nonlocal latest
+            latest = progress
+
+        ticket = self._pool.submit(job, note)
+        proving = asyncio.wrap_future(ticket.future)
+        begun = time.monotonic()
+        try:
+            while True:
+                done, _ = await asyncio.wait([proving], timeout=_TELL_EVERY_S)
+                if done:
+                    return proving.result()
+                await self._tell(submission, latest, time.monotonic() - begun)
+        finally:
+            ticket.cancel()
+
+    async def _tell(self, submission: ProgramSubmission, progress: Progress, so_far: float) -> None:
+        told = ProofProgress(
+            submission_id=submission.submission_id,
+            task_id=submission.task_id,
+            phase=progress.phase,
+            done=progress.done,
+            total=progress.total,
+            elapsed_ms=round(so_far * 1000),
+        )
+        try:
+            await self._client.publish(subjects.proof_progress(submission.task_id), told.to_json())
+        except (NatsError, OSError) as error:
+            log.debug("progress of %s is not told: %s", submission.submission_id, error)
+
+
+def _no_layer(submission: ProgramSubmission, layers: Shelf) -> Proof:
+    if submission.layer_hash is None:
+        message = "this prover has no trusted layer, so no program can be read"
+    else:
+        known = ", ".join(layers.layers) or "none"
+        message = f"the layer {submission.layer_hash} is not here; there are: {known}"
+    remedy = "name the directory of a layer in the prover's LICTOR_LAYERS"
+    return rejected(Reason("layer.unknown", message, remedy))
 
 
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
-    description="Proves what a program will do before it runs. This version rejects every program.",
+    description="Proves what a program will do before it runs.",
     streams=(streams.PROGRAMS, streams.PROOFS),
     channels=(
         Channel(
@@ -74,14 +180,44 @@ SPEC = ServiceSpec(
             description="What was found (stream PROOFS).",
             reads=False,
         ),
+        Channel(
+            subject="lictor.progress.proof.{task}",
+            message=ProofProgress,
+            description="How far a proof is that takes long; not kept.",
+            reads=False,
+        ),
     ),
 )
 
 
 def make_service() -> Service:
-    """The prover."""
+    """The prover with the layers of this installation; one that can't be used stops it here."""
+    layers = shelf()
+    settings = ProverSettings.from_environment()
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        roots = tuple(layers.layers.values())
+        pool = Pool(settings.workers, layers=roots, memory_mb=settings.memory_mb)
+        try:
+            await asyncio.to_thread(check, pool, layers)
+        except BaseException:
+            await asyncio.to_thread(pool.close)
+            raise
+        prover = Prover(runtime.client, Answers(runtime.redis), pool, layers, settings)
+        proving = ProvingLoop(
+            runtime.client,
+            prover.judge,
+            result_id,
+            at_once=settings.workers,
+            dead=DeadLetters(runtime.client, NAME),
+            telemetry=runtime.telemetry,
+            on_end=pool.close,
+        )
+        return [proving]
+
+    known = ", ".join(layers.layers)
     return Service(
         spec=SPEC,
-        loops=_loops,
-        detail="no front-end in this version: every program is rejected",
+        loops=loops,
+        detail=f"layers {known}" if known else "no trusted layer: every program is rejected",
     )

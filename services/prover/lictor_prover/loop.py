@@ -51,16 +51,20 @@ class ProvingLoop:
         at_once: int,
         dead: DeadLetters,
         telemetry: Telemetry,
+        on_end: Callable[[], None],
     ) -> None:
         # What waits for a worker is held here too, so that finding room for it takes no round trip.
         settings = PullSettings(each_on_its_own=True, batch=2 * at_once, ack_wait_s=ACK_WAIT_S)
-        self._consumer = PullConsumer(client, streams.PROGRAMS, "prover", "lictor.prog.>", settings)
+        self._consumer = PullConsumer(
+            client, streams.PROGRAMS, "proving", "lictor.prog.>", settings
+        )
         self._client = client
         self._judge = judge
         self._result_id = result_id
         self._room = asyncio.Semaphore(2 * at_once)
         self._dead = dead
         self._telemetry = telemetry
+        self._on_end = on_end
         self._held: dict[int, Delivery] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -91,6 +95,7 @@ class ProvingLoop:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(keeping, *self._tasks, return_exceptions=True)
+            await asyncio.to_thread(self._on_end)
         await self._consumer.close()
 
     async def _wait_out(self, error: Exception) -> None:

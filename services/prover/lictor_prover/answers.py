@@ -1,0 +1,64 @@
+"""Answers that were given before: the same program under the same layer and limits gets the same answer at once.
+
+Kept in Redis for a while; without Redis every question is decided anew. `unknown` is not kept: the next try may have
+more luck with the same limits.
+"""
+
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from lictor_prove.settings import Settings
+from lictor_schema import (
+    CanonicalError,
+    ProgramSubmission,
+    ProofResult,
+    ProofVerdict,
+    content_hash,
+)
+
+KEEP_S = 7 * 24 * 3600
+
+
+class Answers:
+    """What was decided, by what it depends on."""
+
+    def __init__(self, redis: "Redis") -> None:
+        self._redis = redis
+
+    async def find(
+        self, submission: ProgramSubmission, layer_hash: str | None, settings: Settings
+    ) -> ProofResult | None:
+        """The answer to the same question, if there is one that can be read."""
+        try:
+            raw = await self._redis.get(_key(submission, layer_hash, settings))
+            found = None if raw is None else ProofResult.from_json(raw)
+        except (RedisError, OSError, TimeoutError, ValidationError, CanonicalError):
+            return None
+        # The key names them too; an answer about another program or layer must not pass, however it got there.
+        asked = (content_hash(submission.program), layer_hash)
+        return found if found and (found.program_hash, found.layer_hash) == asked else None
+
+    async def keep(
+        self, submission: ProgramSubmission, result: ProofResult, settings: Settings
+    ) -> None:
+        """Remember an answer; that it can't be is no reason not to give it."""
+        if result.verdict is ProofVerdict.UNKNOWN:
+            return
+        try:
+            key = _key(submission, result.layer_hash, settings)
+            await self._redis.set(key, result.to_json(), ex=KEEP_S)
+        except (RedisError, OSError, TimeoutError):
+            return
+
+
+def _key(submission: ProgramSubmission, layer_hash: str | None, settings: Settings) -> str:
+    question = {
+        "program": content_hash(submission.program),
+        "language": submission.language,
+        "name": submission.source_name,
+        "target": submission.target,
+        "layer": layer_hash,
+        "settings": settings.key,
+    }
+    return f"lictor:prover:answer:{content_hash(question)}"

@@ -1,0 +1,126 @@
+"""From what the prover found to what it publishes. Pure."""
+
+from datetime import datetime
+from typing import Literal
+
+from lictor_prove.errors import Reason
+from lictor_prove.proof import GuaranteeResult as Found
+from lictor_prove.proof import Proof
+from lictor_prove.settings import ENGINE
+from lictor_schema import (
+    GuaranteeResult,
+    ProgramSubmission,
+    ProofReason,
+    ProofResult,
+    ProofStrength,
+    ProofTimings,
+    ProofVerdict,
+    content_hash,
+)
+from lictor_schema.ids import proof_id
+from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
+
+MAX_RUN = 8 * 1024
+"""Characters of a counterexample that are told."""
+MAX_RESULT = 512 * 1024
+"""Bytes of a result; above that, counterexamples are left out."""
+_MAX_CODE = 256
+
+
+_TOO_LONG = ProofReason(
+    code="result.too-long",
+    message=f"there are more than {MAX_ITEMS} guarantees, or one that is too long to be told",
+    remedy="split the program: what is proved must be told whole",
+)
+
+
+def result_id(submission: ProgramSubmission) -> str:
+    """The id of the result: one for each submission, program and engine."""
+    program_hash = content_hash(submission.program)
+    return proof_id(submission.task_id, submission.submission_id, program_hash, ENGINE)
+
+
+def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) -> ProofResult:
+    """The result to publish; what can't be told whole is not `proved`."""
+    guarantees = tuple(map(_guarantee, proof.guarantees[:MAX_ITEMS]))
+    reasons = tuple(map(_reason, proof.reasons[: MAX_ITEMS - 1]))
+    verdict = ProofVerdict(proof.verdict.value)
+    whole = len(proof.guarantees) <= MAX_ITEMS and all(
+        len(each.name) <= MAX_TEXT_LENGTH for each in proof.guarantees
+    )
+    if not whole:
+        verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
+        reasons = (_TOO_LONG, *reasons)
+    timings = proof.timings
+    result = ProofResult(
+        submission_id=submission.submission_id,
+        task_id=submission.task_id,
+        program_hash=content_hash(submission.program),
+        ir_hash=proof.ir_hash,
+        layer_hash=proof.layer_hash,
+        verdict=verdict,
+        reasons=reasons,
+        guarantees=guarantees,
+        coverage=proof.coverage,
+        decided_at=decided_at,
+        elapsed_ms=round(proof.ms),
+        timings=ProofTimings(
+            read_ms=round(timings.read_ms),
+            solve_ms=round(timings.solve_ms),
+            waited_ms=round(timings.waited_ms),
+        ),
+        engine=ENGINE,
+    )
+    if len(result.to_json()) <= MAX_RESULT:
+        return result
+    short = [each.model_copy(update={"counterexample": None}) for each in guarantees]
+    return result.model_copy(update={"guarantees": tuple(short)})
+
+
+def answered_before(
+    submission: ProgramSubmission, stored: ProofResult, decided_at: datetime
+) -> ProofResult:
+    """The same answer for another submission of the same question."""
+    return stored.model_copy(
+        update={
+            "submission_id": submission.submission_id,
+            "task_id": submission.task_id,
+            "decided_at": decided_at,
+            "elapsed_ms": 0,
+            "timings": None,
+            "cached": True,
+        }
+    )
+
+
+def _guarantee(found: Found) -> GuaranteeResult:
+    run = None if found.counterexample is None else str(found.counterexample)
+    return GuaranteeResult(
+        name=_cut(found.name, MAX_TEXT_LENGTH),
+        verdict=ProofVerdict(found.verdict.value),
+        description=_cut(found.description, MAX_TEXT_LENGTH) or None,
+        counterexample=None if run is None else _cut(run, MAX_RUN),
+        required=bool(found.required_by),
+        strength=None if found.strength is None else ProofStrength(found.strength.value),
+        decided_by=_decided_by(found.how),
+    )
+
+
+def _decided_by(how: str | None) -> Literal["evaluation", "solver"] | None:
+    if how is None:
+        return None
+    return "evaluation" if how == "evaluation" else "solver"
+
+
+def _reason(reason: Reason) -> ProofReason:
+    return ProofReason(
+        code=_cut(reason.code, _MAX_CODE),
+        message=_cut(reason.message, MAX_RUN),
+        remedy=_cut(reason.remedy, MAX_RUN),
+        line=reason.line,
+        column=reason.column,
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
