@@ -29,7 +29,7 @@ from lictor_schema import ProgramSubmission, ProofResult
 
 log = logging.getLogger("lictor.prover")
 
-ACK_WAIT_S = 30.0
+ACK_WAIT_S = 12.0
 _STILL_AT_IT_S = ACK_WAIT_S / 3
 _IDLE_S = 1.0
 _PAUSE_S = 1.0

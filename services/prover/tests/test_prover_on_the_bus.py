@@ -1,0 +1,227 @@
+"""The prover as a process on a real broker: verdicts, the cache, slow programs, kills."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import nats
+import pytest
+from nats.aio.client import Client
+from reporting import reach, service_process, wait_until_ready
+
+import lictor
+from lictor.embedded import EmbeddedServers, Endpoints
+from lictor.errors import NotInTime
+from lictor.governor import Governor
+from lictor_bus import subjects
+from lictor_bus.dead import list_dead
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import read_all
+from lictor_schema import ProofProgress, ProofResult, ProofStrength, ProofVerdict
+
+ROOT = Path(__file__).parents[3]
+LAYERS = ROOT / "examples/layers"
+NEWSLETTER = (ROOT / "examples/programs/newsletter.py").read_text("utf-8")
+WITH_A_COPY = (ROOT / "examples/programs/newsletter_with_a_copy.py").read_text("utf-8")
+
+MAIL = """\
+from tools.mail.trusted import contracts as mail
+from tools.mail.trusted.effects import send_mail
+from lictor_layer import guarantee
+
+
+@guarantee(mail.at_most({most}))
+def main({inputs}) -> None:
+{body}
+"""
+SEND = '    send_mail("a@b", "A", "hello")'
+# Fermat: no solver finds the sum of two cubes that is a cube, and none proves in time that there is none.
+HARD = MAIL.format(
+    most=0,
+    inputs="x: int, y: int, z: int",
+    body=f"""\
+    if x > 0 and y > 0 and z > 0 and x * x * x + y * y * y == z * z * z:
+    {SEND}""",
+)
+
+
+def mails(count: int, most: int = 5) -> str:
+    return MAIL.format(most=most, inputs="", body="\n".join([SEND] * count))
+
+
+@asynccontextmanager
+async def prover(endpoints: Endpoints, **environment: str) -> AsyncIterator[Governor]:
+    """One prover with the example layer, and an agent that asks it."""
+    settings = {"LICTOR_LAYERS": str(LAYERS), "LICTOR_PROOF_WORKERS": "2", **environment}
+    async with AsyncExitStack() as running:
+        await running.enter_async_context(service_process("lictor_prover", endpoints, **settings))
+        client = await nats.connect(endpoints.nats_url)
+        running.push_async_callback(client.close)
+        await wait_until_ready(client, "prover")
+        yield await running.enter_async_context(lictor.connect(endpoints.nats_url))
+
+
+async def stored(client: Client) -> list[ProofResult]:
+    found = read_all(client, "PROOFS", "lictor.proof.*.*")
+    return [ProofResult.from_json(each.body) async for each in found]
+
+
+async def test_a_program_is_proved_and_asked_again_it_is_answered_from_memory(clean_infra):
+    async with prover(clean_infra) as governor:
+        (first,) = await governor.prove(NEWSLETTER, task_id="t")
+        (again,) = await governor.prove(NEWSLETTER, task_id="t")
+    assert first.verdict is ProofVerdict.PROVED
+    assert [each.verdict for each in first.guarantees] == [ProofVerdict.PROVED] * 4
+    assert {each.strength for each in first.guarantees} == {ProofStrength.EVERY_PREFIX}
+    assert first.ir_hash is not None
+    assert first.layer_hash is not None
+    assert first.coverage is not None
+    assert first.timings is not None
+    assert (first.cached, again.cached) == (False, True)
+    assert again.submission_id != first.submission_id
+    told = {"submission_id", "decided_at", "elapsed_ms", "timings", "cached"}
+    assert again.model_dump(exclude=told) == first.model_dump(exclude=told)
+
+
+async def test_a_program_that_breaks_its_word_is_refuted_with_the_run_that_does(clean_infra):
+    async with prover(clean_infra) as governor:
+        (result,) = await governor.prove(WITH_A_COPY, task_id="t")
+    assert result.verdict is ProofVerdict.REFUTED
+    broken = {each.name: each.counterexample for each in result.guarantees if each.counterexample}
+    assert "press@example.org" in broken["to_contacts()"]
+
+
+async def test_what_cannot_be_read_is_rejected_with_the_place(clean_infra):
+    program = mails(1).replace(SEND, f"    while True:\n    {SEND}")
+    async with prover(clean_infra) as governor:
+        (result,) = await governor.prove(program, task_id="t")
+    assert result.verdict is ProofVerdict.REJECTED
+    assert [(each.code, each.line) for each in result.reasons] == [("unsupported.while", 8)]
+    assert result.reasons[0].remedy
+
+
+async def test_a_batch_is_answered_program_by_program(clean_infra):
+    programs = [mails(count) for count in range(1, 13)]
+    async with prover(clean_infra) as governor:
+        results = await governor.prove(*programs, task_id="t")
+    verdicts = [each.verdict for each in results]
+    assert verdicts == [ProofVerdict.PROVED] * 5 + [ProofVerdict.REFUTED] * 7
+
+
+async def test_a_layer_that_is_not_here_proves_nothing(clean_infra):
+    asked = lictor.Program(NEWSLETTER, layer_hash="sha256:" + "0" * 64)
+    async with prover(clean_infra) as governor:
+        (result,) = await governor.prove(asked, task_id="t")
+    assert result.verdict is ProofVerdict.REJECTED
+    assert result.reasons[0].code == "layer.unknown"
+
+
+async def test_without_a_layer_every_program_is_rejected(clean_infra):
+    async with prover(clean_infra, LICTOR_LAYERS="") as governor:
+        (result,) = await governor.prove(NEWSLETTER, task_id="t")
+    assert result.verdict is ProofVerdict.REJECTED
+    assert "no trusted layer" in result.reasons[0].message
+
+
+async def test_a_hard_program_does_not_hold_up_the_others_and_tells_how_far_it_is(clean_infra):
+    told: list[ProofProgress] = []
+    async with prover(clean_infra) as governor:
+        client = await nats.connect(clean_infra.nats_url)
+
+        async def hear(message: nats.aio.msg.Msg) -> None:
+            told.append(ProofProgress.from_json(message.data))
+
+        await client.subscribe(subjects.proof_progress("hard"), cb=hear)
+        await client.flush()
+        hard = lictor.Program(HARD, timeout_ms=6_000)
+        waiting = asyncio.create_task(governor.prove(hard, task_id="hard"))
+        results = await governor.prove(*[mails(n) for n in range(1, 9)], task_id="easy")
+        assert not waiting.done()
+        (late,) = await waiting
+        await client.close()
+    assert {each.verdict for each in results} == {ProofVerdict.PROVED, ProofVerdict.REFUTED}
+    assert late.verdict is ProofVerdict.UNKNOWN
+    assert "solving" in {each.phase for each in told}
+    # The next try may have more luck, so it is not remembered.
+    assert not late.cached
+
+
+async def test_the_same_submission_twice_has_one_result(clean_infra):
+    async with prover(clean_infra) as governor:
+        layer = (await governor.prove(NEWSLETTER, task_id="t"))[0].layer_hash
+        asked = lictor.Program(mails(2), layer_hash=layer)
+        (first,) = await governor.prove(asked, task_id="t")
+        client = await nats.connect(clean_infra.nats_url)
+        # Under another message id, as after the duplicate window.
+        kept = [each async for each in read_all(client, "PROGRAMS", "lictor.prog.*")][-1]
+        await publish_one(client, "PROGRAMS", Outgoing(kept.subject, kept.body, "another id"))
+        (other,) = await governor.prove(mails(3), task_id="t")
+        results = await stored(client)
+        await client.close()
+    assert Counter(each.submission_id for each in results)[first.submission_id] == 1
+    assert other.verdict is ProofVerdict.PROVED
+
+
+async def test_a_malformed_submission_becomes_a_dead_letter_and_the_prover_goes_on(clean_infra):
+    async with prover(clean_infra) as governor:
+        client = await nats.connect(clean_infra.nats_url)
+        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.t", b'{"program": 7}'))
+        other = mails(1)
+        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.t", b"\xff\x00"))
+        (result,) = await governor.prove(other, task_id="t")
+        await reach(client, "DEAD", 2)
+        letters = [letter.letter async for letter in list_dead(client)]
+        await client.close()
+    assert result.verdict is ProofVerdict.PROVED
+    assert {letter.service for letter in letters} == {"prover"}
+
+
+async def test_a_prover_without_redis_answers_and_remembers_nothing(own_servers: EmbeddedServers):
+    endpoints = own_servers.endpoints
+    async with prover(endpoints) as governor:
+        await own_servers.kill_redis()
+        (result,) = await governor.prove(NEWSLETTER, task_id="t")
+        (again,) = await governor.prove(NEWSLETTER, task_id="t")
+    assert (result.verdict, again.verdict) == (ProofVerdict.PROVED, ProofVerdict.PROVED)
+    assert not again.cached
+
+
+@pytest.mark.timeout(180)
+async def test_killed_provers_leave_one_result_for_each_submission(clean_infra):
+    programs = [mails(number % 9 + 1, most=number) for number in range(60)]
+    settings = {"LICTOR_LAYERS": str(LAYERS), "LICTOR_PROOF_WORKERS": "2"}
+    async with AsyncExitStack() as running:
+        client = await nats.connect(clean_infra.nats_url)
+        running.push_async_callback(client.close)
+        process = await running.enter_async_context(
+            service_process("lictor_prover", clean_infra, **settings)
+        )
+        await wait_until_ready(client, "prover")
+        governor = await running.enter_async_context(lictor.connect(clean_infra.nats_url))
+        proving = asyncio.create_task(governor.prove(*programs, task_id="t", timeout_s=150))
+        for kill in (10, 30):
+            await reach(client, "PROOFS", kill)
+            process.kill()
+            await process.wait()
+            process = await running.enter_async_context(
+                service_process("lictor_prover", clean_infra, **settings)
+            )
+        results = await proving
+        found = await stored(client)
+    assert len(results) == len(programs)
+    assert Counter(each.submission_id for each in found) == Counter(
+        each.submission_id for each in results
+    )
+    for number, result in enumerate(results):
+        proved = number % 9 + 1 <= number
+        assert result.verdict is (ProofVerdict.PROVED if proved else ProofVerdict.REFUTED)
+
+
+async def test_nobody_there_is_not_a_proof(clean_infra):
+    async with prover(clean_infra):
+        pass
+    async with lictor.connect(clean_infra.nats_url) as governor:
+        with pytest.raises(NotInTime, match="not proved"):
+            await governor.prove(NEWSLETTER, task_id="t", timeout_s=0.3)
