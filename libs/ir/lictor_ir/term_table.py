@@ -98,58 +98,55 @@ def read_terms(value: Json, path: Path) -> list[Term]:
     rows = items(value, path)
     if len(rows) > MAX_TERMS:
         raise fail(path, f"has {len(rows)} rows; a document may have {MAX_TERMS}")
-    reader = _TermReader()
+    known: list[Term] = []
+    budget = TypeBudget()
     for number, row in enumerate(rows):
         here = (*path, number)
         try:
-            reader.add(_read_row(row, here, reader.known), here)
+            known.append(_read_row(row, here, known, budget))
         except TermError as error:
             raise fail(here, str(error)) from None
-    return reader.known
+    return known
 
 
-class _TermReader:
-    """The terms read so far, and how much their types weigh."""
+class TypeBudget:
+    """How much the types of a document may still weigh."""
 
     def __init__(self) -> None:
-        self.known: list[Term] = []
-        self._parts_left = MAX_TYPE_PARTS
+        self._left = MAX_TYPE_PARTS
 
-    def add(self, make: Term | tuple[str, tuple[Term, ...], str, Type], path: Path) -> None:
-        type_ = make.type if isinstance(make, Term) else make[3]
-        self._parts_left -= _weight(type_, self._parts_left, path)
-        if isinstance(make, Term):
-            self.known.append(make)
-        else:
-            op, args, param, _ = make
-            self.known.append(terms.application(op, args, param, type_))
-
-
-def _weight(type_: Type, limit: int, path: Path) -> int:
-    """How many parts a type has besides itself, counted without walking past the limit."""
-    count, todo = -1, [(type_, 0)]
-    while todo:
-        part, depth = todo.pop()
-        count += 1
-        if depth > MAX_DEPTH or count > limit:
-            raise fail(path, "has a type that is too deep or too large; nest containers less")
-        match part:
-            case ListOf(item) | SetOf(item):
-                todo.append((item, depth + 1))
-            case TupleOf(parts):
-                if len(parts) > limit:
-                    raise fail(path, "has a type that is too large; use shorter tuples")
-                todo.extend((each, depth + 1) for each in parts)
-            case MapOf(key, value):
-                todo += [(key, depth + 1), (value, depth + 1)]
-            case _:
-                pass
-    return count
+    def spend(self, type_: Type) -> None:
+        """Count the parts of a type besides itself, never past the limit; TermError when there are too many."""
+        todo = [(type_, 0)]
+        while todo:
+            part, depth = todo.pop()
+            self._left -= depth > 0
+            inside: Sequence[Type] = ()
+            match part:
+                case ListOf(item) | SetOf(item):
+                    inside = (item,)
+                case TupleOf(parts):
+                    inside = parts
+                case MapOf(key, value):
+                    inside = (key, value)
+                case _:
+                    pass
+            if depth > MAX_DEPTH or len(inside) > self._left:
+                raise TermError("has a type that is too deep or too large; nest containers less")
+            todo.extend((each, depth + 1) for each in inside)
 
 
-def _read_row(
-    row: Json, path: Path, known: Sequence[Term]
-) -> Term | tuple[str, tuple[Term, ...], str, Type]:
+def checked_application(op: str, args: tuple[Term, ...], param: str, budget: TypeBudget) -> Term:
+    """The application as it stands, type-checked; TermError when it does not fit."""
+    try:
+        type_ = operators.result_type(op, tuple(arg.type for arg in args), param)
+    except FormError as error:  # a type inside the parameter
+        raise TermError(str(error)) from None
+    budget.spend(type_)
+    return terms.application(op, args, param, type_)
+
+
+def _read_row(row: Json, path: Path, known: Sequence[Term], budget: TypeBudget) -> Term:
     kind = next((k for k in ("op", "const", "var", "result", "matches") if _has(row, k)), None)
     match kind:
         case "op":
@@ -159,7 +156,7 @@ def _read_row(
             param = text(fields.get("param", ""), (*path, "param"))
             if "param" in fields and not param:
                 raise fail((*path, "param"), "is empty; leave it out")
-            return op, args, param, _checked_type(op, args, param)
+            return checked_application(op, args, param, budget)
         case "const":
             fields = object_of(row, path, "const", "value")
             return _read_const(fields["const"], fields["value"], path)
@@ -180,13 +177,6 @@ def _read_row(
             return _read_match(fields, path, known)
         case _:
             raise fail(path, "is no term: it must have one of op, const, var, result, matches")
-
-
-def _checked_type(op: str, args: tuple[Term, ...], param: str) -> Type:
-    try:
-        return operators.result_type(op, tuple(arg.type for arg in args), param)
-    except FormError as error:  # a type inside the parameter
-        raise TermError(str(error)) from None
 
 
 def _read_match(fields: Mapping[str, Json], path: Path, known: Sequence[Term]) -> Term:

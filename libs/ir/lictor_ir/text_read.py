@@ -1,0 +1,441 @@
+"""The text form of a document, read: strictly, with line and column of what can't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from lictor_ir.contracts import (
+    KEY_NAME,
+    VALUE_NAME,
+    All,
+    Anything,
+    AtEnd,
+    Before,
+    Both,
+    Comparison,
+    Contract,
+    Count,
+    Distinct,
+    Empty,
+    NeverAfter,
+    Relation,
+    SharesValue,
+    Sum,
+)
+from lictor_ir.covering import shared_fields
+from lictor_ir.document import (
+    Assumption,
+    Atom,
+    Binder,
+    Document,
+    Effect,
+    Enumeration,
+    Event,
+    Fluent,
+    Guarantee,
+    Obligation,
+    ObligationKind,
+    Parameter,
+    Performed,
+    Schema,
+    Span,
+    Update,
+)
+from lictor_ir.provenance import argument_labels
+from lictor_ir.terms import TRUE, Term, var
+from lictor_ir.text_read_terms import TermReader
+from lictor_ir.text_scan import Scanner
+from lictor_ir.text_words import COMPARISON_LEVEL, HEADER
+from lictor_ir.types import INT
+from lictor_ir.validate import validate
+
+MAX_CONTRACT_DEPTH: Final = 16
+
+_T = TypeVar("_T")
+
+
+def read(text: str) -> Document:
+    """The document of a text; FormError with line and column, or DocumentError with the path of a broken rule."""
+    document = _Reader(text).document()
+    validate(document)
+    return document
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._scan = Scanner(text)
+        self._terms = TermReader(self._scan)
+        self._effects: dict[str, Effect] = {}
+        self._events: list[Event] = []
+        self._schemas: list[Schema] = []
+        self._enums: list[Enumeration] = []
+        self._fluents: dict[str, Fluent] = {}
+        self._inputs: list[Parameter] = []
+        self._atoms: list[Atom] = []
+        self._assumptions: list[Assumption] = []
+        self._obligations: list[Obligation] = []
+        self._guarantees: list[Guarantee] = []
+
+    def document(self) -> Document:
+        scan = self._scan
+        if not scan.source.startswith(HEADER, scan.token.start):
+            raise scan.fail(f"a document begins with {HEADER!r}")
+        for _ in range(4):
+            scan.skip()  # effect, -, ir, v1
+        scan.expect("program")
+        program = scan.string()
+        scan.expect("target")
+        target = scan.name()
+        source_hash = scan.string() if scan.takes("source") else None
+        layer_hash = scan.string() if scan.takes("layer") else None
+        statements: Mapping[str, Callable[[], None]] = {
+            "schema": self._schema,
+            "enum": self._enum,
+            "trusted": self._trusted,
+            "event": self._event,
+            "fluent": self._fluent,
+            "input": self._input,
+            "let": self._let,
+            "effect": self._atom,
+            "assume": self._assumption,
+            "oblige": self._obligation,
+            "guarantee": self._guarantee,
+        }
+        while scan.token.kind != "end":
+            statement = statements.get(scan.token.text) if scan.token.kind == "word" else None
+            if statement is None:
+                raise scan.fail(f"a statement is expected ({', '.join(statements)})")
+            scan.skip()
+            statement()
+        return Document(
+            program=program,
+            source_hash=source_hash,
+            layer_hash=layer_hash,
+            target=target,
+            effects=tuple(self._effects.values()),
+            events=tuple(self._events),
+            schemas=tuple(self._schemas),
+            enums=tuple(self._enums),
+            fluents=tuple(self._fluents.values()),
+            inputs=tuple(self._inputs),
+            atoms=tuple(self._atoms),
+            assumptions=tuple(self._assumptions),
+            obligations=tuple(self._obligations),
+            guarantees=tuple(self._guarantees),
+        )
+
+    # -- declarations --------------------------------------------------------------------------
+
+    def _schema(self) -> None:
+        schema = Schema(self._scan.name(), self._parameters())
+        self._schemas.append(schema)
+        self._terms.columns[schema.name] = {each.name: each.type for each in schema.columns}
+
+    def _enum(self) -> None:
+        name = self._scan.name()
+        self._enums.append(Enumeration(name, tuple(self._listed(self._scan.name))))
+
+    def _trusted(self) -> None:
+        at = self._scan.token
+        name = self._scan.name()
+        if name in self._effects:
+            raise self._scan.fail(f"{name} is declared twice", at)
+        parameters = self._parameters()
+        self._scan.expect("->")
+        effect = Effect(name, parameters, self._scan.type())
+        if self._scan.takes("in"):
+            effect = replace(effect, module=self._scan.string())
+        if self._scan.takes("marked"):
+            effect = replace(effect, markers=tuple(self._separated(self._scan.string)))
+        self._effects[name] = effect
+
+    def _event(self) -> None:
+        name = self._scan.name()
+        fields = self._parameters()
+        kinds = self._separated(self._scan.name) if self._scan.takes("is") else []
+        self._events.append(Event(name, (name, *kinds), fields))
+
+    def _fluent(self) -> None:
+        at = self._scan.token
+        name = self._scan.name()
+        if name in self._fluents:
+            raise self._scan.fail(f"{name} is declared twice", at)
+        self._scan.expect("[")
+        key = self._scan.type()
+        self._scan.expect("]")
+        self._scan.expect(":")
+        value = self._scan.type()
+        self._scan.expect("=")
+        self._fluents[name] = Fluent(name, key, value, self._terms.term())
+
+    def _input(self) -> None:
+        parameter = self._parameter()
+        self._inputs.append(parameter)
+        self._terms.inputs[parameter.name] = parameter.type
+
+    def _let(self) -> None:
+        token = self._scan.token
+        if token.kind != "let" or token.text in self._terms.lets:
+            raise self._scan.fail("a new name is expected: $1")
+        self._scan.skip()
+        self._scan.expect("=")
+        self._terms.lets[token.text] = self._terms.term()
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        return tuple(self._listed(self._parameter))
+
+    def _parameter(self) -> Parameter:
+        name = self._scan.name()
+        self._scan.expect(":")
+        return Parameter(name, self._scan.type())
+
+    def _listed(self, read_one: Callable[[], _T]) -> list[_T]:
+        """What stands between parentheses and commas."""
+        self._scan.expect("(")
+        return self._terms.until(")", read_one)
+
+    def _separated(self, read_one: Callable[[], _T]) -> list[_T]:
+        """One or more, between commas."""
+        found = [read_one()]
+        while self._scan.takes(","):
+            found.append(read_one())
+        return found
+
+    # -- the program ---------------------------------------------------------------------------
+
+    def _atom(self) -> None:
+        id_ = self._scan.name()
+        self._scan.expect(":")
+        at = self._scan.token
+        effect = self._effects.get(self._scan.name())
+        if effect is None:
+            raise self._scan.fail("is not declared as trusted", at)
+        arguments = self._given()
+        binders, guard = self._where()
+        span = self._span()
+        performed: list[Performed] = []
+        updates: list[Update] = []
+        while self._scan.sees("performs"):
+            self._scan.skip()
+            performed.append(Performed(self._scan.name(), self._given()))
+        while self._scan.sees("sets"):
+            self._scan.skip()
+            updates.append(self._update())
+        self._terms.results[id_] = effect.result
+        labels = argument_labels(arguments, self._terms.inputs)
+        self._atoms.append(
+            Atom(
+                id=id_,
+                effect=effect.name,
+                arguments=arguments,
+                guard=guard,
+                binders=binders,
+                events=tuple(performed),
+                updates=tuple(updates),
+                labels=labels,
+                span=span,
+            )
+        )
+
+    def _update(self) -> Update:
+        fluent = self._scan.name()
+        self._scan.expect("[")
+        key = self._terms.term()
+        self._scan.expect("]")
+        self._scan.expect("=")
+        return Update(fluent, key, self._terms.term())
+
+    def _given(self) -> dict[str, Term]:
+        found: dict[str, Term] = {}
+
+        def one() -> None:
+            at = self._scan.token
+            name = self._scan.name()
+            if name in found:
+                raise self._scan.fail(f"{name} is given twice", at)
+            self._scan.expect("=")
+            found[name] = self._terms.term()
+
+        self._listed(one)
+        return {name: found[name] for name in sorted(found)}
+
+    def _where(self) -> tuple[tuple[Binder, ...], Term]:
+        binders = tuple(self._separated(self._binder)) if self._scan.takes("for") else ()
+        return binders, self._terms.term() if self._scan.takes("when") else TRUE
+
+    def _binder(self) -> Binder:
+        index = var(self._scan.name(), INT)
+        self._scan.expect("in")
+        return Binder(index, self._terms.term())
+
+    def _span(self) -> Span | None:
+        return Span(*self._scan.span()) if self._scan.takes("at") else None
+
+    def _assumption(self) -> None:
+        call = self._scan.name()
+        binders, guard = self._where()
+        self._scan.expect(":")
+        formula = self._terms.term()
+        self._assumptions.append(Assumption(call, formula, guard, binders, self._saying()))
+
+    def _obligation(self) -> None:
+        at = self._scan.skip()
+        if at.text not in {kind.value for kind in ObligationKind}:
+            raise self._scan.fail(f"one of {', '.join(ObligationKind)} is expected", at)
+        call = self._scan.name() if self._scan.takes("of") else None
+        binders, guard = self._where()
+        self._scan.expect(":")
+        formula = self._terms.term()
+        text = self._saying()
+        self._obligations.append(
+            Obligation(ObligationKind(at.text), formula, text, guard, binders, call, self._span())
+        )
+
+    def _saying(self) -> str:
+        return self._scan.string() if self._scan.takes("says") else ""
+
+    # -- guarantees ----------------------------------------------------------------------------
+
+    def _guarantee(self) -> None:
+        name = self._scan.string()
+        description = self._saying()
+        required_by = ""
+        if self._scan.takes("required"):
+            self._scan.expect("by")
+            required_by = self._scan.string()
+        span = self._span()
+        self._scan.expect(":")
+        contract = self._contract(0)
+        self._guarantees.append(Guarantee(name, contract, description, required_by, span))
+
+    def _contract(self, depth: int) -> Contract:
+        scan = self._scan
+        if depth > MAX_CONTRACT_DEPTH:
+            raise scan.fail(f"contracts are nested deeper than {MAX_CONTRACT_DEPTH}")
+        start = scan.skip()
+        match start.text if start.kind in ("word", "mark") else "":
+            case "anything":
+                return Anything()
+            case "forall":
+                relation = self._relation()
+                return All(relation, self._after_colon(relation))
+            case "no":
+                return Empty(self._relation())
+            case "distinct":
+                relation = self._relation()
+                return Distinct(relation, self._after_colon(relation))
+            case "(":
+                return self._aggregate()
+            case "shared":
+                left = self._relation()
+                scan.expect("and")
+                right = self._relation()
+                return SharesValue(left, right, self._after_colon(left, right))
+            case "finally":
+                return self._at_end()
+            case "first":
+                first = self._relation()
+                first_key = self._by(first)
+                scan.expect("before")
+                then = self._relation()
+                return Before(first, then, first_key, self._by(then))
+            case "never":
+                then = self._relation()
+                scan.expect("after")
+                return NeverAfter(self._relation(), then)
+            case "all":
+                return Both(tuple(self._parts(depth)))
+            case _:
+                raise scan.fail("a contract is expected", start)
+
+    def _parts(self, depth: int) -> list[Contract]:
+        self._scan.expect("{")
+        parts: list[Contract] = []
+        while not self._scan.takes("}"):
+            if parts:
+                self._scan.expect(";")
+            parts.append(self._contract(depth + 1))
+        return parts
+
+    def _aggregate(self) -> Contract:
+        scan = self._scan
+        if scan.takes("count"):
+            relation = self._relation()
+            scan.expect(")")
+            return Count(relation, self._comparison(), self._bound())
+        scan.expect("sum")
+        relation = self._relation()
+        of = self._after_colon(relation)
+        scan.expect(")")
+        return Sum(relation, of, self._comparison(), self._bound())
+
+    def _comparison(self) -> Comparison:
+        if self._scan.token.text not in {each.value for each in Comparison}:
+            raise self._scan.fail(f"one of {' '.join(Comparison)} is expected")
+        return Comparison(self._scan.skip().text)
+
+    def _bound(self) -> Term:
+        return self._in_contract({}, "e", COMPARISON_LEVEL + 1)
+
+    def _relation(self) -> Relation:
+        scan = self._scan
+        scan.expect("e")
+        scan.expect("in")
+        effects: list[str] = []
+        events: list[str] = []
+        while True:
+            (events if scan.takes("event") else effects).append(scan.name())
+            if not scan.takes("|"):
+                break
+        relation = Relation(tuple(effects), tuple(events))
+        if not scan.takes("where"):
+            return relation
+        scan.expect("(")
+        where = self._in_contract(self._fields(relation), "e")
+        scan.expect(")")
+        return replace(relation, where=where)
+
+    def _fields(self, *relations: Relation) -> Mapping[str, Term]:
+        declared = Document(
+            "", None, None, effects=tuple(self._effects.values()), events=tuple(self._events)
+        )
+        first, *others = (shared_fields(declared, relation) for relation in relations)
+        return {
+            name: found
+            for name, found in first.items()
+            if all(other.get(name) is found for other in others)
+        }
+
+    def _after_colon(self, *relations: Relation) -> Term:
+        self._scan.expect(":")
+        return self._in_contract(self._fields(*relations), "e")
+
+    def _by(self, relation: Relation) -> Term | None:
+        return self._in_contract(self._fields(relation), "e") if self._scan.takes("by") else None
+
+    def _at_end(self) -> Contract:
+        scan = self._scan
+        scan.expect("s")
+        scan.expect("in")
+        at = scan.token
+        fluent = self._fluents.get(scan.name())
+        if fluent is None:
+            raise scan.fail("is not declared as a fluent", at)
+        key = None
+        if scan.takes("["):
+            key = self._in_contract({}, "s")
+            scan.expect("]")
+        scan.expect(":")
+        fields = {
+            KEY_NAME: var(KEY_NAME, fluent.key),
+            VALUE_NAME: var(VALUE_NAME, fluent.value),
+        }
+        return AtEnd(fluent.name, self._in_contract(fields, "s"), key)
+
+    def _in_contract(self, fields: Mapping[str, Term], owner: str, least: int = 0) -> Term:
+        self._terms.fields, self._terms.owner = fields, owner
+        term = self._terms.term(least)
+        self._terms.fields = None
+        return term
