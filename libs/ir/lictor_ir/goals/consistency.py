@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Final
 
 from lictor_ir.errors import TermError, UnsupportedError
@@ -15,7 +16,7 @@ from lictor_ir.goals.assumed import usable
 from lictor_ir.goals.build import Builder
 from lictor_ir.goals.model import Goal, GoalKind, Strength
 from lictor_ir.places import place, solver_order
-from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, const, implies, substitute
+from lictor_ir.terms import FALSE, TRUE, Result, Term, Var, and_, const, implies, substitute
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 
 _Plain = bool | int | float | str | Fraction
@@ -29,6 +30,9 @@ TRIES: Final[tuple[tuple[int, str, bool], ...]] = (
     (100, "a", True),
     (-1, "", True),
 )
+
+SHIFTS: Final = (0, 1, -1)
+"""How much results differ from inputs and indices."""
 
 
 def consistency_goals(builder: Builder) -> Iterator[Goal]:
@@ -82,14 +86,16 @@ def _plainly_possible(formula: Term) -> bool:
     lengths = {
         term for term in found if (at := place(term)) is not None and at.steps[-1:] == ("len",)
     }
-    for number, text, truth in TRIES:
+    for (number, text, truth), shift in product(TRIES, SHIFTS):
         for size in (0, 1, 2) if lengths else (0,):
             values: dict[Term, Term] = {}
             for term in found:
                 if term in lengths:
                     values[term] = const(size)
                     continue
-                plain = _plain(term.type, number, text, truth=truth)
+                at = place(term)
+                more = shift if at is not None and isinstance(at.root, Result) else 0
+                plain = _plain(term.type, number + more, text, truth=truth)
                 if plain is not None:
                     values[term] = const(plain)
             if substitute(formula, values) is TRUE:

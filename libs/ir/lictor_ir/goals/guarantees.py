@@ -33,6 +33,9 @@ from lictor_ir.goals.fluents import at_end_goal
 from lictor_ir.goals.model import Goal, GoalKind, Strength
 from lictor_ir.terms import (
     FALSE,
+    TRUE,
+    App,
+    Const,
     Term,
     and_,
     apply,
@@ -131,35 +134,41 @@ class _Violations:
     # -- two effects -----------------------------------------------------------------------------
 
     def _distinct(self, found: Sequence[Fact], key: Term) -> list[Violation]:
-        keyed: list[tuple[Fact, Term]] = []
-        for fact in found:
-            try:
-                keyed.append((fact, self._builder.expand(fact.read(key))))
-            except UnsupportedError as why:
-                self._problem(fact, why)
-        looped = [(fact, term) for fact, term in keyed if fact.atom.binders]
-        straight = [(fact, term) for fact, term in keyed if not fact.atom.binders]
+        looped = self._by_key([fact for fact in found if fact.atom.binders], key).all
+        straight = self._by_key([fact for fact in found if not fact.atom.binders], key)
         ways = [self._alike(one, one, same=True) for one in looped]
         ways += [
             self._alike(one, other)
             for at, one in enumerate(looped)
-            for other in [*looped[at + 1 :], *straight]
+            for other in [*looped[at + 1 :], *straight.all]
         ]
-        known: dict[Any, list[tuple[Fact, Term]]] = {}
-        open_: list[tuple[Fact, Term]] = []
-        for fact, term in straight:
-            try:
-                known.setdefault(_hashable(known_value(term)), []).append((fact, term))
-            except (UnspecifiedError, TypeError):
-                open_.append((fact, term))
-        for group in known.values():
+        for group in straight.known:
             ways += self._group(group)
-        closed = [each for group in known.values() for each in group]
-        if len(open_) * len(straight) > MAX_PAIRS and _one_scalar([*open_, *closed]):
-            return [*ways, self._chosen_pair(straight)]
-        for at, one in enumerate(open_):
-            ways += [self._alike(one, other) for other in [*open_[at + 1 :], *closed]]
+        ways += self._open_pairs(straight)
         return [way for way in ways if way.formula is not FALSE]
+
+    def _open_pairs(self, straight: _ByKey) -> list[Violation]:
+        """Pairs in which a key is not known. Keys of one shape are equal only if their known parts are."""
+        shapes: dict[tuple[Term | None, ...], dict[Any, list[tuple[Fact, Term]]]] = {}
+        for fact, term in straight.open:
+            shape, known = _shape(term)
+            shapes.setdefault(shape, {}).setdefault(known, []).append((fact, term))
+        closed = [each for group in straight.known for each in group]
+        members = [
+            [each for group in shape.values() for each in group] for shape in shapes.values()
+        ]
+        across = sum(map(len, members)) * len(straight.all) - sum(
+            len(each) ** 2 for each in members
+        )
+        if across > MAX_PAIRS and _one_scalar(straight.all):
+            return [self._chosen_pair(straight.all)]
+        ways: list[Violation] = []
+        for at, (shape, mine) in enumerate(zip(shapes.values(), members, strict=True)):
+            for group in shape.values():
+                ways += self._group(group)
+            others = [*(each for later in members[at + 1 :] for each in later), *closed]
+            ways += [self._alike(one, other) for one in mine for other in others]
+        return ways
 
     def _alike(
         self, one: tuple[Fact, Term], other: tuple[Fact, Term], *, same: bool = False
@@ -228,51 +237,102 @@ class _Violations:
     def _shares_value(self, contract: SharesValue) -> list[Violation]:
         """No pair shares a key. Of a loop, only the first iteration is looked at: what it shows is enough."""
         left, right = self._facts(contract.left), self._facts(contract.right)
+        others = self._by_key(right, contract.key, first_iteration=True)
         pairs: list[Term] = []
-        for one, other in product(left, right):
-            ours, theirs = _first_iteration(one), _first_iteration(other)
+        for one in left:
+            ours = _first_iteration(one)
             try:
-                same = self._builder.equal(
-                    substitute(one.read(contract.key), ours),
-                    substitute(other.read(contract.key), theirs),
-                )
-                if same is not FALSE:
-                    both = and_(one.happens(ours), other.happens(theirs))
-                    pairs.append(and_(self._builder.expand(both), same))
+                key = self._builder.expand(substitute(one.read(contract.key), ours))
+                happens = self._builder.expand(one.happens(ours))
+                for other, other_key in others.candidates(key):
+                    same = self._builder.equal(key, other_key)
+                    if same is not FALSE:
+                        both = self._builder.expand(other.happens(_first_iteration(other)))
+                        pairs.append(and_(happens, both, same))
             except UnsupportedError as why:
                 self._problem(one, why)
+            if pairs and pairs[-1] is TRUE:
+                return []
         atoms = tuple(dict.fromkeys(fact.atom.id for fact in [*left, *right]))
         return [Violation(not_(or_(*pairs)), atoms=atoms)]
 
+    def _by_key(
+        self, found: Sequence[Fact], key: Term | None, *, first_iteration: bool = False
+    ) -> _ByKey:
+        keyed = _ByKey()
+        for fact in found:
+            try:
+                term = TRUE if key is None else fact.read(key)
+                if first_iteration:
+                    term = substitute(term, _first_iteration(fact))
+                keyed.add(fact, self._builder.expand(term))
+            except UnsupportedError as why:
+                self._problem(fact, why)
+        return keyed
+
     def _before(self, contract: Before) -> list[Violation]:
-        first = self._facts(contract.first)
+        if (contract.first_key is None) != (contract.then_key is None):
+            raise UnsupportedError("keys of `before` are given for one side only")
+        first = self._by_key(self._facts(contract.first), contract.first_key)
         ways: list[Violation] = []
         for then in self._facts(contract.then):
             found: list[Term] = []
             try:
-                for one in first:
-                    found += self._witnesses(contract, one, then)
-                formula = self._builder.expand(and_(then.happens({}), not_(or_(*found))))
+                key = TRUE
+                if contract.then_key is not None:
+                    key = self._builder.expand(then.read(contract.then_key))
+                for one, one_key in first.candidates(key):
+                    found += self._witnesses(one, one_key, then, key)
+                    if found and found[-1] is TRUE:
+                        break
+                else:
+                    formula = self._builder.expand(and_(then.happens({}), not_(or_(*found))))
+                    ways.append(Violation(formula, (then.point({}),), (then.atom.id,)))
             except UnsupportedError as why:
                 self._problem(then, why)
-                continue
-            ways.append(Violation(formula, (then.point({}),), (then.atom.id,)))
         return ways
 
-    def _witnesses(self, contract: Before, one: Fact, then: Fact) -> Iterator[Term]:
+    def _witnesses(self, one: Fact, one_key: Term, then: Fact, key: Term) -> Iterator[Term]:
         """Ways to see that `one` came before: in chosen iterations, so that finding none proves nothing away."""
         for values in _iterations(one, then):
             order = before(one.point(values), then.point({}))
-            if order is FALSE:
-                continue
-            same = and_()
-            if contract.first_key is not None and contract.then_key is not None:
-                same = self._builder.equal(
-                    substitute(one.read(contract.first_key), values), then.read(contract.then_key)
-                )
-            elif contract.first_key is not None or contract.then_key is not None:
-                raise UnsupportedError("keys of `before` are given for one side only")
-            yield and_(order, one.happens(values), same)
+            if order is not FALSE:
+                same = self._builder.equal(substitute(one_key, values), key)
+                yield and_(order, one.happens(values), same)
+
+
+class _ByKey:
+    """Effects with their keys; those whose key is known are found by it."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[tuple[Fact, Term]]] = {}
+        self._open: list[tuple[Fact, Term]] = []
+        self.all: list[tuple[Fact, Term]] = []
+
+    def add(self, fact: Fact, key: Term) -> None:
+        """One more."""
+        self.all.append((fact, key))
+        try:
+            self._known.setdefault(_hashable(known_value(key)), []).append((fact, key))
+        except (UnspecifiedError, TypeError):
+            self._open.append((fact, key))
+
+    def candidates(self, key: Term) -> Sequence[tuple[Fact, Term]]:
+        """Those whose key may be equal."""
+        try:
+            return [*self._known.get(_hashable(known_value(key)), ()), *self._open]
+        except (UnspecifiedError, TypeError):
+            return self.all
+
+    @property
+    def known(self) -> Sequence[Sequence[tuple[Fact, Term]]]:
+        """Groups of one known key each."""
+        return list(self._known.values())
+
+    @property
+    def open(self) -> Sequence[tuple[Fact, Term]]:
+        """Those whose key is not known."""
+        return self._open
 
 
 def _first_iteration(fact: Fact) -> dict[Term, Term]:
@@ -302,6 +362,15 @@ def _hashable(value: Any) -> Any:
         raise TypeError("NaN equals nothing")
     hash(value)
     return value
+
+
+def _shape(key: Term) -> tuple[tuple[Term | None, ...], Any]:
+    """The parts of a key that are not known, and its one known part: `x + 1` is `x + …` and 1."""
+    if isinstance(key, App) and (key.op == "concat" or (key.op == "add" and key.type == INT)):
+        known = [part for part in key.args if isinstance(part, Const)]
+        if len(known) == 1:
+            return tuple(None if part is known[0] else part for part in key.args), known[0].value
+    return (key,), None
 
 
 def _one_scalar(keyed: Sequence[tuple[Fact, Term]]) -> bool:
