@@ -18,7 +18,7 @@ def closed(document: Document, contracts: Sequence[Contract], layer: Layer) -> D
     """The document with the effects, events, fluents and tables of the layer that the contracts name."""
     over = [relation for contract in contracts for relation in relations(contract)]
     named = [name for relation in over for name in relation.effects]
-    effects = {name: _effect(layer.functions[name]) for name in named}
+    effects = {name: declared_effect(layer.functions[name]) for name in named}
     effects.update((effect.name, effect) for effect in document.effects)
     events = {name: layer.events[name] for relation in over for name in relation.events}
     events.update((event.name, event) for event in document.events)
@@ -37,7 +37,8 @@ def closed(document: Document, contracts: Sequence[Contract], layer: Layer) -> D
     )
 
 
-def _effect(function: TrustedFunction) -> Effect:
+def declared_effect(function: TrustedFunction) -> Effect:
+    """A trusted function as a document declares it."""
     return Effect(
         function.name,
         tuple(Parameter(p.name, p.type) for p in function.parameters if not p.is_schema),

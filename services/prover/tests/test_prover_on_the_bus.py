@@ -9,6 +9,7 @@ from pathlib import Path
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from reporting import reach, service_process, wait_until_ready
 
 import lictor
@@ -130,7 +131,7 @@ async def test_a_hard_program_does_not_hold_up_the_others_and_tells_how_far_it_i
     async with prover(clean_infra) as governor:
         client = await nats.connect(clean_infra.nats_url)
 
-        async def hear(message: nats.aio.msg.Msg) -> None:
+        async def hear(message: Msg) -> None:
             told.append(ProofProgress.from_json(message.data))
 
         await client.subscribe(subjects.proof_progress("hard"), cb=hear)

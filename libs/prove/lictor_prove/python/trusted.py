@@ -82,8 +82,8 @@ class TrustedCalls:
                 terms,
                 machine.guard,
                 machine.binders,
-                _events(function, terms),
-                _updates(function, terms),
+                performed(function, terms),
+                updated(function, terms),
                 argument_labels(terms, self._inputs),
                 machine.hooks.span(machine.at) if machine.at is not None else None,
             )
@@ -278,7 +278,8 @@ def _value(
 # -- events and fluents ----------------------------------------------------------------------------
 
 
-def _events(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Performed, ...]:
+def performed(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Performed, ...]:
+    """The events that a call with these arguments performs."""
     return tuple(
         Performed(
             use.event,
@@ -288,7 +289,9 @@ def _events(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Perfo
     )
 
 
-def _updates(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Update, ...]:
+def updated(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Update, ...]:
+    """What a call with these arguments sets."""
+
     def told(value: str | bool | int, *, is_parameter: bool) -> Term:
         return _passed(function, str(value), terms) if is_parameter else const(value)
 
