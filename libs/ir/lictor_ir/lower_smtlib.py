@@ -17,7 +17,6 @@ from typing import Final
 
 from lictor_ir.errors import UnsupportedError
 from lictor_ir.goals.model import Goal, GoalKind
-from lictor_ir.lower_z3 import EXACT_INTS, HIGHEST, MAX_REPEAT, gaps
 from lictor_ir.places import parts, place, solver_order
 from lictor_ir.regexes import (
     ReAny,
@@ -30,9 +29,11 @@ from lictor_ir.regexes import (
     ReText,
     ReUnion,
 )
+from lictor_ir.rewrite import EXACT_INTS
 from lictor_ir.terms import App, Const, Matches, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
 from lictor_ir.values import EnumValue
+from lictor_ir.z3_regexes import HIGHEST, MAX_DEPTH, MAX_REPEAT, gaps
 
 _DOUBLE: Final = "(_ FloatingPoint 11 53)"
 _PLAIN: Final = {
@@ -330,7 +331,7 @@ def _left_to_right(function: str, below: Sequence[str]) -> str:
 
 
 def _regex(regex: Regex, depth: int = 0) -> str:
-    if depth > 100:
+    if depth > MAX_DEPTH:
         raise UnsupportedError("a regular expression is nested too deeply")
     match regex:
         case ReText(text):

@@ -16,29 +16,17 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, Final
 
-from lictor_ir.answers import HOLDS, Answer, Conclusion, Model, Read, undecided
+from lictor_ir.answers import HOLDS, Answer, Conclusion, undecided
 from lictor_ir.errors import UnsupportedError
 from lictor_ir.goals.model import Goal
 from lictor_ir.places import Place, parts, place, solver_order
-from lictor_ir.regexes import (
-    ReAny,
-    ReConcat,
-    Regex,
-    ReNothing,
-    ReNotIn,
-    ReRange,
-    ReRepeat,
-    ReText,
-    ReUnion,
-)
-from lictor_ir.terms import FALSE, App, Const, Matches, Result, Term
+from lictor_ir.rewrite import EXACT_INTS
+from lictor_ir.terms import FALSE, App, Const, Matches, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
 from lictor_ir.values import EnumValue
+from lictor_ir.z3_models import small_model
+from lictor_ir.z3_regexes import regex_for_z3
 
-HIGHEST: Final = 0x2FFFF
-"""Z3's last character."""
-MAX_REPEAT: Final = 2_000
-EXACT_INTS: Final = 2**53
 NAME: Final = "z3"
 
 
@@ -55,7 +43,7 @@ def decide(goal: Goal, timeout_ms: int, memory_mb: int) -> Answer:
             return Answer(Conclusion.HOLDS, how=NAME)
         if outcome == z3.unknown:
             return undecided(_reason(solver.reason_unknown(), timeout_ms), NAME)
-        model = lowering.small_model(solver)
+        model = small_model(z3, solver, lowering.places, lowering.members)
         return Answer(Conclusion.FAILS, model, how=NAME, candidate=lowering.approximate)
     except z3.Z3Exception as error:
         return undecided(f"Z3 gave up: {error}", NAME)
@@ -87,7 +75,7 @@ class Lowering:
         self._axioms: list[Any] = []
         self._float: Any = z3.FPSort(11, 53, self._context)
         self._round: Any = z3.RNE(self._context)
-        self._members: dict[EnumValue, int] = {}
+        self.members: dict[EnumValue, int] = {}
         self.approximate = False
         """Whether a function stands in that may do more than its operator."""
 
@@ -101,6 +89,14 @@ class Lowering:
         for formula in (*self._axioms, *formulas):
             solver.add(formula)
         return solver
+
+    @property
+    def places(self) -> dict[Term, tuple[Place, Any, tuple[Any, ...]]]:
+        """What the model must say: each place with its own term and those of its indices."""
+        return {
+            term: (found, self._done[term], tuple(self._done[index] for index in found.indices))
+            for term, found in self._places.items()
+        }
 
     def lower(self, root: Term) -> Any:
         """The term for Z3; a walk without recursion, because terms may be deep."""
@@ -122,7 +118,7 @@ class Lowering:
             )
         below = [self._done[part] for part in parts(term)]
         if isinstance(term, Matches):
-            return self._z3.InRe(below[0], self.regex(term.regex))
+            return self._z3.InRe(below[0], regex_for_z3(term.regex, self._z3, self.text))
         assert isinstance(term, App)
         return self._application(term, below)
 
@@ -165,7 +161,7 @@ class Lowering:
             case str():
                 return self.text(term.value)
             case EnumValue():
-                return z3.IntVal(self._members.setdefault(term.value, len(self._members)), context)
+                return z3.IntVal(self.members.setdefault(term.value, len(self.members)), context)
             case None:
                 raise UnsupportedError("None is no scalar of a solver")
 
@@ -415,157 +411,6 @@ class Lowering:
             ),
         ]
         return made
-
-    def regex(self, regex: Regex, depth: int = 0) -> Any:
-        """The language for Z3; expressions are as deep as someone wrote them."""
-        z3 = self._z3
-        if depth > 100:
-            raise UnsupportedError("a regular expression is nested too deeply")
-        sort = z3.ReSort(z3.StringSort(self._context))
-        match regex:
-            case ReText(text):
-                return z3.Re(self.text(text))
-            case ReRange(first, last):
-                return self._characters(ord(first), ord(last))
-            case ReAny():
-                return z3.AllChar(sort, self._context)
-            case ReNothing():
-                return z3.Empty(sort)
-            case ReConcat(pieces):
-                made = [self.regex(piece, depth + 1) for piece in pieces]
-                if not made:
-                    return z3.Re(self.text(""))
-                return z3.Concat(*made) if len(made) > 1 else made[0]
-            case ReUnion(choices):
-                return self._union([self.regex(choice, depth + 1) for choice in choices])
-            case ReRepeat(piece, least, most):
-                return self._repeated(self.regex(piece, depth + 1), least, most)
-            case ReNotIn(ranges):
-                return self._union([self._characters(*gap) for gap in gaps(ranges)])
-
-    def _union(self, choices: list[Any]) -> Any:
-        z3 = self._z3
-        if not choices:
-            return z3.Empty(z3.ReSort(z3.StringSort(self._context)))
-        return z3.Union(*choices) if len(choices) > 1 else choices[0]
-
-    def _characters(self, first: int, last: int) -> Any:
-        z3 = self._z3
-        if first > min(last, HIGHEST):
-            return z3.Empty(z3.ReSort(z3.StringSort(self._context)))
-        start, end = self.text(chr(first)), self.text(chr(min(last, HIGHEST)))
-        return z3.ReRef(
-            z3.z3core.Z3_mk_re_range(self._context.ref(), start.ast, end.ast), self._context
-        )
-
-    def _repeated(self, piece: Any, least: int, most: int | None) -> Any:
-        z3 = self._z3
-        if max(least, most or 0) > MAX_REPEAT:
-            raise UnsupportedError("a regular expression repeats too often")
-        nothing = z3.Re(self.text(""))
-        if most is None:
-            exact = [z3.Loop(piece, least, least)] if least else []
-            return z3.Concat(*exact, z3.Star(piece)) if exact else z3.Star(piece)
-        if most == 0:  # Z3 would take it for no limit
-            return nothing
-        if least > most:
-            return z3.Empty(z3.ReSort(z3.StringSort(self._context)))
-        return z3.Loop(piece, least, most)
-
-    # -- models ----------------------------------------------------------------------------------
-
-    def small_model(self, solver: Any) -> Model:
-        """The model, with short lists if there is one like that."""
-        model = solver.model()
-        lengths = [
-            self._done[term] for term, found in self._places.items() if found.steps[-1:] == ("len",)
-        ]
-        strings = [self._done[term] for term in self._places if term.type == STR]
-        if lengths or strings:
-            solver.push()
-            solver.set("timeout", 500)
-            for each in lengths:
-                solver.add(each <= 3)
-            for each in strings:
-                solver.add(self._z3.Length(each) <= 24)
-            if solver.check() == self._z3.sat:
-                model = solver.model()
-            solver.pop()
-        return self._read(model)
-
-    def _read(self, model: Any) -> Model:
-        reads: dict[tuple[Any, ...], Read] = {}
-        for term, found in self._places.items():
-            value = self._value(model, self._done[term], term.type)
-            if value is None:
-                continue
-            numbers = [
-                number
-                for index in found.indices
-                if isinstance(
-                    number := self._value(model, self._done[index], INT),
-                    int,
-                )
-            ]
-            if len(numbers) != len(found.indices):
-                continue
-            root = found.root
-            name = root.call if isinstance(root, Result) else root.name
-            read = Read(name, isinstance(root, Result), found.steps, tuple(numbers), value)
-            reads[read.root, read.is_result, read.steps, read.indices] = read
-        return Model(tuple(reads.values()))
-
-    def _value(self, model: Any, lowered: Any, type_: Type) -> Any:
-        z3 = self._z3
-        found = model.eval(lowered, model_completion=True)
-        if type_ == BOOL:
-            return z3.is_true(found)
-        if type_ == INT:
-            return found.as_long() if z3.is_int_value(found) else None
-        if isinstance(type_, EnumOf):
-            number = found.as_long() if z3.is_int_value(found) else None
-            return next((each for each, at in self._members.items() if at == number), None)
-        if type_ == REAL:
-            if not z3.is_rational_value(found):
-                return None
-            return Fraction(found.numerator_as_long(), found.denominator_as_long())
-        if type_ == FLOAT:
-            return self._python_float(found)
-        return self._python_text(found)
-
-    def _python_float(self, found: Any) -> float | None:
-        if not self._z3.is_fp_value(found):
-            return None
-        if found.isNaN():
-            return math.nan
-        if found.isInf():
-            return -math.inf if found.isNegative() else math.inf
-        if found.isZero():
-            return -0.0 if found.isNegative() else 0.0
-        exact = self._z3.simplify(self._fp("fpToReal", found))
-        return exact.numerator_as_long() / exact.denominator_as_long()
-
-    def _python_text(self, found: Any) -> str | None:
-        core, context = self._z3.z3core, self._context.ref()
-        if not self._z3.is_string_value(found):
-            return None
-        length = core.Z3_get_string_length(context, found.as_ast())
-        codes = (ctypes.c_uint * max(1, length))()
-        core.Z3_get_string_contents(context, found.as_ast(), length, codes)
-        return "".join(map(chr, codes[:length]))
-
-
-def gaps(ranges: Sequence[ReRange]) -> list[tuple[int, int]]:
-    """The characters that no range holds, as ranges of code points."""
-    found: list[tuple[int, int]] = []
-    start = 0
-    for first, last in sorted((ord(each.first), ord(each.last)) for each in ranges):
-        if first > start:
-            found.append((start, min(first - 1, HIGHEST)))
-        start = max(start, last + 1)
-    if start <= HIGHEST:
-        found.append((start, HIGHEST))
-    return [(first, last) for first, last in found if first <= last]
 
 
 _NUMBERS: Final = frozenset(
