@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from lictor_ir.document import Document
@@ -86,13 +87,20 @@ class Counterexample:
         lines = [self.summary]
         lines += [f"  input {name} = {value}" for name, value in self.inputs]
         lines += [f"  {call} returns {value}" for call, value in self.results]
-        for each in self.path:
+        for each, times in _repeated(self.path):
             told = ", ".join(f"{name}={value}" for name, value in each.arguments)
             at = f"line {each.line}: " if each.line is not None else ""
             mark = ">" if each.offending else " "
             when = f"   when {each.when}" if each.when else ""
-            lines.append(f"{mark} {at}{each.effect}({told}){when}")
+            again = f"   {times} times" if times > 1 else ""
+            lines.append(f"{mark} {at}{each.effect}({told}){when}{again}")
         return "\n".join(lines)
+
+
+def _repeated(path: Iterable[Happening]) -> Iterator[tuple[Happening, int]]:
+    """What happens, with how often in a row."""
+    for each, group in groupby(path):
+        yield each, sum(1 for _ in group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +126,16 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
     try:
         from lictor_prove.errors import ProverConfigError
         from lictor_prove.layers import discover_trusted_roots, load_layer
+        from lictor_prove.limited import prove_limited
         from lictor_prove.prover import prove
         from lictor_prove.settings import Settings
     except ModuleNotFoundError as error:
         raise LictorError(
             f"{error.name} is not installed here; install lictor-prove, or use --submit."
         ) from None
-    settings = Settings(total_ms=round(options.timeout * 1000))
+    total_ms = round(options.timeout * 1000)
+    # Reading a program takes time too.
+    settings = Settings(total_ms=total_ms, wall_ms=total_ms + 10_000)
     layers: dict[tuple[Path, ...], Layer | str] = {}
 
     def layer_for(file: Path) -> "Layer | str":
@@ -158,10 +162,11 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
                 name, "layer.broken", layer, "mend the layer; no program is judged by it"
             )
             continue
+        proving = partial(
+            prove, source, name=path.name, layer=layer, target=options.target, settings=settings
+        )
         try:
-            proof = prove(
-                source, name=path.name, layer=layer, target=options.target, settings=settings
-            )
+            proof = prove_limited(proving, settings)
         except ProverConfigError as error:
             remedy = "mend the layer; no program is judged by it"
             yield _refused(name, "layer.broken", str(error), remedy)

@@ -141,6 +141,23 @@ class Source:
         return len(text.encode(errors="replace")[:offset].decode(errors="replace")) + 1
 
 
+# PEP 263: Python reads a file in the encoding that a comment in its first two lines names.
+_ENCODING: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+
+
+def _check_encoding(text: str) -> None:
+    """Run as a file, the program must be the text that was proved."""
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text, maxsplit=2)[:2], 1):
+        named = _ENCODING.match(line)
+        if named and named[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
+            refuse(
+                "source.encoding",
+                f"the source asks to be read as {named[1]}, and is proved as UTF-8",
+                "Save the program as UTF-8 and remove the comment.",
+                ast.Pass(lineno=number, col_offset=0),
+            )
+
+
 def parse(text: str) -> ast.Module:
     """The syntax tree of a program in the subset, or a Refusal."""
     try:
@@ -159,6 +176,7 @@ def parse(text: str) -> ast.Module:
         )
     if "\0" in text:
         refuse("source.syntax", "the source holds a null byte", "Remove it.")
+    _check_encoding(text)
     try:
         with warnings.catch_warnings():
             # Warnings of the parser (`\d` in a plain string) are the author's business, not errors of ours.

@@ -1,0 +1,103 @@
+"""`lictor prove` and `lictor ir show`: what a person and a pipeline get, also for files that are no programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+PROVED = EXAMPLES / "programs/newsletter.py"
+REFUTED = EXAMPLES / "programs/newsletter_with_a_copy.py"
+LAYERS = ("--import-root", EXAMPLES / "layers")
+
+
+async def test_one_object_a_file_and_success_only_when_all_are_proved(cli) -> None:
+    told = await cli("prove", "--json", *LAYERS, PROVED, REFUTED)
+    assert told.returncode == 1, told.stderr
+    first, second = map(json.loads, told.stdout.splitlines())
+    assert (first["file"], first["verdict"]) == (str(PROVED), "proved")
+    assert (second["file"], second["verdict"]) == (str(REFUTED), "refuted")
+    assert [each["verdict"] for each in first["guarantees"]] == ["proved"] * 4
+    assert first["ms"] > 0
+    assert first["reasons"] == []
+    assert (await cli("prove", *LAYERS, PROVED)).returncode == 0
+
+
+async def test_a_person_sees_the_run_that_breaks_a_guarantee(cli) -> None:
+    told = await cli("prove", *LAYERS, REFUTED)
+    assert "refuted   to_contacts()" in told.stdout
+    assert "> line 19: send_mail(addr='press@example.org'" in told.stdout
+    # What happens again and again is told once.
+    assert len(told.stdout.splitlines()) < 40
+
+
+async def test_layers_are_found_below_the_working_directory(cli, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "layers/tools", tmp_path / "tools")
+    shutil.copy(PROVED, tmp_path / "p.py")
+    told = await cli("prove", tmp_path / "p.py", cwd=tmp_path)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (None, "source.unreadable"),
+        (b"", "target.missing"),
+        (b"\xff\xfe", "source.unreadable"),
+        (b"def main(:\n", "source.syntax"),
+        (b"def main():\n    pass\n\x00", "source.syntax"),
+        (b"def main():\n    x = " + b"(" * 10_000 + b")" * 10_000, "source.syntax"),
+        (b"def main():\n    pass\n" + b"#" * 1_000_000, "limits.source"),
+        (b"# -*- coding: latin-1 -*-\ndef main():\n    pass\n", "source.encoding"),
+        (b"def main():\n    eval('1')\n", "builtin.dangerous"),
+    ],
+)
+async def test_what_is_no_program_is_rejected_with_a_reason(
+    cli, tmp_path: Path, content: bytes | None, code: str
+) -> None:
+    path = tmp_path / "p.py"
+    if content is not None:
+        path.write_bytes(content)
+    told = await cli("prove", "--json", *LAYERS, path)
+    assert told.returncode == 1
+    document = json.loads(told.stdout)
+    assert document["verdict"] == "rejected"
+    assert [each["code"] for each in document["reasons"]] == [code]
+    assert "Traceback" not in told.stderr
+
+
+async def test_a_layer_that_does_not_load_judges_nothing(cli, tmp_path: Path) -> None:
+    trusted = tmp_path / "tools/bad/trusted"
+    trusted.mkdir(parents=True)
+    (trusted / "effects.py").write_text("raise RuntimeError('no')\n")
+    told = await cli("prove", "--json", "--import-root", tmp_path, PROVED)
+    assert told.returncode == 1
+    document = json.loads(told.stdout)
+    assert document["verdict"] == "rejected"
+    assert document["reasons"][0]["code"] == "layer.broken"
+    assert "effects.py" in document["reasons"][0]["message"]
+
+
+async def test_the_effect_ir_can_be_shown_named_and_shown_again(cli, tmp_path: Path) -> None:
+    text = await cli("ir", "show", *LAYERS, PROVED)
+    assert "guarantee" in text.stdout
+    named = await cli("ir", "show", "--hash", *LAYERS, PROVED)
+    for form in ((), ("--json",)):
+        shown = await cli("ir", "show", *form, *LAYERS, PROVED)
+        kept = tmp_path / "document.ir"
+        kept.write_text(shown.stdout, "utf-8")
+        again = await cli("ir", "show", "--hash", kept)
+        assert again.stdout == named.stdout, again.stderr
+
+
+async def test_what_is_no_document_is_one_sentence(cli, tmp_path: Path) -> None:
+    kept = tmp_path / "document.ir"
+    for content in ("", "{", "effect-ir v9", "{}", "\x00"):
+        kept.write_text(content, "utf-8")
+        told = await cli("ir", "show", kept)
+        assert told.returncode == 1
+        assert len(told.stderr.splitlines()) == 1
+        assert "Traceback" not in told.stderr
