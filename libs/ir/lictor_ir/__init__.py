@@ -1,6 +1,187 @@
-"""The Effect IR: terms, effects, contracts, lowering, analyses and the certificate checker.
+"""The Effect IR: what a program may do, and what is guaranteed about it.
 
-Nothing is here yet. The prover says so itself: it rejects every program it is given.
+Names are loaded on first use: who builds documents need not pay for evaluating them, and only `lictor_ir.lower_z3`
+needs a solver. Functions that are named as their modules are found there: `lictor_ir.text.read` and `write`,
+`lictor_ir.validate.validate`, `lictor_ir.goals.goals`; and terms are made with `lictor_ir.terms`.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lictor_ir.contracts import (
+        All,
+        Anything,
+        AtEnd,
+        Before,
+        Both,
+        Comparison,
+        Contract,
+        Count,
+        Distinct,
+        Empty,
+        NeverAfter,
+        Relation,
+        SharesValue,
+        Sum,
+    )
+    from lictor_ir.document import (
+        FORMAT,
+        Assumption,
+        Atom,
+        Binder,
+        Document,
+        Effect,
+        Enumeration,
+        Event,
+        Fluent,
+        Guarantee,
+        Obligation,
+        ObligationKind,
+        Parameter,
+        Performed,
+        Schema,
+        Span,
+        Update,
+    )
+    from lictor_ir.errors import (
+        DocumentError,
+        FormError,
+        IrError,
+        TermError,
+        UnspecifiedError,
+        UnsupportedError,
+    )
+    from lictor_ir.evaluate import (
+        Broken,
+        Environment,
+        Step,
+        Trace,
+        broken_assumptions,
+        failed_obligations,
+        holds,
+        run,
+        value,
+    )
+    from lictor_ir.goals import (
+        Goal,
+        GoalKind,
+        Strength,
+    )
+    from lictor_ir.jsonform import (
+        document_hash,
+        from_json,
+        to_json,
+    )
+    from lictor_ir.provenance import (
+        argument_labels,
+        origin_formula,
+    )
+    from lictor_ir.terms import (
+        Term,
+    )
+    from lictor_ir.types import (
+        Type,
+    )
+    from lictor_ir.values import (
+        EnumValue,
+        RowValue,
+        Value,
+    )
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "contracts": (
+        "All Anything AtEnd Before Both Comparison Contract Count Distinct Empty NeverAfter "
+        "Relation SharesValue Sum"
+    ),
+    "document": (
+        "Assumption Atom Binder Document Effect Enumeration Event FORMAT Fluent Guarantee "
+        "Obligation ObligationKind Parameter Performed Schema Span Update"
+    ),
+    "errors": "DocumentError FormError IrError TermError UnspecifiedError UnsupportedError",
+    "evaluate": "Broken Environment Step Trace broken_assumptions failed_obligations holds run value",
+    "goals": "Goal GoalKind Strength",
+    "jsonform": "document_hash from_json to_json",
+    "provenance": "argument_labels origin_formula",
+    "terms": "Term",
+    "types": "Type",
+    "values": "EnumValue RowValue Value",
+}
+HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "FORMAT",
+    "All",
+    "Anything",
+    "Assumption",
+    "AtEnd",
+    "Atom",
+    "Before",
+    "Binder",
+    "Both",
+    "Broken",
+    "Comparison",
+    "Contract",
+    "Count",
+    "Distinct",
+    "Document",
+    "DocumentError",
+    "Effect",
+    "Empty",
+    "EnumValue",
+    "Enumeration",
+    "Environment",
+    "Event",
+    "Fluent",
+    "FormError",
+    "Goal",
+    "GoalKind",
+    "Guarantee",
+    "IrError",
+    "NeverAfter",
+    "Obligation",
+    "ObligationKind",
+    "Parameter",
+    "Performed",
+    "Relation",
+    "RowValue",
+    "Schema",
+    "SharesValue",
+    "Span",
+    "Step",
+    "Strength",
+    "Sum",
+    "Term",
+    "TermError",
+    "Trace",
+    "Type",
+    "UnspecifiedError",
+    "UnsupportedError",
+    "Update",
+    "Value",
+    "argument_labels",
+    "broken_assumptions",
+    "document_hash",
+    "failed_obligations",
+    "from_json",
+    "holds",
+    "origin_formula",
+    "run",
+    "to_json",
+    "value",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

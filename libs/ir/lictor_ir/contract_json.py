@@ -141,7 +141,7 @@ def _relation(relation: Relation, ref: Write) -> Json:
     }
 
 
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+CONTRACT_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "anything": (),
     "all": ("relation", "holds"),
     "empty": ("relation",),
@@ -154,17 +154,18 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "never_after": ("first", "then"),
     "both": ("parts",),
 }
+"""What each kind of contract has, beside its kind."""
 
 
 def read_contract(value: Json, path: Path, read: Read, depth: int = 0) -> Contract:
     """The contract of a JSON value."""
     if depth > MAX_DEPTH:
         raise fail(path, f"is nested deeper than {MAX_DEPTH}; flatten its conjunctions")
-    every = sorted({key for keys in _KEYS.values() for key in keys})
+    every = sorted({key for keys in CONTRACT_KEYS.values() for key in keys})
     kind = text(object_of(value, path, "contract", optional=tuple(every))["contract"], path)
-    if kind not in _KEYS:
-        raise fail((*path, "contract"), f"must be one of {', '.join(_KEYS)}")
-    fields = object_of(value, path, "contract", *_KEYS[kind])
+    if kind not in CONTRACT_KEYS:
+        raise fail((*path, "contract"), f"must be one of {', '.join(CONTRACT_KEYS)}")
+    fields = object_of(value, path, "contract", *CONTRACT_KEYS[kind])
 
     def term(key: str) -> Term:
         return read(fields[key], (*path, key))

@@ -39,13 +39,13 @@ input flag: bool
 input when: str
 
 effect c1: users(limit = 10) at 3:5-3:20
-effect c2: send_email(addr = result(c1)[i].email, msg = concat("hi ", when)) for i in result(c1) when result(c1)[i].age < 18 or flag
+effect c2: send_email(addr = result(c1)[i].email, msg = when) for i in result(c1) when result(c1)[i].age < 18 or flag
     performs Write(path = when)
     sets locked["door"] = not flag
 let $1 = not flag and x <= 5 and 0 < x
 effect c3: withdraw(amount = (if flag then x // 2 else -3)) when $1
 effect c4: find(schema = "User")
-effect c5: send_email(addr = (result(c4) as list<row<User>>)[0].email)
+effect c5: send_email(addr = concat("to ", (result(c4) as list<row<User>>)[0].email))
 effect c6: paint(colour = Colour::RED) when when matches seq("a", rep("0".."9", 1, 3)) at 9:1-9:2
 
 assume c1 : len(result(c1)) <= 10 says "at most ten"
