@@ -8,6 +8,8 @@ comes again (a crash, a lost acknowledgement, a sender's retry), even where a so
 
 import asyncio
 import logging
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -128,6 +130,7 @@ class ProvingLoop:
             self._room.release()
 
     async def _answer(self, delivery: Delivery) -> None:
+        started = time.monotonic()
         try:
             submission = self._read(delivery)
             message_id = self._result_id(submission)
@@ -150,6 +153,8 @@ class ProvingLoop:
         await publish_one(
             self._client, streams.PROOFS, Outgoing(subject, result.to_json(), message_id)
         )
+        outcomes = Counter([result.verdict.value])
+        self._telemetry.batch_done(outcomes, started, delivery.stored_at_ns, time.time_ns())
 
     def _read(self, delivery: Delivery) -> ProgramSubmission:
         submission = read_or_refuse(
