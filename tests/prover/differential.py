@@ -16,9 +16,10 @@ from concrete_runs import PARAMETERS, Run, compiled, run
 from predicted_traces import Mismatch, Predictor, alike, ir_value
 from stated_contracts import Stated, stated
 
+from lictor_ir.contract_truth import holds
 from lictor_ir.document import Document, ObligationKind
 from lictor_ir.errors import UnspecifiedError
-from lictor_ir.traces import failed_obligations, holds
+from lictor_ir.traces import failed_obligations
 from lictor_ir.traces import run as document_run
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer

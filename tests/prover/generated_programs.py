@@ -18,6 +18,8 @@ SCALARS = (INT, INT, BOOL, STR, STR)
 CONTAINERS = (INTS, STRS, TABLE, SET)
 TEXTS = ("", "a", "b", "ab", "bob@example.com", "eve@evil.com", "x y", "é")
 KEYS = ("k", "l", "m")
+ASKED = {INT: "number()", STR: 'lookup("a")', BOOL: 'is_allowed("a")', FLOAT: "rate()"}
+"""What nothing is known about."""
 COLUMNS = {STR: ("email", "name"), INT: ("age",), BOOL: ("active",)}
 
 
@@ -89,8 +91,8 @@ class Writer:
         for _ in range(self.number(0, 2)):
             self._helper()
         self.line("def main() -> None:")
-        self._budget = self.number(3, 12)
-        self._block(Scope(), self.number(2, 6))
+        self._budget = self.number(3, 18)
+        self._block(Scope(), self.number(2, 9))
         return "\n".join(self._lines) + "\n"
 
     def _helper(self) -> None:
@@ -105,7 +107,7 @@ class Writer:
             scope.names[parameter] = kind
             given.append(parameter)
         self.line(f"def {name}({', '.join(given)}):")
-        self._budget = self.number(1, 3)
+        self._budget = self.number(1, 4)
         self._depth += 1
         before = len(self._lines)
         self._statements(scope, self.number(1, 3))
@@ -116,6 +118,9 @@ class Writer:
             for line in self._lines[before:]
         )
         if result != "None":
+            if self.chance(2):
+                self.line(f"if {self.expression(scope, BOOL, 2)}:")
+                self.line(f"    return {self.expression(scope, result, 1)}")
             self.line(f"return {self.expression(scope, result, 2)}")
         self._depth -= 1
         self.line("")
@@ -142,8 +147,9 @@ class Writer:
         kinds = ["effect", "effect", "effect", "bind", "bind", "if", "if", "for"]
         if scope.names:
             kinds += ["rebind", "change", "change", "alias", "augment", "swap"]
+        kinds += ["nest", "maybe"]
         if not scope.in_rows:
-            kinds += ["rows", "closure"]
+            kinds += ["rows", "closure", "collected"]
         if self._functions:
             kinds.append("call")
         if scope.in_loop:
@@ -163,6 +169,9 @@ class Writer:
             "closure": self._closure,
             "call": self._call,
             "leave": self._leave,
+            "nest": self._nest,
+            "maybe": self._maybe,
+            "collected": self._collected,
         }[kind](scope)
 
     def _effect(self, scope: Scope) -> None:
@@ -249,15 +258,26 @@ class Writer:
         options = {
             INTS: [f"{name}.append({value})", f"{name}.extend([{value}, 1])", f"{name}.clear()"],
             STRS: [f"{name}.append({value})", f"{name}.extend([{value}])", f"{name}.clear()"],
-            SET: [f"{name}.add({value})", f"{name}.discard({value})"],
+            SET: [
+                f"{name}.add({value})",
+                f"{name}.discard({value})",
+                f"{name}.update({{{value}}})",
+            ],
             TABLE: [
                 f'{name}["{self.pick(KEYS)}"] = {self.expression(scope, INT, 1)}',
                 f'{name}.pop("{self.pick(KEYS)}", 0)',
+                f'{name}.setdefault("{self.pick(KEYS)}", {self.expression(scope, INT, 1)})',
+                f'{name}.update({{"{self.pick(KEYS)}": {self.expression(scope, INT, 1)}}})',
             ],
         }[kind]
         if kind in (INTS, STRS):
             options += [f"if {name}:\n{'    ' * (self._depth + 1)}{name}.pop()"]
             options += [f"if {name}:\n{'    ' * (self._depth + 1)}{name}[0] = {value}"]
+            options += [f"if {name}:\n{'    ' * (self._depth + 1)}{name}[-1] = {value}"]
+            options += [f"{name}.insert({self.number(-1, 2)}, {value})", f"{name}.reverse()"]
+            options += [
+                f"if {value} in {name}:\n{'    ' * (self._depth + 1)}{name}.remove({value})"
+            ]
         self.line(self.pick(options))
 
     def _if(self, scope: Scope) -> None:
@@ -306,6 +326,12 @@ class Writer:
                 return f"range({self.number(0, 3)})"
         if self.chance(3):
             return self.expression(scope, INTS if kind == INT else STRS, 1)
+        if kind == STR and self.chance(5):
+            return self.expression(scope, TABLE, 1)
+        if kind == INT and self.chance(5):
+            return f"{self.expression(scope, TABLE, 1)}.values()"
+        if kind == STR and self.chance(6):
+            return self._text()
         items = [self.expression(scope, kind, 1) for _ in range(self.number(1, 3))]
         return f"[{', '.join(items)}]" if self.chance(2) else f"({', '.join(items)},)"
 
@@ -341,7 +367,7 @@ class Writer:
             self.line(f"{name} = lambda: {self.expression(scope, kind, 2)}")
         else:
             self.line(f"def {name}():")
-            inner = scope.inner(in_function=True, frozen=frozenset(scope.names))
+            inner = scope.inner(in_function=True, in_loop=False, frozen=frozenset(scope.names))
             # A name that the body binds is local to it, and outer ones are read as they are when it runs.
             self._block(inner, self.number(1, 2))
         if self.chance(2):
@@ -350,6 +376,61 @@ class Writer:
         if self.chance(2):
             self._rebind(scope)
             self.line(f"{name}()")
+
+    def _nest(self, scope: Scope) -> None:
+        """A container inside a container, changed from outside or from inside."""
+        found = [name for name, kind in scope.names.items() if kind in (INTS, STRS)]
+        if not found:
+            return self._bind(scope)
+        held = self.pick(found)
+        outer, inner = self.fresh("n"), self.fresh("v")
+        shape = self.pick([f"[{held}]", f"({held}, 1)", f'{{"k": {held}}}', f"[{held}, {held}]"])
+        at = '"k"' if shape.startswith("{") else "0"
+        self.line(f"{outer} = {shape}")
+        self.line(f"{inner} = {outer}[{at}]")
+        scope.names[inner] = scope.names[held]
+        if held in scope.frozen:
+            scope.frozen |= {inner}
+        elif self.chance(2):
+            item = INT if scope.names[held] == INTS else STR
+            self.line(f"{outer}[{at}].append({self.expression(scope, item, 1)})")
+
+    def _maybe(self, scope: Scope) -> None:
+        """A name that is None on some paths."""
+        name, kind = self.fresh("m"), self.pick([STR, INT])
+        self.line(
+            f"{name} = {self.expression(scope, kind, 1)} if {self._condition(scope)} else None"
+        )
+        if self.chance(2):
+            self.line(f"if {name} is not None:")
+            inner = scope.inner()
+            inner.names[name] = kind
+            inner.frozen |= {name}
+            self._block(inner, 1)
+        else:
+            bound = self.fresh("v")
+            self.line(f"{bound} = {name} or {self._literal(kind)}")
+            scope.names[bound] = kind
+
+    def _condition(self, scope: Scope) -> str:
+        return self.expression(scope, BOOL, 1)
+
+    def _collected(self, scope: Scope) -> None:
+        """A comprehension over rows, and what is done with it."""
+        name, row, item = self.fresh("rows"), self.fresh("c"), self.fresh("i")
+        column = self.pick(("email", "name", "age"))
+        kind = INT if column == "age" else STR
+        inner = scope.inner(rows=(*scope.rows, row))
+        only = f" if {self.expression(inner, BOOL, 1)}" if self.chance(2) else ""
+        self.line(f"{name} = [{row}.{column} for {row} in users(){only}]")
+        if self.chance(3):
+            self.line(f"if {name}:")
+            self.line(f"    pay({self._text()}, len({name}))")
+            return
+        self.line(f"for {item} in {name}:")
+        body = scope.inner(in_rows=True, in_loop=True, frozen=frozenset((*scope.names, item)))
+        body.names[item] = kind
+        self._block(body, self.number(1, 2))
 
     def _call(self, scope: Scope) -> None:
         function = self._functions[self.number(0, len(self._functions) - 1)]
@@ -371,7 +452,8 @@ class Writer:
         if scope.rows and kind in COLUMNS and self.chance(2):
             return f"{self.pick(scope.rows)}.{self.pick(COLUMNS[kind])}"
         if depth <= 0:
-            return self._literal(kind)
+            asked = ASKED.get(kind)
+            return asked if asked and self.chance(4) else self._literal(kind)
         if kind in SCALARS:
             matching = [f for f in self._functions if f.result == kind]
             if matching and self.chance(6):
@@ -409,7 +491,7 @@ class Writer:
 
     def _int(self, scope: Scope, depth: int) -> str:
         one = self.expression(scope, INT, depth)
-        kind = self.number(0, 15)
+        kind = self.number(0, 19)
         match kind:
             case 0 | 1:
                 return f"({one} {self.pick(['+', '-', '*'])} {self.expression(scope, INT, depth)})"
@@ -439,11 +521,22 @@ class Writer:
                 return f"{self.expression(scope, STR, depth)}.find({self._text()})"
             case 14:
                 return f"int({self.expression(scope, BOOL, depth)})"
+            case 15:
+                return f"({one} ** {self.number(0, 2)})"
+            case 16:
+                whole, item = self.pick(["ints", "strs"]), self.expression(scope, INT, depth)
+                if whole == "ints":
+                    return f"{self.expression(scope, INTS, depth)}.count({item})"
+                return f"{self.expression(scope, STRS, depth)}.count({self._text()})"
+            case 17:
+                return f"{self.expression(scope, STR, depth)}.count({self._text()})"
+            case 18:
+                return f"max([{one}, {self.expression(scope, INT, depth)}])"
             case _:
                 return f"({one} // {self.expression(scope, INT, depth)})"
 
     def _bool(self, scope: Scope, depth: int) -> str:
-        kind = self.number(0, 13)
+        kind = self.number(0, 16)
         match kind:
             case 0 | 1:
                 left, right = (self.expression(scope, INT, depth) for _ in range(2))
@@ -473,6 +566,20 @@ class Writer:
                 return f"{self.expression(scope, STR, depth)}.{method}({self._text()})"
             case 11:
                 return f"is_allowed({self._text()})"
+            case 13:
+                name, made = self.fresh("c"), self.pick(["any", "all"])
+                source = self.expression(scope, INTS, depth)
+                inner = scope.inner()
+                inner.names[name] = INT
+                return f"{made}({self.expression(inner, BOOL, depth)} for {name} in {source})"
+            case 14:
+                left, right = (self.expression(scope, FLOAT, depth) for _ in range(2))
+                return f"({left} {self.pick(['<', '==', '!=', '>='])} {right})"
+            case 15:
+                left = self.expression(scope, self.pick([INT, BOOL]), depth)
+                return (
+                    f"({left} {self.pick(['<', '==', '>'])} {self.expression(scope, FLOAT, depth)})"
+                )
             case 12:
                 return f"bool({self.expression(scope, self.pick((INT, STR, *CONTAINERS)), depth)})"
             case _:
@@ -481,7 +588,7 @@ class Writer:
 
     def _str(self, scope: Scope, depth: int) -> str:
         one = self.expression(scope, STR, depth)
-        match self.number(0, 9):
+        match self.number(0, 13):
             case 0 | 1:
                 return f"({one} + {self.expression(scope, STR, depth)})"
             case 2:
@@ -500,6 +607,18 @@ class Writer:
                 return f"({one} or {self._text()})"
             case 7:
                 return f"{one}.replace({self._text()}, {self._text()})"
+            case 9:
+                return f"{one}.{self.pick(('removeprefix', 'removesuffix'))}({self._text()})"
+            case 10:
+                return f"{self._text()}.{self.pick(('upper', 'lower', 'strip', 'title'))}()"
+            case 11:
+                return f"({one}[:1] if {one} else {self._text()})"
+            case 12:
+                return (
+                    f"{self._text()}.split({self.pick(('', chr(34) + ' ' + chr(34)))})[-1:][0]"
+                    if self.chance(9)
+                    else one
+                )
             case 8:
                 return f'"{self.pick(("", "-"))}".join({self.expression(scope, STRS, depth)})'
             case _:
@@ -528,7 +647,13 @@ class Writer:
         return self._list(scope, STR, STRS, depth)
 
     def _list(self, scope: Scope, item: str, whole: str, depth: int) -> str:
-        match self.number(0, 5):
+        match self.number(0, 8):
+            case 6:
+                return f"sorted({self.expression(scope, whole, depth)})"
+            case 7:
+                return f"list(reversed({self.expression(scope, whole, depth)}))"
+            case 8:
+                return f"{self.expression(scope, whole, depth)}[::{self.pick(('2', '-1'))}]"
             case 0 | 1:
                 items = [self.expression(scope, item, depth) for _ in range(self.number(0, 3))]
                 return f"[{', '.join(items)}]"
