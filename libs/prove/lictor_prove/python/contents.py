@@ -37,10 +37,14 @@ def _narrowed(machine: Machine, content: Content) -> tuple[Entry, ...]:
         return content.entries
     kept: list[Entry] = []
     for entry in content.entries:
-        if entry.present is TRUE or and_(machine.guard, not_(entry.present)) is FALSE:
-            kept.append(Entry(TRUE, entry.value, entry.key))
-        elif and_(machine.guard, entry.present) is not FALSE or machine.dead:
+        if entry.present is TRUE:
             kept.append(entry)
+            continue
+        there = machine.decided(entry.present)
+        if there is None or machine.dead:
+            kept.append(entry)
+        elif there:
+            kept.append(Entry(TRUE, entry.value, entry.key))
     return tuple(kept)
 
 

@@ -12,7 +12,19 @@ from lictor_ir.contracts import AtEnd, leaves, relations
 from lictor_ir.document import Document, Effect, Guarantee, Parameter, Schema, Span
 from lictor_ir.errors import IrError
 from lictor_ir.terms import App, Term, postorder, var
-from lictor_ir.types import BOOL, FLOAT, INT, STR, ListOf, MapOf, RowOf, SetOf, TupleOf, Type
+from lictor_ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    STR,
+    ListOf,
+    MapOf,
+    RowOf,
+    Scalar,
+    SetOf,
+    TupleOf,
+    Type,
+)
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python import calls, expressions, names, statements
@@ -254,11 +266,11 @@ def _with_schemas(document: Document, known: Mapping[str, Schema]) -> Document:
     used: set[str] = set()
     for type_ in _types(document):
         used |= _schemas_of(type_)
-    for term in _terms(document):
-        for part in postorder(term):
+    for part in postorder(*dict.fromkeys(_terms(document))):
+        if not isinstance(part.type, Scalar):
             used |= _schemas_of(part.type)
-            if isinstance(part, App) and part.op in ("from", "not_from", "same_row"):
-                used |= {place.rpartition(".")[0] for place in part.param.split(",")}
+        if isinstance(part, App) and part.op in ("from", "not_from", "same_row"):
+            used |= {place.rpartition(".")[0] for place in part.param.split(",")}
     return replace(document, schemas=tuple(known[each] for each in sorted(used) if each in known))
 
 

@@ -159,6 +159,8 @@ class Machine:
         """How many paths left for somewhere, or raised."""
         self._ids = 0
         self._indices = 0
+        self._facts_of: Term = TRUE
+        self._facts: tuple[frozenset[Term], frozenset[Term]] = (frozenset(), frozenset())
 
     # -- stepping ----------------------------------------------------------------------------------
 
@@ -182,6 +184,13 @@ class Machine:
                 f"reading the program takes more than {MAX_STEPS} steps",
                 "Unroll fewer iterations, or loop over a list that a trusted call returns.",
             )
+
+    def decided(self, condition: Term) -> bool | None:
+        """Whether the path says that the condition holds, or that it does not; None when it says neither."""
+        if self._facts_of is not self.guard:
+            self._facts_of = self.guard
+            self._facts = facts(self.guard)
+        return decided(condition, *self._facts)
 
     @property
     def dead(self) -> bool:
@@ -235,7 +244,7 @@ class Machine:
             plain = [v for _, v in alternatives(value) if not isinstance(v, Unbound | Poison)]
             return [(TRUE, plain[0] if plain else Opaque("a value that no path reaches"))]
         for guard, option in alternatives(value):
-            if and_(self.guard, guard) is FALSE:
+            if self.decided(guard) is False:
                 continue
             if isinstance(option, Poison):
                 poisoned(option)
@@ -351,10 +360,9 @@ class Machine:
     ) -> Value:
         """One or the other, by the condition; both are executed when it is not known."""
         outer = self.guard
-        if condition is TRUE or and_(outer, not_(condition)) is FALSE:
-            return then()
-        if condition is FALSE or and_(outer, condition) is FALSE:
-            return otherwise()
+        known = self.decided(condition)
+        if known is not None:
+            return then() if known else otherwise()
         base, departed = self.store, self.departed
         first, second = Store(base), Store(base)
         self.store, self.guard = first, and_(outer, condition)
@@ -456,6 +464,54 @@ def joined(
     first = one if isinstance(one, Value) else UNBOUND
     second = other if isinstance(other, Value) else UNBOUND
     return merge(condition, first, second)
+
+
+def facts(guard: Term) -> tuple[frozenset[Term], frozenset[Term]]:
+    """What holds, and what does not hold, where the guard does."""
+    holds: list[Term] = []
+    fails: list[Term] = []
+    for part in conjuncts(guard):
+        if isinstance(part, App) and part.op == "not":
+            fails.append(part.args[0])
+            if isinstance(part.args[0], App) and part.args[0].op == "or":
+                fails.extend(part.args[0].args)
+        else:
+            holds.append(part)
+    return frozenset(holds), frozenset(fails)
+
+
+def decided(condition: Term, holds: frozenset[Term], fails: frozenset[Term]) -> bool | None:
+    """Whether the condition is known from facts, by its outer shape alone: conditions share their parts, so looking
+    deeper would take for ever."""
+    if isinstance(condition, App) and condition.op == "not":
+        inner = _junction_decided(condition.args[0], holds, fails)
+        return None if inner is None else not inner
+    return _junction_decided(condition, holds, fails)
+
+
+def _junction_decided(
+    condition: Term, holds: frozenset[Term], fails: frozenset[Term]
+) -> bool | None:
+    known = _fact(condition, holds, fails)
+    if known is None and isinstance(condition, App) and condition.op in ("and", "or"):
+        settles = condition.op == "or"
+        parts = [_fact(part, holds, fails) for part in condition.args]
+        if settles in parts:
+            return settles
+        if None not in parts:
+            return not settles
+    return known
+
+
+def _fact(part: Term, holds: frozenset[Term], fails: frozenset[Term]) -> bool | None:
+    if part is TRUE or part in holds:
+        return True
+    if part is FALSE or part in fails:
+        return False
+    if isinstance(part, App) and part.op == "not":
+        inner = part.args[0]
+        return False if inner in holds else True if inner in fails else None
+    return None
 
 
 def conjuncts(guard: Term) -> tuple[Term, ...]:
