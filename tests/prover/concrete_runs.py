@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from generated_programs import TEXTS
+from generated_expressions import TEXTS
 
 from lictor_layer.rows import row_class
 
