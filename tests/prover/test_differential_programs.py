@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from differential import Differential, FalseProof, Missed, desk
 from generated_programs import programs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from predicted_traces import Mismatch
 
+from lictor_ir import lower_z3
+from lictor_ir.contracts import Relation
+from lictor_ir.document import Atom, Document, ObligationKind
+from lictor_ir.goals import guarantees
+from lictor_ir.goals.facts import facts
+from lictor_ir.terms import TRUE, Term, apply
+from lictor_ir.types import INT
 from lictor_prove.layer_model import Layer
+from lictor_prove.python import arithmetic, trusted
 
 PROGRAMS = 500
 MOST_REJECTED = 0.2
@@ -26,14 +36,17 @@ def layer() -> Layer:
     return desk()
 
 
-def check_many(differential: Differential, count: int, *, fixed: bool) -> Counter[str]:
-    """Generates and checks programs; raises with the smallest one that fails."""
+def check_many(
+    differential: Differential, count: int, *, fixed: bool, smallest: bool = True
+) -> Counter[str]:
+    """Generates and checks programs; raises for one that fails, made as small as it can be."""
 
     @settings(
         max_examples=count,
         deadline=None,
         derandomize=fixed,
         database=None,
+        phases=(Phase.generate, Phase.shrink) if smallest else (Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )
     @given(
@@ -64,13 +77,74 @@ def test_documents_predict_runs_and_proofs_hold(layer: Layer) -> None:
     assert tally["refuted"] >= tally["programs"] * LEAST_PROVED, told
 
 
-SLIPS = (Mismatch, FalseProof, Missed)
+# -- the check itself is checked: a slip put in on purpose is found ---------------------------------
 
 
-def first_slip(layer: Layer) -> type[BaseException] | None:
-    """What the check finds among the first programs, without making the example small."""
+def found_by_checking(layer: Layer, count: int = 200) -> str:
+    """What the check says about the prover as it is now; empty when it finds nothing."""
     try:
-        check_many(Differential(layer), 150, fixed=True)
-    except SLIPS as found:
-        return type(found)
-    return None
+        check_many(Differential(layer), count, fixed=True, smallest=False)
+    except (Mismatch, FalseProof, Missed) as slip:
+        return type(slip).__name__
+    return ""
+
+
+def test_division_that_rounds_up_is_noticed(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rounding_up(op: str, *args: Term, **param: str) -> Term:
+        if op != "floordiv":
+            return apply(op, *args, **param)
+        return apply("neg", apply("floordiv", apply("neg", args[0]), args[1]))
+
+    monkeypatch.setattr(arithmetic, "apply", rounding_up)
+    assert found_by_checking(layer) == "Mismatch"
+
+
+def test_effect_without_its_path_condition_is_noticed(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unguarded(*given: Any) -> Atom:
+        return replace(Atom(*given), guard=TRUE)
+
+    monkeypatch.setattr(trusted, "Atom", unguarded)
+    assert found_by_checking(layer) == "Mismatch"
+
+
+def test_error_that_is_not_told_is_noticed(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Differential.read
+
+    def without_errors(differential: Differential, source: str) -> Document:
+        document = read(differential, source)
+        return replace(
+            document,
+            obligations=tuple(
+                each for each in document.obligations if each.kind is not ObligationKind.NO_ERROR
+            ),
+        )
+
+    monkeypatch.setattr(Differential, "read", without_errors)
+    assert found_by_checking(layer) == "Missed"
+
+
+def test_goal_that_forgets_an_effect_is_noticed(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def but_the_last(document: Document, relation: Relation) -> tuple[list[Any], list[str]]:
+        found, undecided = facts(document, relation)
+        return found[:-1], undecided
+
+    monkeypatch.setattr(guarantees, "facts", but_the_last)
+    assert found_by_checking(layer) == "FalseProof"
+
+
+def test_solver_that_is_told_a_wrong_order_is_noticed(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordered = lower_z3.Lowering._ordered
+
+    def off_by_one(lowering: Any, op: str, types: Any, below: list[Any]) -> Any:
+        left, right = below
+        whole = tuple(types) == (INT, INT)
+        return ordered(lowering, op, types, [left + 1, right] if whole else below)
+
+    monkeypatch.setattr(lower_z3.Lowering, "_ordered", off_by_one)
+    assert found_by_checking(layer) == "FalseProof"
