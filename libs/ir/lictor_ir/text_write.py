@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from lictor_ir.contract_json import contract_terms
 from lictor_ir.contracts import (
@@ -20,7 +21,16 @@ from lictor_ir.contracts import (
     SharesValue,
     Sum,
 )
-from lictor_ir.document import Assumption, Atom, Binder, Document, Obligation, Parameter, Span
+from lictor_ir.document import (
+    Assumption,
+    Atom,
+    Binder,
+    Document,
+    Guarantee,
+    Obligation,
+    Parameter,
+    Span,
+)
 from lictor_ir.jsonform import document_terms
 from lictor_ir.literals import quote
 from lictor_ir.terms import TRUE, Term
@@ -33,6 +43,20 @@ def write(document: Document) -> str:
     """The text of a document; raises DocumentError for one that breaks a rule of the format."""
     validate(document)
     return "\n".join(_Writer(document).lines()) + "\n"
+
+
+def write_contract(document: Document, contract: Contract) -> str:
+    """A contract over the document's effects, on one line, as the text form says it."""
+    alone = replace(
+        document,
+        inputs=(),
+        atoms=(),
+        assumptions=(),
+        obligations=(),
+        guarantees=(Guarantee("", contract),),
+    )
+    *lets, line = _Writer(alone).guarantees()
+    return "; ".join([*lets, line.partition(" : ")[2]])
 
 
 class _Writer:
@@ -61,7 +85,7 @@ class _Writer:
             self._atoms(),
             self._assumptions(),
             self._obligations(),
-            self._guarantees(),
+            self.guarantees(),
         ):
             found = list(section)
             if found:
@@ -152,7 +176,8 @@ class _Writer:
 
     # -- guarantees ----------------------------------------------------------------------------
 
-    def _guarantees(self) -> Iterator[str]:
+    def guarantees(self) -> Iterator[str]:
+        """A line for each, after the terms that several of them share."""
         # Fields of contracts are variables of their own, so their lets are.
         self._terms = TermText(
             self._promised, {}, first_let=self._terms.next_let, of_contracts=True

@@ -12,10 +12,12 @@ import ast
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from lictor_ir.document import Assumption, Atom, Document, Obligation, ObligationKind
-from lictor_ir.errors import DocumentError, IrError
+from lictor_ir.document import Assumption, Atom, Document, Guarantee, Obligation, ObligationKind
+from lictor_ir.errors import DocumentError, FormError, IrError
+from lictor_ir.jsonform import from_json
 from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Term, const, result
+from lictor_ir.text import read, write_contract
 from lictor_ir.types import NONE
 from lictor_ir.validate import validate
 from lictor_prove.closing import declared_effect
@@ -28,6 +30,18 @@ from lictor_prove.python.predicates import predicate_term
 from lictor_prove.python.refusals import Refusal
 from lictor_prove.python.trusted import performed, updated
 from lictor_prove.settings import DEFAULT, Settings
+
+
+def read_document(data: bytes) -> Document:
+    """A document from its JSON or its text form; IrError when it is neither."""
+    if data.lstrip()[:1] == b"{":
+        return from_json(data)
+    try:
+        return read(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FormError(
+            f"the document is no UTF-8 text: byte {error.start} can't be read"
+        ) from None
 
 
 def prove_bound(
@@ -70,6 +84,12 @@ def bound_to(document: Document, layer: Layer) -> Document:
             assumptions += _promises(atom, function)
         except (IrError, ProveError, Refusal) as error:
             raise _refused(f"atoms[{at}]: {error}") from None
+    # A name could say anything: a contract of a document is named by what it says. The layer adds what it requires.
+    stated = [
+        Guarantee(write_contract(document, each.contract), each.contract, span=each.span)
+        for each in document.guarantees
+        if not each.required_by
+    ]
     own = [each for each in document.obligations if each.kind is not ObligationKind.PRECONDITION]
     return dataclasses.replace(
         document,
@@ -77,6 +97,7 @@ def bound_to(document: Document, layer: Layer) -> Document:
         atoms=tuple(atoms),
         assumptions=tuple(assumptions),
         obligations=(*demands, *own),
+        guarantees=tuple(stated),
     )
 
 

@@ -6,9 +6,11 @@ the frames. The process may grow by a given memory; asking for more fails here a
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import resource
+import signal
 import struct
 import sys
 from dataclasses import dataclass
@@ -16,13 +18,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from lictor_ir.errors import IrError
-from lictor_ir.jsonform import from_json
 from lictor_prove.errors import ProveError, Reason
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof import Progress, Proof, rejected, unknown
 from lictor_prove.settings import DEFAULT, Settings
 
 HEADER: Final = struct.Struct(">Q")
+_PR_SET_PDEATHSIG: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,13 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A program to be proved: Python source under a layer, or canonical JSON of an Effect IR document."""
+    """A program to be proved under a layer: Python source, or an Effect IR document in either form, as bytes."""
 
     program: str | bytes
     name: str = "program"
     target: str = "main"
     roots: Roots | None = None
-    """Source needs one."""
+    """Where its layer is. A document without one is taken at its word about what calls demand and promise."""
     layer_hash: str | None = None
     """The layer that the roots must hold; None takes what is there."""
     settings: Settings = DEFAULT
@@ -73,6 +75,7 @@ def main(arguments: list[str]) -> None:
     layers: dict[Roots, Layer] = {}
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
+    _end_with_parent()
     _limit(int(arguments[0]))
     while (message := read_frame(incoming)) is not None:
         if isinstance(message, Warm):
@@ -83,6 +86,11 @@ def main(arguments: list[str]) -> None:
                     continue  # the first job with this layer says so
         else:
             write_frame(outgoing, _done(message, layers, outgoing))
+
+
+def _end_with_parent() -> None:
+    """A worker whose pool was killed has nobody to answer; in the middle of a proof it would not notice."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit(memory_mb: int) -> None:
@@ -119,21 +127,24 @@ def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
 
 
 def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
+    from lictor_prove.documents import prove_bound, read_document
     from lictor_prove.prover import prove, prove_document
 
     def progress(told: Progress) -> None:
         write_frame(outgoing, told)
 
+    layer = None if job.roots is None else _layer(layers, job.roots, job.layer_hash)
     if isinstance(job.program, bytes):
         try:
-            document = from_json(job.program)
+            document = read_document(job.program)
         except IrError as error:
-            reason = Reason("ir.unreadable", str(error), "send canonical Effect IR JSON")
+            reason = Reason("ir.unreadable", str(error), "send a document in one of its two forms")
             return rejected(reason)
-        return prove_document(document, job.settings, progress=progress)
-    if job.roots is None:
-        raise ProveError("a Python program is proved under a trusted layer, and none is given")
-    layer = _layer(layers, job.roots, job.layer_hash)
+        if layer is None:
+            return prove_document(document, job.settings, progress=progress)
+        return prove_bound(document, layer, job.settings, progress=progress)
+    if layer is None:
+        raise ProveError("a program is proved under a trusted layer, and none is given")
     return prove(
         job.program,
         name=job.name,

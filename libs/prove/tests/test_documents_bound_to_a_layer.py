@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from lictor_ir.contracts import Anything
 from lictor_ir.document import Document, Parameter
+from lictor_ir.errors import IrError
 from lictor_ir.jsonform import from_json, to_json
 from lictor_ir.terms import FALSE, const
+from lictor_ir.text import write
 from lictor_ir.types import INT
-from lictor_prove.documents import bound_to, prove_bound
+from lictor_prove.documents import bound_to, prove_bound, read_document
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
@@ -101,3 +104,25 @@ def test_declarations_other_than_the_layers_are_refused(layer, newsletter):
         with pytest.raises(Rejected) as refused:
             bound_to(dataclasses.replace(newsletter, **changed), layer)
         assert refused.value.reasons[0].code == "ir.layer"
+
+
+def test_a_contract_is_named_by_what_it_says_and_not_by_what_it_is_called(layer, newsletter):
+    *_, required = newsletter.guarantees
+    weak = dataclasses.replace(required, contract=Anything())
+    flattering = dataclasses.replace(weak, required_by="", name="only_to(['bob@example.com'])")
+    bound = bound_to(
+        dataclasses.replace(newsletter, guarantees=(flattering, weak, newsletter.guarantees[0])),
+        layer,
+    )
+    assert [each.name for each in bound.guarantees] == [
+        "anything",
+        'forall e in list_contacts : e.mailing_list == "newsletter"',
+    ]
+
+
+def test_both_forms_of_a_document_are_read_and_nothing_else(newsletter):
+    assert read_document(to_json(newsletter)) == newsletter
+    assert read_document(write(newsletter).encode()) == newsletter
+    for other in (b"", b"\xff", b"{", b"def main(): pass", b"{}"):
+        with pytest.raises(IrError):
+            read_document(other)

@@ -1,6 +1,7 @@
 """The prover as a process on a real broker: verdicts, the cache, slow programs, kills."""
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,10 @@ from lictor_bus import subjects
 from lictor_bus.dead import list_dead
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_all
+from lictor_ir.jsonform import to_json
+from lictor_ir.text import write
+from lictor_prove.layers import discover_trusted_roots, load_layer
+from lictor_prove.prover import document_of
 from lictor_schema import ProofProgress, ProofResult, ProofStrength, ProofVerdict
 
 ROOT = Path(__file__).parents[3]
@@ -109,6 +114,23 @@ async def test_a_batch_is_answered_program_by_program(clean_infra):
         results = await governor.prove(*programs, task_id="t")
     verdicts = [each.verdict for each in results]
     assert verdicts == [ProofVerdict.PROVED] * 5 + [ProofVerdict.REFUTED] * 7
+
+
+async def test_a_document_is_judged_by_what_the_layer_says_of_its_calls(clean_infra):
+    root = LAYERS
+    layer = load_layer(discover_trusted_roots([root]), [root])
+    honest = document_of(NEWSLETTER, name="n.py", layer=layer)
+    silent = dataclasses.replace(honest, assumptions=(), obligations=())
+    asked = [
+        lictor.Program(to_json(honest).decode(), language="ir"),
+        lictor.Program(write(silent), language="ir"),
+        lictor.Program("no document", language="ir"),
+    ]
+    async with prover(clean_infra) as governor:
+        results = await governor.prove(*asked, task_id="t")
+    assert [each.verdict.value for each in results] == ["proved", "proved", "rejected"]
+    assert {each.layer_hash for each in results} == {layer.hash}
+    assert results[2].reasons[0].code == "ir.unreadable"
 
 
 async def test_a_layer_that_is_not_here_proves_nothing(clean_infra):

@@ -57,6 +57,7 @@ def run(options: Namespace) -> int:
 
 def _document(options: Namespace) -> "Document":
     from lictor.commands.prove import read_source
+    from lictor_prove.documents import read_document
 
     source = read_source(options.file)
     if options.file.suffix == ".py":
@@ -67,10 +68,4 @@ def _document(options: Namespace) -> "Document":
         trusted = options.trusted_root or discover_trusted_roots(imports)
         layer = load_layer(trusted, imports)
         return document_of(source, name=options.file.name, target=options.target, layer=layer)
-    if source.lstrip().startswith("{"):
-        from lictor_ir.jsonform import from_json
-
-        return from_json(source.encode())
-    from lictor_ir.text import read
-
-    return read(source)
+    return read_document(source.encode())

@@ -31,7 +31,9 @@ MAX_BYTES = 4 * 1024 * 1024
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="programs in Python")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="programs in Python (.py), or Effect IR documents"
+    )
     parser.add_argument(
         "--import-root",
         metavar="DIR",
@@ -124,6 +126,8 @@ def read_source(path: Path) -> str:
 
 def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
     try:
+        from lictor_ir.errors import IrError
+        from lictor_prove.documents import prove_bound, read_document
         from lictor_prove.errors import ProverConfigError
         from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.limited import prove_limited
@@ -162,9 +166,18 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
                 name, "layer.broken", layer, "mend the layer; no program is judged by it"
             )
             continue
-        proving = partial(
-            prove, source, name=path.name, layer=layer, target=options.target, settings=settings
-        )
+        if path.suffix == ".py":
+            proving = partial(
+                prove, source, name=path.name, layer=layer, target=options.target, settings=settings
+            )
+        else:
+            try:
+                document = read_document(source.encode())
+            except IrError as error:
+                remedy = "name a program in Python (.py), or a document in one of its two forms"
+                yield _refused(name, "ir.unreadable", str(error), remedy)
+                continue
+            proving = partial(prove_bound, document, layer, settings)
         try:
             proof = prove_limited(proving, settings)
         except ProverConfigError as error:
