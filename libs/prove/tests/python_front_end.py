@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lictor_ir.contracts import All, Anything, Contract, Count, Comparison, Relation, field
+import pytest
+
+from lictor_ir.contracts import All, Anything, Comparison, Contract, Count, Relation, field
 from lictor_ir.document import Atom, Document, Event, Fluent, Parameter, Schema
 from lictor_ir.terms import apply, const, eq
 from lictor_ir.traces import failed_obligations
@@ -189,14 +191,12 @@ def atoms(body: str, parameters: str = "", before: str = "") -> tuple[Atom, ...]
 
 def rejection(source: str) -> Reason:
     """Why the program is rejected."""
-    try:
+    with pytest.raises(Rejected) as refused:
         read_program(source, name="test.py", layer=LAYER)
-    except Rejected as refused:
-        assert len(refused.reasons) == 1
-        assert refused.reasons[0].message
-        assert refused.reasons[0].remedy
-        return refused.reasons[0]
-    raise AssertionError("the program was read")
+    (reason,) = refused.value.reasons
+    assert reason.message
+    assert reason.remedy
+    return reason
 
 
 def code_of(body: str, parameters: str = "", before: str = "") -> str:

@@ -11,13 +11,14 @@ from typing import Final
 
 from lictor_ir.terms import FALSE, Term, apply
 from lictor_ir.types import STR
-from lictor_prove.python import builtins, comprehensions, methods, strings
+from lictor_prove.python import builtins, comprehensions, library, methods, strings
 from lictor_prove.python.arithmetic import known_int
 from lictor_prove.python.contents import term_of
 from lictor_prove.python.limits import MAX_CALL_DEPTH
+from lictor_prove.python.paths import Frame
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.scopes import has_inner_scopes, local_names, parameters
-from lictor_prove.python.state import Frame, Machine, always_raises
+from lictor_prove.python.state import Machine, always_raises
 from lictor_prove.python.values import (
     NONE_VALUE,
     BuiltinV,
@@ -150,7 +151,7 @@ def _method(
         case Ref() | TupleV():
             return methods.method(machine, owner, name, args)
         case PatternV(pattern) if name in ("match", "fullmatch", "search") and len(args) == 1:
-            return builtins.match(machine, name, pattern, args[0])
+            return library.match(machine, name, pattern, args[0])
         case MatchV(whole) if name == "group" and whole is not None and _is_zero(args):
             return whole
         case _:

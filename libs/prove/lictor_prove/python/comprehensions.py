@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
 from lictor_prove.python import containers
-from lictor_prove.python.arithmetic import truth
+from lictor_prove.python.comparisons import truth
 from lictor_prove.python.iteration import Known, Unknown, plans, unchanged
 from lictor_prove.python.loops import assign_target, symbolic_round
+from lictor_prove.python.paths import Frame
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.scopes import Comprehension, stored_names
-from lictor_prove.python.state import Frame, Machine
+from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
     FALSE_VALUE,
     NONE_VALUE,

@@ -10,6 +10,7 @@ from lictor_ir.types import ANY, BOOL, FLOAT, INT, STR, ListOf, MapOf, SetOf, Tu
 from lictor_prove.python.contents import count_of, entries, term_of
 from lictor_prove.python.equality import same
 from lictor_prove.python.limits import MAX_ITERATIONS
+from lictor_prove.python.merging import merge, union
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
@@ -26,8 +27,6 @@ from lictor_prove.python.values import (
     described,
     is_known,
     known_scalar,
-    merge,
-    union,
 )
 
 # -- length and membership -------------------------------------------------------------------------

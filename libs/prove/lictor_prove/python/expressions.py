@@ -9,8 +9,9 @@ from typing import Any, Final
 from lictor_ir.terms import Term, not_
 from lictor_ir.types import BOOL
 from lictor_prove.python import comprehensions, containers, strings, subscripts
-from lictor_prove.python.arithmetic import binary, compare, concat, truth, unary
+from lictor_prove.python.arithmetic import binary, concat, unary
 from lictor_prove.python.calls import evaluate_call, function_value
+from lictor_prove.python.comparisons import compare, truth
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (

@@ -16,9 +16,10 @@ from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.layer_model import Layer, TrustedFunction, TrustedModule
 from lictor_prove.python.builtins import STANDARD
 from lictor_prove.python.calls import function_value
+from lictor_prove.python.paths import Frame
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.scopes import stored_names
-from lictor_prove.python.state import Frame, Machine
+from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
     ContractV,
     LanguageV,

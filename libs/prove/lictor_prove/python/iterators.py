@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from lictor_ir.terms import TRUE, Const, Term, apply, const
 from lictor_ir.types import BOOL, INT
-from lictor_prove.python.arithmetic import known_int, whole
+from lictor_prove.python.arithmetic import known_int
+from lictor_prove.python.comparisons import whole
 from lictor_prove.python.containers import rounds
 from lictor_prove.python.contents import count_of
 from lictor_prove.python.iteration import Known, Unknown, plan

@@ -15,9 +15,10 @@ from lictor_ir.document import Binder
 from lictor_ir.terms import TRUE, Term, Var, and_
 from lictor_prove.python import contents, subscripts
 from lictor_prove.python.iteration import Known, Plan, Unknown, plan, unchanged
+from lictor_prove.python.paths import Target
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.scopes import leaves_by, stored_names, target_names
-from lictor_prove.python.state import Machine, Target, always_raises
+from lictor_prove.python.state import Machine, always_raises
 from lictor_prove.python.values import (
     NONE_VALUE,
     Content,

@@ -25,11 +25,12 @@ from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
 from lictor_prove.python import calls, expressions, methods, statements, strings
-from lictor_prove.python.arithmetic import truth
 from lictor_prove.python.builtins import BUILTINS
+from lictor_prove.python.comparisons import truth
 from lictor_prove.python.contents import lift, term_of
+from lictor_prove.python.paths import Frame
 from lictor_prove.python.refusals import Raises, Refusal, refuse
-from lictor_prove.python.state import Frame, Machine
+from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
     BuiltinV,
     ColumnV,

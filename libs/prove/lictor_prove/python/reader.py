@@ -30,11 +30,12 @@ from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python import calls, expressions, names, statements
 from lictor_prove.python.guarantees import read_guarantees
 from lictor_prove.python.imports import Module
+from lictor_prove.python.paths import Frame
 from lictor_prove.python.predicates import condition
 from lictor_prove.python.refusals import Raises, Refusal, refuse
 from lictor_prove.python.scopes import local_names, parameters
 from lictor_prove.python.source import Source, parse
-from lictor_prove.python.state import Frame, Machine
+from lictor_prove.python.state import Machine
 from lictor_prove.python.trusted import TrustedCalls, declared_result
 from lictor_prove.python.values import ForeignV, ModuleV, Sym, Value
 

@@ -9,11 +9,13 @@ from typing import Any, Final
 from lictor_ir.document import ObligationKind
 from lictor_ir.terms import FALSE, Term, and_
 from lictor_prove.python import containers, methods, subscripts
-from lictor_prove.python.arithmetic import SYMBOLS, binary, truth
+from lictor_prove.python.arithmetic import SYMBOLS, binary
 from lictor_prove.python.calls import function_value
+from lictor_prove.python.comparisons import truth
 from lictor_prove.python.loops import assign_target, run_for
+from lictor_prove.python.paths import Target
 from lictor_prove.python.refusals import Raises, refuse
-from lictor_prove.python.state import Machine, Target, always_raises
+from lictor_prove.python.state import Machine, always_raises
 from lictor_prove.python.values import NONE_VALUE, Ref, Value
 
 EXCEPTIONS: Final = frozenset(

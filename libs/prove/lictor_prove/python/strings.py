@@ -13,7 +13,8 @@ from typing import Any, Final
 from lictor_ir.terms import FALSE, Const, Term, apply, const, ite, or_
 from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python import contents
-from lictor_prove.python.arithmetic import clamp_index, concat, whole
+from lictor_prove.python.arithmetic import clamp_index, concat
+from lictor_prove.python.comparisons import whole
 from lictor_prove.python.containers import union_of
 from lictor_prove.python.iteration import known_items
 from lictor_prove.python.limits import MAX_TEXT

@@ -5,8 +5,10 @@ from __future__ import annotations
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
 from lictor_prove.python import containers, contents
-from lictor_prove.python.arithmetic import clamp_index, known_int, whole
+from lictor_prove.python.arithmetic import clamp_index, known_int
+from lictor_prove.python.comparisons import whole
 from lictor_prove.python.equality import same
+from lictor_prove.python.merging import choose, merge
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
@@ -18,12 +20,10 @@ from lictor_prove.python.values import (
     Sym,
     TupleV,
     Value,
-    choose,
     described,
     is_known,
     known,
     known_scalar,
-    merge,
     renamed,
 )
 
