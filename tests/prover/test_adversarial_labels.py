@@ -62,7 +62,12 @@ class Wide(Answers):
             case "bob":
                 return "bob@example.com"
             case "everybody":
-                return [self._row() for _ in range(self._any.choice((0, 1, 2, 1500)))]
+                return [
+                    self._row()
+                    for _ in range(
+                        self._any.choice((0, 1, 2, 3, 1500 if self._any.random() < 0.02 else 1))
+                    )
+                ]
             case "lookup":
                 return self._any.choice(
                     (self._text(), "-5", "eve", "front", "ok", "bobXexample.com")

