@@ -211,6 +211,10 @@ class CorrectionOrder(Model):
     outcome: OutcomeCode | None = Field(
         default=None, description="How it really ended; null leaves the outcome as it is"
     )
+    archive: bool = Field(
+        default=False,
+        description="Whether this is the last version: an archived episode stays as it is",
+    )
     dry_run: bool = Field(default=False, description="Whether to tell only what would be sealed")
 
 

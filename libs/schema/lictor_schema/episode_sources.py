@@ -159,3 +159,6 @@ class Correction(CamelModel):
     late: Count = Field(
         description="How many messages it covers that the version before it did not"
     )
+    archived: bool = Field(
+        default=False, description="Whether it is the last: an archived episode has no next version"
+    )

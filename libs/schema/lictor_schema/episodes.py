@@ -284,6 +284,12 @@ class SealedEpisode(DecisionEpisode):
 
     seal: Seal = Field(description="Its seal")
 
+    @property
+    def state(self) -> EpisodeState:
+        """Where it stands in its life."""
+        archived = self.correction is not None and self.correction.archived
+        return EpisodeState.ARCHIVED if archived else EpisodeState.SEALED
+
     @model_validator(mode="after")
     def _a_correction_says_why(self) -> Self:
         if (self.seal.version == 1) != (self.correction is None):

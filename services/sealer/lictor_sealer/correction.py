@@ -15,6 +15,7 @@ from lictor_schema import (
     CorrectionOrder,
     DecisionEpisode,
     EpisodeSources,
+    EpisodeState,
     Outcome,
     OutcomeCode,
     RecordDigest,
@@ -50,7 +51,15 @@ class Split(NamedTuple):
 
 
 def check_authority(order: CorrectionOrder, previous: SealedEpisode) -> None:
-    """Raises CorrectionRefused for an order that nobody gave, or the actor itself, or in the sealer's name."""
+    """Raises CorrectionRefused for an order that nobody gave, or the actor itself, or in the sealer's name.
+
+    And for every order about an archived episode.
+    """
+    if previous.state is EpisodeState.ARCHIVED:
+        raise CorrectionRefused(
+            f"the episode is archived since version {previous.seal.version}, which was its last",
+            "what is known now belongs into another episode, or beside the log",
+        )
     if not is_somebody(order.by):
         raise CorrectionRefused("by: names nobody", "say who orders the correction")
     if one_person(order.by, SEALER):
@@ -127,6 +136,7 @@ def corrected(
             reason=order.reason,
             ordered_at=ordered_at,
             late=late,
+            archived=order.archive,
         ),
     }
     kept = {name: getattr(previous, name) for name in DecisionEpisode.model_fields}

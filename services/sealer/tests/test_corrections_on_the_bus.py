@@ -14,6 +14,7 @@ from lictor_bus.read import read_from
 from lictor_schema import (
     CorrectionAnswer,
     CorrectionOrder,
+    EpisodeState,
     OutcomeCode,
     SealedEpisode,
     canonical_json,
@@ -79,6 +80,18 @@ async def test_a_correction_covers_what_came_late_and_both_versions_verify(log, 
     }
     changed = {"records", "sources", "correction", "seal"}
     assert two.model_dump(exclude=changed) == one.model_dump(exclude=changed)
+
+
+async def test_an_archived_episode_has_no_further_version(log, sealed):
+    assert sealed.state is EpisodeState.SEALED
+    answer = await desk(log).correct(order(1, archive=True, reason="kept for the auditor"))
+    assert answer.version == 2
+    with pytest.raises(CorrectionRefused, match="archived since version 2"):
+        await desk(log).correct(order(2))
+    # The order itself may be asked about again.
+    again = await desk(log).correct(order(1, archive=True, reason="kept for the auditor"))
+    assert again.version == 2
+    assert [each.state.value for each in await log.episodes()] == ["sealed", "archived"]
 
 
 @pytest.mark.usefixtures("sealed")

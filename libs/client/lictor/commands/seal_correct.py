@@ -28,6 +28,11 @@ def correct_arguments(parser: ArgumentParser) -> None:
         help="how it really ended (default: as it was sealed)",
     )
     parser.add_argument(
+        "--archive",
+        action="store_true",
+        help="make this the last version: an archived episode can't be corrected any more",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="tell how much came late, and seal nothing"
     )
     parser.add_argument(
@@ -60,6 +65,7 @@ async def correct(options: Namespace) -> int:
             by=options.by,
             reason=options.reason,
             outcome=None if options.outcome is None else OutcomeCode(options.outcome),
+            archive=options.archive,
             dry_run=options.dry_run,
         )
     except ValidationError as error:
@@ -77,6 +83,8 @@ async def correct(options: Namespace) -> int:
     elif options.dry_run:
         say(f"version {answer.version} would cover {answer.late} late messages; nothing was sealed")
     else:
-        say(f"sealed version {answer.version}, with {answer.late} late messages: {answer.hash}")
+        last = ", its last" if options.archive else ""
+        late = f"with {answer.late} late messages"
+        say(f"sealed version {answer.version}{last}, {late}: {answer.hash}")
         say(f"export it with: {command_line('seal', 'export', printable(options.episode))}")
     return OK
