@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 import tomllib
@@ -94,7 +95,10 @@ def test_the_locks_hold_what_a_package_needs(path: Path) -> None:
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
 def test_a_package_declares_what_it_imports(path: Path) -> None:
     (package,) = path.parent.glob("lictor*")
-    declared = {requirement_name(it) for it in project(path)["dependencies"]}
+    extras = project(path).get("optional-dependencies", {}).values()
+    declared = {
+        requirement_name(it) for it in [*project(path)["dependencies"], *itertools.chain(*extras)]
+    }
     imported = {
         distribution(module)
         for source in package.rglob("*.py")
