@@ -9,7 +9,8 @@ layer and judged one case of it before. Without `--all`, the cases are a fixed s
 - `median_ratio_to_clauz3`, `worst_ratio_to_clauz3`: our time over clauz3's, case by case,
 - `agree`, `total`: our verdicts against the names of the cases; one case pins a hole that we close (docs/parity.md),
 - `cli_ratio_to_clauz3`: `lictor prove FILE` over `clauz3 prove FILE`, whole processes, over some cases in turn,
-- `warm_cache_ms`: the answer to a program that was proved before, from the content-addressed cache,
+- `warm_cache_ms`: the answer to a program that was proved before, from the content-addressed cache;
+  `warm_cache_over_broker_ms`: the same asked by an agent, with submission and result stored durably,
 - `worker_mb`: resident memory of a worker process after it judged all the cases,
 - `growth`: straight lines of 10, 100 and 1 000 effects, and 4, 8 and 12 branches in a row (`branches`) or inside each
   other (`depth`), with a contract on count, sum or distinct keys; milliseconds of ours and of clauz3, which gets
@@ -31,7 +32,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from prover_cases import Case, cache_folder, find_cases, spread, unpacked
 from prover_clauz3 import Answer, Clauz3, environment
 from prover_growth import growing_cases
-from prover_ours import Ours, warm_cache_ms, worker_mb
+from prover_ours import Ours
+from prover_service import of_cache, worker_mb
 from reporting import emit
 
 CLI_CASES = 3
@@ -144,7 +146,7 @@ def main() -> None:
     result |= of_commands(
         proved[:: max(1, len(proved) // CLI_CASES)][:CLI_CASES], python, options.rounds
     )
-    result |= {"warm_cache_ms": rounded(warm_cache_ms(proved[0]))}
+    result |= {name: rounded(ms) for name, ms in of_cache().items()}
     result |= {"worker_mb": rounded(worker_mb(chosen))}
     emit("prover: beside clauz3 0.2.1", {**result, **growth}, options.json)
 
