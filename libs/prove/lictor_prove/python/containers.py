@@ -9,6 +9,7 @@ from lictor_ir.terms import TRUE, Const, Term, and_, apply, const, ite, not_, or
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, STR, ListOf, MapOf, SetOf, TupleOf
 from lictor_prove.python.contents import count_of, entries, term_of
 from lictor_prove.python.equality import same
+from lictor_prove.python.iteration import unchanged
 from lictor_prove.python.limits import MAX_ITERATIONS
 from lictor_prove.python.merging import merge, union
 from lictor_prove.python.refusals import Raises, refuse
@@ -101,7 +102,8 @@ def contains(machine: Machine, container: Value, item: Value) -> Term:
             if keyed != "list":
                 hashable(machine, item)
             return _among(machine, item, entries(machine, container), keys=keyed == "dict")
-        case OnceV(items):
+        case OnceV(items, watched):
+            unchanged(machine, watched)
             return _among(machine, item, items, keys=False)
         case RangeV(held):
             return _in_range(held, item)

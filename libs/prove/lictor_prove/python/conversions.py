@@ -170,6 +170,8 @@ def _ref(value: Value) -> Ref:
 
 def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     total = args[1] if len(args) > 1 else keywords.get("start", known(0))
+    if any(strings.is_text(one) for _, one in machine.cases(total)):
+        raise Raises("TypeError", "sum() does not add strings", "Use ''.join(…).")
     for entry in methods.items_of(machine, unordered(machine, args[0])):
         for one in (entry.value, total):
             for _, case in machine.cases(one):

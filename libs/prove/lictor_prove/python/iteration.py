@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lictor_ir.terms import TRUE, Const, Term, Var, and_, apply, substitute
+from lictor_ir.terms import TRUE, Const, Term, Var, and_, apply, not_, substitute
 from lictor_ir.types import ANY, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
 from lictor_prove.python import contents
 from lictor_prove.python.limits import MAX_ITERATIONS
@@ -49,8 +49,19 @@ Plan = Known | Unknown
 
 
 def plans(machine: Machine, value: Value) -> list[tuple[Term, Plan]]:
-    """How to iterate over whatever the value is."""
-    return [(guard, plan(machine, one)) for guard, one in machine.cases(value)]
+    """How to iterate over whatever the value is; where it can't be, an obligation that this does not happen."""
+    cases = machine.cases(value)
+    if len(cases) == 1:
+        return [(cases[0][0], plan(machine, cases[0][1]))]
+    found: list[tuple[Term, Plan]] = []
+    for guard, one in cases:
+        try:
+            found.append((guard, plan(machine, one)))
+        except Raises as problem:
+            machine.require(not_(guard), f"no {problem.error}: {problem.message}")
+    if not found:
+        raise Raises("TypeError", f"{described(value)} can't be looped over")
+    return found
 
 
 def plan(machine: Machine, value: Value) -> Plan:
@@ -61,6 +72,8 @@ def plan(machine: Machine, value: Value) -> Plan:
         case Ref():
             return _object(machine, value)
         case OnceV(items, watched):
+            # A view of a dict, or an iterator over a list, shows what they hold when it is used.
+            unchanged(machine, watched)
             return Known(items, watched)
         case RangeV(held):
             if len(held) > MAX_ITERATIONS:

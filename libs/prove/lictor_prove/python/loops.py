@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lictor_ir.document import Binder
-from lictor_ir.terms import TRUE, Term, Var, and_
+from lictor_ir.terms import FALSE, TRUE, Term, Var, and_
 from lictor_prove.python import contents, subscripts
 from lictor_prove.python.iteration import Known, Plan, Unknown, plan, unchanged
 from lictor_prove.python.paths import Target
@@ -109,18 +109,23 @@ def run_for(machine: Machine, node: ast.For) -> None:
     """A `for` statement."""
     value = machine.evaluate(node.iter)
 
+    cases = machine.cases(value)
+
     def run(options: list[tuple[Term, Value]]) -> Value:
         guard, one = options[0]
-        if len(options) == 1:
-            try:
-                how = plan(machine, one)
-            except Raises as problem:
-                always_raises(problem)
-            _run(machine, node, how)
+        if len(options) > 1:
+            return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+        try:
+            how = plan(machine, one)
+        except Raises as problem:
+            if len(cases) == 1:
+                raise
+            machine.require(FALSE, f"no {problem.error}: {problem.message}")
             return NONE_VALUE
-        return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+        _run(machine, node, how)
+        return NONE_VALUE
 
-    run(machine.cases(value))
+    run(cases)
 
 
 def _run(machine: Machine, node: ast.For, how: Plan) -> None:

@@ -46,8 +46,10 @@ def method(machine: Machine, owner: Ref | TupleV, name: str, args: Args) -> Valu
         )
     least, most, function = found
     if not least <= len(args) <= most:
-        raise Raises(
-            "TypeError", f"{kind}.{name} takes {least} to {most} arguments, not {len(args)}"
+        refuse(
+            "method.arguments",
+            f"{kind}.{name} is supported with {least} to {most} arguments, not {len(args)}",
+            "Pass them so.",
         )
     return function(machine, owner, args)
 

@@ -108,7 +108,11 @@ class Machine:
     def evaluate(self, node: ast.expr) -> Value:
         before, self.at = self.at, node
         self.step()
-        value = self.hooks.evaluate(self, node)
+        try:
+            value = self.hooks.evaluate(self, node)
+        except Raises as problem:
+            # Beyond the operation itself nobody may go on: frames and stores are those of its middle.
+            always_raises(problem)
         self.at = before
         return value
 

@@ -53,7 +53,10 @@ def run(machine: Machine, body: Sequence[ast.stmt]) -> None:
                 "See docs/python-subset.md.",
                 statement,
             )
-        handler(machine, statement)
+        try:
+            handler(machine, statement)
+        except Raises as problem:
+            always_raises(problem)
 
 
 def _expression(machine: Machine, node: ast.Expr) -> None:

@@ -306,7 +306,7 @@ def template(
     if not isinstance(text, Const) or not isinstance(text.value, str):
         refuse("string.format", "format is supported on known strings", "Use an f-string.")
     parts: list[Term] = []
-    automatic = 0
+    automatic, numbered = 0, False
     try:
         pieces = list(string.Formatter().parse(text.value))
     except ValueError as error:
@@ -316,8 +316,11 @@ def template(
         if field is None:
             continue
         name = field
+        numbered = numbered or name.isdecimal()
         if not name:
             name, automatic = str(automatic), automatic + 1
+        if numbered and automatic:
+            raise Raises("ValueError", "a format numbers all of its fields, or none")
         if name.isdecimal() and int(name) < len(args):
             value = args[int(name)]
         elif name in keywords:
