@@ -48,6 +48,7 @@ class Call:
 class Run:
     """What a program did."""
 
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any])
     calls: list[Call] = field(default_factory=list[Call])
     raised: Exception | None = None
 
@@ -63,7 +64,7 @@ class Run:
 
 def compiled(program: str) -> CodeType:
     """The program, ready to run."""
-    return compile(program, "<generated>", "exec")
+    return compile(program, "<generated>", "exec", dont_inherit=True)
 
 
 def run(program: CodeType, seed: int) -> Run:
@@ -83,7 +84,10 @@ def run(program: CodeType, seed: int) -> Run:
     names: dict[str, Any] = {effect: stand_in(effect) for effect in PARAMETERS}
     try:
         exec(program, names)  # noqa: S102 -- the text is ours: generated_programs wrote it
-        names["main"]()
+        main = names["main"]
+        wanted = {name: kind for name, kind in main.__annotations__.items() if name != "return"}
+        done.inputs.update({name: answers.input(kind) for name, kind in wanted.items()})
+        main(**done.inputs)
     except (
         ArithmeticError,
         LookupError,
@@ -102,7 +106,13 @@ class Answers:
     def __init__(self, source: random.Random) -> None:
         self._random = source
 
+    def input(self, kind: type) -> Any:
+        """An input of main."""
+        asked = {bool: "is_allowed", str: "lookup", int: "number", float: "rate"}
+        return self.give(asked[kind])
+
     def give(self, effect: str) -> Any:
+        """What a function answers."""
         match effect:
             case "is_allowed":
                 return self._random.random() < 0.5

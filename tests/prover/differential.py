@@ -128,7 +128,7 @@ class Differential:
                     raise Mismatch(f"the library passes {name}={value!r} in {happened}")
             return ir_value(happened.result)
 
-        trace = document_run(document, {}, answer)
+        trace = document_run(document, done.inputs, answer)
         if (missed := next(calls, None)) is not None:
             raise Mismatch(f"the library does not run {missed}")
         if bool(failed_obligations(trace)) != done.refused:

@@ -44,9 +44,13 @@ class Writer(Expressions):
         """The text of a program, without imports and guarantees."""
         for _ in range(self.number(0, 2)):
             self._helper()
-        self.line("def main() -> None:")
+        inputs = {
+            self.fresh("x"): self.pick((INT, STR, BOOL, FLOAT)) for _ in range(self.number(0, 2))
+        }
+        given = ", ".join(f"{name}: {kind}" for name, kind in inputs.items())
+        self.line(f"def main({given}) -> None:")
         self._budget = self.number(3, 18)
-        self._block(Scope(), self.number(2, 9))
+        self._block(Scope(names=inputs), self.number(2, 9))
         return "\n".join(self._lines) + "\n"
 
     def _helper(self) -> None:
@@ -103,7 +107,9 @@ class Writer(Expressions):
             kinds += ["rebind", "change", "change", "alias", "augment", "swap"]
         kinds += ["nest", "maybe"]
         if not scope.in_rows:
-            kinds += ["rows", "closure", "collected"]
+            kinds += ["rows", "rows", "closure", "collected", "picked", "swept"]
+        elif len(scope.rows) == 1 and not scope.in_function:
+            kinds.append("rows")
         if self._functions:
             kinds.append("call")
         if scope.in_loop:
@@ -126,6 +132,8 @@ class Writer(Expressions):
             "nest": self._nest,
             "maybe": self._maybe,
             "collected": self._collected,
+            "picked": self._picked,
+            "swept": self._swept,
         }[kind](scope)
 
     def _effect(self, scope: Scope) -> None:
@@ -385,6 +393,37 @@ class Writer(Expressions):
         body = scope.inner(in_rows=True, in_loop=True, frozen=frozenset((*scope.names, item)))
         body.names[item] = kind
         self._block(body, self.number(1, 2))
+
+    def _picked(self, scope: Scope) -> None:
+        """One row of a result, by its index."""
+        rows, name = self.fresh("rows"), self.fresh("v")
+        at = self.pick(["0", "-1", "1", f"len({rows}) - 1"])
+        least = 2 if at == "1" else 1
+        column = self.pick(("email", "name"))
+        self.line(f"{rows} = users()")
+        if self.chance(4):
+            self.line(f"{name} = {rows}[{at}].{column}")
+        else:
+            self.line(
+                f"{name} = {rows}[{at}].{column} if len({rows}) >= {least} else {self._text()}"
+            )
+        scope.names[name] = STR
+
+    def _swept(self, scope: Scope) -> None:
+        """Effects inside a comprehension, or a loop that counts."""
+        row = self.fresh("c")
+        inner = scope.inner(rows=(*scope.rows, row), frozen=frozenset(scope.names), in_rows=True)
+        only = f" if {self.expression(inner, BOOL, 1)}" if self.chance(2) else ""
+        done = self.pick([f"send_email({row}.email, {row}.name)", f"lookup({row}.name)"])
+        if self.chance(2):
+            self.line(f"{self.fresh('v')} = [{done} for {row} in users(){only}]")
+            return
+        at = self.fresh("i")
+        self.line(f"for {at}, {row} in enumerate(users()):")
+        inner.in_loop = True
+        inner.names[at] = INT
+        inner.frozen |= {at}
+        self._block(inner, self.number(1, 2))
 
     def _call(self, scope: Scope) -> None:
         function = self._functions[self.number(0, len(self._functions) - 1)]

@@ -21,7 +21,7 @@ from lictor_ir.terms import App, Const, Matches, Result, Term, Var
 from lictor_ir.values import RowValue
 from lictor_layer.rows import Row
 
-Indices = Mapping[str, int]
+Indices = Mapping[str, Any]
 
 
 class Mismatch(AssertionError):
@@ -130,7 +130,7 @@ class Predictor:
 
     def value(self, term: Term, indices: Indices) -> Any:
         """The value of a term in this run, lazily: what no value depends on may be open."""
-        return _value(term, indices, self.results, {})
+        return _value(term, {**self.run.inputs, **indices}, self.results, {})
 
 
 def _value(term: Term, indices: Indices, results: Mapping[Any, Any], known: dict[Term, Any]) -> Any:
@@ -141,7 +141,7 @@ def _value(term: Term, indices: Indices, results: Mapping[Any, Any], known: dict
             return term.value
         case Var():
             if term.name not in indices:
-                raise UnspecifiedError(f"{term.name} is no index here")
+                raise UnspecifiedError(f"{term.name} is no input and no index here")
             return indices[term.name]
         case Result():
             places = tuple(_value(each, indices, results, known) for each in term.indices)

@@ -236,7 +236,7 @@ def breaks(source: str, seed: int) -> bool:
 
     names: dict[str, Any] = {"__builtins__": {**vars(builtins), "__import__": imported}}
     try:
-        exec(compile(source, "<adversarial>", "exec"), names)  # noqa: S102 -- our own programs, with stand-ins
+        exec(compile(source, "<adversarial>", "exec", dont_inherit=True), names)  # noqa: S102 -- our own programs, with stand-ins
         names["main"]()
     except Exception:  # noqa: BLE001 -- whatever is raised, raising is what the label speaks of
         return True
