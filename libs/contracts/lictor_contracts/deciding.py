@@ -145,8 +145,8 @@ def approve(
     before = state.seen.get(asked.request_id)
     if before is not None:
         kind = "bypass_approved" if action_hash is None else "action_approved"
-        if before != kind:
-            return used_for_another(asked, before)
+        if not before.is_that(kind, approver=by, action_hash=action_hash):
+            return used_for_another(asked, before.kind)
         return Decided(None, done(asked, "it was approved before", duplicate=True))
     if not state.is_open or state.entries >= MAX_ENTRIES:
         return refused(asked, "ended", "the decision has ended", "there is nothing to approve")
@@ -209,8 +209,8 @@ def _move(
     before = state.seen.get(asked.request_id)
     if before is not None:
         kind = "decision_frozen" if to is EpisodeState.FROZEN else "decision_resumed"
-        if before != kind:
-            return used_for_another(asked, before)
+        if not before.is_that(kind, by=authority.by):
+            return used_for_another(asked, before.kind)
         return Decided(None, done(asked, "it was done before", duplicate=True))
     standing = state.life(switch)
     moved = advance(standing, Moved(standing.episode_id, to, authority), halted=switch.halted)
