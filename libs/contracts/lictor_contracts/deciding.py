@@ -6,7 +6,7 @@ should not have: an action that was sent without an allowance, or after the end.
 
 from dataclasses import dataclass
 
-from lictor_contracts.acting import one_person
+from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.asked import (
     Asked,
     Decided,
@@ -150,7 +150,7 @@ def approve(
         return Decided(None, done(asked, "it was approved before", duplicate=True))
     if not state.is_open or state.entries >= MAX_ENTRIES:
         return refused(asked, "ended", "the decision has ended", "there is nothing to approve")
-    if not by.strip() or not reason.strip():
+    if not is_somebody(by) or not reason.strip():
         return refused(asked, "nobody", "nobody approves, or for no reason", "say who, and why")
     if one_person(by, state.begun.agent_id):
         return refused(asked, "own-approver", f"{by} is the actor", "have somebody else approve it")
