@@ -30,6 +30,7 @@ from lictor_contracts.settling import (
     rung_of,
     settled_outcome,
     settled_verification,
+    unverified,
 )
 from lictor_schema import (
     DTE,
@@ -309,5 +310,6 @@ def close(
         claimed=claimed,
         outcome=settled_outcome(state, rung, verification, claimed),
         verification=verification,
+        unverified=unverified(state),
     )
     return Decided(entry, done(asked, "it is closed"))
