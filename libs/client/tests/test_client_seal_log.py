@@ -356,6 +356,21 @@ async def test_a_witness_cosigns_what_follows_and_nothing_else(
     assert "rewritten or forked" in await done(cli(*cosign, "--request", "request"), 1)
 
 
+async def test_a_witness_cosigns_nothing_by_a_key_that_has_retired(
+    cli: Cli, log: Log, arguments: list[str], tmp_path: Path
+) -> None:
+    """A stolen key of former days must not lead the witnesses away from the log that its heirs write."""
+    WITNESS.save(tmp_path / "witness.pem")
+    await log.append(2)
+    await done(cli("log", "export", "files", *arguments))
+    retired = TrustStore((TrustedKey(KEY.verifying_key, None, "2026-03-02T00:00:00.000Z"),))
+    (tmp_path / "trust.json").write_bytes(retired.to_bytes())
+    cosign = ["log", "cosign", *OFFLINE, "--key", "witness.pem", "--name", WITNESS.name]
+    said = await done(cli(*cosign, "--state", "seen", "files"), 1)
+    assert "is not cosigned" in said
+    assert not (tmp_path / "seen").exists()
+
+
 async def test_a_bundle_is_renewed_with_the_cosigned_head(
     cli: Cli, log: Log, arguments: list[str], tmp_path: Path
 ) -> None:
