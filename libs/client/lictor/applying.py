@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lictor.errors import LictorError
+from lictor.where import replace_file
 from lictor_contracts.document_text import DocumentError, PolicyDocument, read_document
 from lictor_contracts.patch_life import Patch
 from lictor_contracts.patching import Applied, apply
@@ -36,6 +37,8 @@ class Prepared:
     """A patch that can be applied: the file, its new text, and what it makes."""
 
     path: Path
+    before: str
+    """What the file held when the patch was worked out."""
     text: str
     made: AppliedPatch
     already: bool
@@ -59,7 +62,8 @@ def prepare(patch: Patch, directory: Path, profiles: Sequence[str] = ()) -> Prep
     document = pack_document(directory, proposal.target)
     path = directory / document.name
     if is_result_of(document, proposal):
-        return Prepared(path, document.text, _made(directory, document, proposal, profiles), True)
+        made = _made(directory, document, proposal, profiles)
+        return Prepared(path, document.text, document.text, made, True)
     result = apply(document, proposal, patch.approvals)
     if not isinstance(result, Applied):
         raise NotApplicable(f"{result.reason}; {result.remedy}")
@@ -69,7 +73,28 @@ def prepare(patch: Patch, directory: Path, profiles: Sequence[str] = ()) -> Prep
         (copy / document.name).write_bytes(result.document.text.encode())
         _refuse_faulty(copy, proposal.target.id)
         made = _made(copy, result.document, proposal, profiles)
-    return Prepared(path, result.document.text, made, False)
+    return Prepared(path, document.text, result.document.text, made, False)
+
+
+def write(prepared: Prepared) -> None:
+    """Put the new version in place of the file that it was worked out for, and of no other."""
+    if prepared.already:
+        return
+    try:
+        found = prepared.path.read_bytes()
+    except OSError as error:
+        raise NotApplicable(f"{prepared.path} can't be read ({error.strerror})") from None
+    if found != prepared.before.encode():
+        raise NotApplicable(
+            f"{prepared.path} was changed by somebody else meanwhile; it stays as it is, try again"
+        )
+    replace_file(prepared.path, prepared.text.encode())
+
+
+def take_back(prepared: Prepared) -> None:
+    """Put the old version back, unless somebody else has changed the file since."""
+    if not prepared.already and prepared.path.read_bytes() == prepared.text.encode():
+        replace_file(prepared.path, prepared.before.encode())
 
 
 def pack_document(directory: Path, target: PatchTarget) -> PolicyDocument:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,14 @@ from typing import Any
 
 import pytest
 from learning_bus import PACK, Bus, learning_bus, learning_sealer, sighting
+from nats.aio.client import Client
 
+from lictor.applying import Prepared, prepare
+from lictor.commands import patch_apply
+from lictor.desk import ask_desk, new_request_id
 from lictor.embedded import Endpoints
 from lictor_policy.bundle import bundle_directory
-from lictor_schema import DriftType
+from lictor_schema import DeskAnswer, DriftType, PatchStep
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 ROOT = Path(__file__).parents[3]
@@ -176,6 +181,61 @@ async def test_an_application_that_was_cut_short_is_told_later(operator: Operato
     (late,) = await operator.told("patch", "apply", own["patch_id"], "--by", "ada")
     assert (first["already"], late["already"]) == (False, True)
     assert late["after"] == first["after"]
+
+
+def applying(operator: Operator, patch: str) -> Namespace:
+    """What `lictor patch apply PATCH --by bob` is called with."""
+    parser = ArgumentParser()
+    patch_apply.arguments(parser)
+    url = operator.bus.endpoints.nats_url
+    return parser.parse_args([patch, "--by", "bob", "--url", url, "--packs", str(operator.packs)])
+
+
+async def test_a_patch_that_is_rejected_while_it_is_applied_changes_nothing(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = await operator.drifted()
+    await operator.told("patch", "approve", patch, "--by", "ada")
+    path = operator.packs / "no-silence/policy.yaml"
+    before = path.read_bytes()
+
+    async def overtaken(client: Client, name: str, request: PatchStep) -> DeskAnswer:
+        rejection = PatchStep(
+            request_id=new_request_id(),
+            patch_id=request.patch_id,
+            step="reject",
+            by="eve",
+            proposal_hash=request.proposal_hash,
+            reason="too risky",
+        )
+        await ask_desk(client, name, rejection)
+        return await ask_desk(client, name, request)
+
+    monkeypatch.setattr(patch_apply, "ask_desk", overtaken)
+    assert await patch_apply.run(applying(operator, patch)) == 1
+    assert "not applied" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    (listed,) = await operator.told("patch", "list")
+    assert listed["state"] == "rejected"
+
+
+async def test_a_pack_that_somebody_edits_while_a_patch_is_worked_out_is_not_overwritten(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = await operator.drifted()
+    await operator.told("patch", "approve", patch, "--by", "ada")
+    path = operator.packs / "no-silence/policy.yaml"
+
+    def edited_meanwhile(*given: Any) -> Prepared:
+        prepared = prepare(*given)
+        path.write_text(path.read_text() + "# mine\n")
+        return prepared
+
+    monkeypatch.setattr(patch_apply, "prepare", edited_meanwhile)
+    assert await patch_apply.run(applying(operator, patch)) == 1
+    assert path.read_text().endswith("# mine\n")
+    (listed,) = await operator.told("patch", "list")
+    assert listed["state"] == "failed"
 
 
 async def test_what_loosens_needs_a_human_whoever_proposes_it(operator: Operator) -> None:

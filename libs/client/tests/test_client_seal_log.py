@@ -30,6 +30,7 @@ from lictor_seal import (
     position_line,
     seal_episode,
     sign_checkpoint,
+    sign_hand_over,
     tree_root,
 )
 
@@ -48,13 +49,14 @@ class Log:
         self.sequence = 0
         self.leaves: list[bytes] = []
         self.bundles: list[bytes] = []
+        self.key = KEY
 
     async def append(self, count: int, **members: Any) -> str:
         """One batch, as the sealer appends it; returns the checkpoint."""
         first = len(self.leaves)
         sealed = [
             seal_episode(
-                {"episodeId": f"e{first + number}", **members}, sealed_at=SEALED_AT, signer=KEY
+                {"episodeId": f"e{first + number}", **members}, sealed_at=SEALED_AT, signer=self.key
             )
             for number in range(count)
         ]
@@ -63,7 +65,7 @@ class Log:
         self.leaves += leaves
         position = position_line(self.sequence + count + 1)
         stated = Checkpoint(KEY.name, self.frontier.size, self.frontier.root(), (position,))
-        note = sign_checkpoint(stated, KEY)
+        note = sign_checkpoint(stated, self.key)
         bundles = [
             SealBundle(each, first + number, proof, note).to_bytes()
             for number, (each, proof) in enumerate(zip(sealed, proofs, strict=True))
@@ -76,6 +78,15 @@ class Log:
         messages.append(Outgoing(LOG_CHECKPOINT, StoredCheckpoint(note, self.frontier).to_bytes()))
         self.sequence = await publish_batch(self.client, EPISODES, messages)
         return note
+
+    async def hand_over(self, new: SigningKey, trust: TrustStore) -> None:
+        """The log goes to another key, as the sealer hands it over."""
+        position = position_line(self.sequence + 1)
+        stated = Checkpoint(KEY.name, self.frontier.size, self.frontier.root(), (position,))
+        note = sign_hand_over(stated, self.key, new, at=SEALED_AT, trust=trust)
+        body = StoredCheckpoint(note, self.frontier).to_bytes()
+        self.sequence = await publish_batch(self.client, EPISODES, [Outgoing(LOG_CHECKPOINT, body)])
+        self.key = new
 
 
 async def put_in_place_of(log: Log) -> Log:
@@ -137,6 +148,32 @@ async def test_a_log_is_exported_in_steps_and_verifies(
     }
     assert not (root / "tile/0/000.p").exists()
     assert not (root / "tile/entries/000.p").exists()
+
+
+async def test_hand_overs_are_exported_and_a_log_without_one_of_them_does_not_verify(
+    log: Log, cli: Cli, arguments: list[str], tmp_path: Path
+) -> None:
+    keys = [KEY, *(SigningKey.from_seed(KEY.name, bytes([n]) * 32) for n in (1, 2))]
+    trust = TrustStore(
+        tuple(
+            TrustedKey(key.verifying_key, "2026-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z")
+            for key in keys
+        )
+    )
+    (tmp_path / "trust.json").write_bytes(trust.to_bytes())
+    for new in keys[1:]:
+        await log.append(2)
+        await log.hand_over(new, trust)
+        await done(cli("log", "export", "out", *arguments))
+    await log.append(3)
+    await done(cli("log", "export", "out", *arguments))
+    await done(cli("log", "export", "whole", *arguments))
+    for directory in ("out", "whole"):
+        report = json.loads(await done(cli("log", "verify", directory, *OFFLINE, "--json")))
+        assert (report["ok"], report["size"], report["handOvers"]) == (True, 7, 2)
+    assert "2 hand-overs" in await done(cli("log", "verify", *arguments))
+    (tmp_path / "out" / "hand-over" / "1").unlink()
+    assert "did not hand it over" in await done(cli("log", "verify", "out", *OFFLINE), 1)
 
 
 async def test_an_entry_longer_than_64_kib_is_exported_too(
@@ -317,6 +354,21 @@ async def test_a_witness_cosigns_what_follows_and_nothing_else(
         request.partition("\n\n")[0].replace("8", "10") + "\n\n" + note
     )
     assert "rewritten or forked" in await done(cli(*cosign, "--request", "request"), 1)
+
+
+async def test_a_witness_cosigns_nothing_by_a_key_that_has_retired(
+    cli: Cli, log: Log, arguments: list[str], tmp_path: Path
+) -> None:
+    """A stolen key of former days must not lead the witnesses away from the log that its heirs write."""
+    WITNESS.save(tmp_path / "witness.pem")
+    await log.append(2)
+    await done(cli("log", "export", "files", *arguments))
+    retired = TrustStore((TrustedKey(KEY.verifying_key, None, "2026-03-02T00:00:00.000Z"),))
+    (tmp_path / "trust.json").write_bytes(retired.to_bytes())
+    cosign = ["log", "cosign", *OFFLINE, "--key", "witness.pem", "--name", WITNESS.name]
+    said = await done(cli(*cosign, "--state", "seen", "files"), 1)
+    assert "is not cosigned" in said
+    assert not (tmp_path / "seen").exists()
 
 
 async def test_a_bundle_is_renewed_with_the_cosigned_head(

@@ -21,7 +21,7 @@ APPROVERS_OF_THE_LARGEST = 2
 
 # What Unicode says to show as nothing, beyond the categories of control and format characters.
 _INVISIBLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 
 
@@ -81,7 +81,7 @@ def action_hash(contract: SafeActionContract) -> str:
 def one_person(one: str, other: str) -> bool:
     """Whether two names may stand for the same person.
 
-    Case, spaces around, Unicode forms and characters that nobody sees tell nobody apart.
+    Case, spaces, Unicode forms and characters that nobody sees tell nobody apart.
     """
     return _person(one) == _person(other)
 
@@ -265,7 +265,9 @@ def _person(name: object) -> str:
     folded = unicodedata.normalize("NFKC", name).casefold()
     seen = (each for each in folded if unicodedata.category(each)[0] != "C")
     # Once more: folding and leaving out can bring together what belongs together.
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", "".join(seen))).strip()
+    shown = unicodedata.normalize("NFKC", _INVISIBLE.sub("", "".join(seen)))
+    # Spaces tell nobody apart, however many and wherever they stand.
+    return "".join(shown.split())
 
 
 def _violated(violation: Violation) -> ActionReason:

@@ -161,7 +161,7 @@ def patch(
     if proposal is not None and _is_belittled(proposal, reviewed):
         raise CycleRefused(_belittles(proposal, reviewed))
     words = action.value
-    if reviewed.severity is DriftSeverity.RED and not (taken_by and taken_by.strip()):
+    if reviewed.severity is DriftSeverity.RED and not (taken_by and is_somebody(taken_by)):
         action = PatchAction.ESCALATE
         words = f"escalate, so that a human takes it on to {words}"
     return CerpaPatch(

@@ -6,7 +6,7 @@ should not have: an action that was sent without an allowance, or after the end.
 
 from dataclasses import dataclass
 
-from lictor_contracts.acting import one_person
+from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.asked import (
     Asked,
     Decided,
@@ -30,6 +30,7 @@ from lictor_contracts.settling import (
     rung_of,
     settled_outcome,
     settled_verification,
+    unverified,
 )
 from lictor_schema import (
     DTE,
@@ -145,12 +146,12 @@ def approve(
     before = state.seen.get(asked.request_id)
     if before is not None:
         kind = "bypass_approved" if action_hash is None else "action_approved"
-        if before != kind:
-            return used_for_another(asked, before)
+        if not before.is_that(kind, approver=by, action_hash=action_hash):
+            return used_for_another(asked, before.kind)
         return Decided(None, done(asked, "it was approved before", duplicate=True))
     if not state.is_open or state.entries >= MAX_ENTRIES:
         return refused(asked, "ended", "the decision has ended", "there is nothing to approve")
-    if not by.strip() or not reason.strip():
+    if not is_somebody(by) or not reason.strip():
         return refused(asked, "nobody", "nobody approves, or for no reason", "say who, and why")
     if one_person(by, state.begun.agent_id):
         return refused(asked, "own-approver", f"{by} is the actor", "have somebody else approve it")
@@ -209,8 +210,8 @@ def _move(
     before = state.seen.get(asked.request_id)
     if before is not None:
         kind = "decision_frozen" if to is EpisodeState.FROZEN else "decision_resumed"
-        if before != kind:
-            return used_for_another(asked, before)
+        if not before.is_that(kind, by=authority.by):
+            return used_for_another(asked, before.kind)
         return Decided(None, done(asked, "it was done before", duplicate=True))
     standing = state.life(switch)
     moved = advance(standing, Moved(standing.episode_id, to, authority), halted=switch.halted)
@@ -309,5 +310,6 @@ def close(
         claimed=claimed,
         outcome=settled_outcome(state, rung, verification, claimed),
         verification=verification,
+        unverified=unverified(state),
     )
     return Decided(entry, done(asked, "it is closed"))

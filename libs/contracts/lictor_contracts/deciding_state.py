@@ -14,6 +14,7 @@ from lictor_contracts.envelope import US_PER_MS, Envelope, Signals
 from lictor_contracts.errors import ContractError, ResultConflict
 from lictor_contracts.idempotency import Ledger, ask, finish
 from lictor_contracts.life import Authority, Standing
+from lictor_contracts.told import Told, told_by
 from lictor_schema import (
     ActionApproved,
     ActionDispatched,
@@ -142,8 +143,8 @@ class Deciding:
     breaches: frozenset[str] = frozenset()
     """Features that were too old when they were to be used."""
     oldest_ms: int | None = None
-    seen: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The kind of entry that each question led to."""
+    seen: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    """By question, what it told."""
     chain: str = ""
     """A hash over all its entries, each linked to those before."""
 
@@ -176,6 +177,10 @@ class Deciding:
         return Signals(
             now_us, self.elapsed_ms(now_us), self.stage_ms(now_us), self.captured_us, self.spread
         )
+
+    def under_key(self, key: str) -> Iterable[ActionState]:
+        """Every action of this decision with an idempotency key; they have one body, and ids of their own."""
+        return (each for each in self.actions.values() if each.contract.idempotency_key == key)
 
     def due_us(self) -> int | None:
         """When time must be looked at next: the first moment over a budget or the deadline."""
@@ -241,7 +246,7 @@ def fold(state: Deciding | None, entry: AnyDecisionEntry, sequence: int) -> Deci
         _changed(state, entry, sequence),
         last_us=entry.at_us,
         entries=state.entries + 1,
-        seen={**state.seen, entry.request_id: entry.kind},
+        seen={**state.seen, entry.request_id: told_by(entry)},
         chain=_linked(state.chain, entry),
     )
 
@@ -261,7 +266,7 @@ def _begun(state: Deciding | None, entry: DecisionBegun, sequence: int) -> Decid
         1,
         # What was done under a key stays done, also when the task is opened again.
         ledger=Ledger() if state is None else state.ledger,
-        seen={entry.request_id: entry.kind},
+        seen={entry.request_id: told_by(entry)},
         chain=_linked("", entry),
     )
 

@@ -15,6 +15,7 @@ from lictor_contracts.acting import (
     ActionReason,
     action_hash,
     judge_action,
+    one_person,
 )
 from lictor_contracts.asked import POLICY, Asked, make, moment, told_violation
 from lictor_contracts.deciding_state import ActionState, Deciding, Switch, verdict_of
@@ -79,14 +80,22 @@ def judge(
         return _conflict(state, asked, contract, standing.message or "the key is taken")
     if standing.standing is Standing.DONE:
         return _done(state, asked, contract, standing.result)
-    first: ActionState | None = None
     if standing.standing is Standing.IN_FLIGHT:
-        first = state.actions.get(state.ledger.claims[contract.idempotency_key].action_id)
-        if first is None:
+        if state.ledger.claims[contract.idempotency_key].action_id not in state.actions:
             return _from_before(asked)
-        if first.decision == "allow" and first.request_id != asked.request_id:
-            return _in_flight(asked, first)
-    return _judge(state, switch, asked, contract, facts, first)
+        taken = _taken(state, asked, contract)
+        if taken is not None:
+            return _in_flight(asked, taken)
+    return _judge(state, switch, asked, contract, facts)
+
+
+def _taken(state: Deciding, asked: Asked, contract: SafeActionContract) -> ActionState | None:
+    """The action that holds the key: allowed or sent, and not to exactly this question."""
+    for each in state.under_key(contract.idempotency_key):
+        own = (each.contract.action_id, each.request_id) == (contract.action_id, asked.request_id)
+        if not own and (each.decision == "allow" or each.dispatches):
+            return each
+    return None
 
 
 def _judge(
@@ -95,7 +104,6 @@ def _judge(
     asked: Asked,
     contract: SafeActionContract,
     facts: Mapping[str, object],
-    first: ActionState | None,
 ) -> Judged:
     now = moment(state, asked)
     judgement = judge_action(
@@ -108,9 +116,10 @@ def _judge(
         signals=state.signals(now),
     )
     remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now)
-    situation = Situation(
-        judgement.violations, remaining, state.finding, approved_by=state.bypass_by
-    )
+    bypass_by = state.bypass_by
+    if bypass_by is not None and one_person(bypass_by, asked.agent_id):
+        bypass_by = None  # nobody approves what he asks for himself
+    situation = Situation(judgement.violations, remaining, state.finding, approved_by=bypass_by)
     choice = choose(state.envelope, situation)
     reasons = (
         *_frozen(state, switch),
@@ -134,7 +143,7 @@ def _judge(
         rung=rung_of(choice),
     )
     # An allowance whose answer was lost still holds, and who waits asks often: what says nothing new is no entry.
-    known = first if first is not None else state.actions.get(contract.action_id)
+    known = state.actions.get(contract.action_id)
     repeated = (
         known is not None
         and known.action_hash == entry.action_hash

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass
 
+from lictor_contracts.acting import is_somebody
 from lictor_contracts.asked import POLICY
 from lictor_contracts.deciding_state import Switch
 from lictor_schema import ContractAnswer, SwitchEngaged, SwitchReleased
@@ -24,7 +25,7 @@ def halt(
     switch: Switch, *, request_id: str, by: str, reason: str, now_us: int, after: int
 ) -> Switched:
     """Engage the switch; engaged again, whatever was resumed or begun since is frozen too."""
-    said = _unsaid(switch, request_id, by, reason)
+    said = _unsaid(switch, "switch_engaged", request_id, by, reason)
     if said is not None:
         return said
     entry = SwitchEngaged(
@@ -42,7 +43,7 @@ def release(
     switch: Switch, *, request_id: str, by: str, reason: str, now_us: int, after: int
 ) -> Switched:
     """Let decisions begin again; none of the frozen is resumed by it."""
-    said = _unsaid(switch, request_id, by, reason)
+    said = _unsaid(switch, "switch_released", request_id, by, reason)
     if said is not None:
         return said
     if switch.halted is None:
@@ -59,10 +60,14 @@ def release(
     return Switched(entry, _done(request_id, told))
 
 
-def _unsaid(switch: Switch, request_id: str, by: str, reason: str) -> Switched | None:
-    if request_id in switch.seen:
+def _unsaid(switch: Switch, kind: str, request_id: str, by: str, reason: str) -> Switched | None:
+    before = switch.seen.get(request_id)
+    if before not in (None, kind):
+        told = f"{request_id} was used for another order ({before})"
+        return _refused(request_id, told, "give every order an id of its own")
+    if before is not None:
         return Switched(None, _done(request_id, "it was done before", duplicate=True))
-    if not by.strip():
+    if not is_somebody(by):
         return _refused(request_id, "nobody stands for it", "say who orders it")
     if not reason.strip():
         return _refused(request_id, "no reason is given", "say why")

@@ -2,7 +2,8 @@
 
 Every event is reviewed against every claim about its subject, and each review is a cycle. The first finding against a
 claim asks for a patch and stays open until that is settled: by a patch of a pack that was applied, or by a new form
-of the claim. Findings in between are recorded as mismatched, and ask for nothing more.
+of the claim. Findings in between are recorded as mismatched, and ask for nothing more, unless they are worse: what is
+red escalates, whatever is open already.
 """
 
 import uuid
@@ -46,7 +47,11 @@ class Subject:
 
     claims: Mapping[str, CerpaClaim] = field(default_factory=dict[str, CerpaClaim])
     open_cycles: Mapping[str, CerpaCycle] = field(default_factory=dict[str, CerpaCycle])
-    """By claim."""
+    """By their ids. Of a claim, each is worse than those that were open before it."""
+
+    def open_for(self, claim_id: str) -> tuple[CerpaCycle, ...]:
+        """The open cycles of a claim."""
+        return tuple(each for each in self.open_cycles.values() if each.claim.id == claim_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +100,15 @@ def claimed(subject: Subject | None, claim: CerpaClaim, by: str, now: datetime) 
             " one of them a new form instead"
         )
     known = replace(known, claims={**known.claims, claim.id: claim})
-    cycle = known.open_cycles.get(claim.id)
-    if cycle is None:
-        return Learned(known)
-    taken = cerpa.patch(cycle.review, now, taken_by=by)
-    if taken is None:
-        raise LearningRefused(f"cycle {cycle.cycle_id} is open and asks for nothing")
-    done = _result(taken.id, cycle, now, success=True, updated=(claim.id,))
-    cycle = cerpa.with_result(cerpa.with_patch(cycle, taken), done)
-    return Learned(_without(known, claim.id), (cycle,))
+    settled: list[CerpaCycle] = []
+    for cycle in known.open_for(claim.id):
+        taken = cerpa.patch(cycle.review, now, taken_by=by)
+        if taken is None:
+            raise LearningRefused(f"cycle {cycle.cycle_id} is open and asks for nothing")
+        done = _result(taken.id, cycle, now, success=True, updated=(claim.id,))
+        settled.append(cerpa.with_result(cerpa.with_patch(cycle, taken), done))
+        known = _without(known, cycle)
+    return Learned(known, tuple(settled))
 
 
 def happened(
@@ -121,11 +126,11 @@ def happened(
         if not isinstance(found, CerpaReview):
             continue
         cycle = cerpa.begun(claim, event, found)
-        if found.verdict is not Verdict.ALIGNED and claim.id not in known.open_cycles:
+        if _is_news(found, known.open_for(claim.id)):
             wanted = cerpa.patch(found, now)
             if wanted is not None:
                 cycle = cerpa.with_patch(cycle, wanted)
-                known = replace(known, open_cycles={**known.open_cycles, claim.id: cycle})
+                known = _with(known, cycle)
         cycles.append(cycle)
     return Learned(known, tuple(cycles))
 
@@ -161,13 +166,24 @@ def patch_moved(subject: Subject | None, entry: PatchEntry, now: datetime) -> Le
         result = _result(cycle.patch.id, cycle, now, success=success, reason=reason, entry=entry)
         moved = cerpa.with_result(cycle, result)
     if moved.status is CycleStatus.APPLIED:
-        return Learned(_without(known, moved.claim.id), (moved,))
-    kept = replace(known, open_cycles={**known.open_cycles, moved.claim.id: moved})
-    return Learned(kept, (moved,))
+        return Learned(_without(known, moved), (moved,))
+    return Learned(_with(known, moved), (moved,))
 
 
-def _without(subject: Subject, claim_id: str) -> Subject:
-    kept = {name: each for name, each in subject.open_cycles.items() if name != claim_id}
+def _is_news(found: CerpaReview, waiting: tuple[CerpaCycle, ...]) -> bool:
+    """Whether nothing as bad waits for a patch of the claim already."""
+    if found.verdict is Verdict.ALIGNED or found.severity is None:
+        return False
+    known = (each.review.severity for each in waiting)
+    return all(each is not None and each.rank < found.severity.rank for each in known)
+
+
+def _with(subject: Subject, cycle: CerpaCycle) -> Subject:
+    return replace(subject, open_cycles={**subject.open_cycles, cycle.cycle_id: cycle})
+
+
+def _without(subject: Subject, cycle: CerpaCycle) -> Subject:
+    kept = {name: each for name, each in subject.open_cycles.items() if name != cycle.cycle_id}
     return replace(subject, open_cycles=kept)
 
 

@@ -7,7 +7,7 @@ be tried again; one that was applied or rejected is at its end.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lictor_contracts.acting import one_person
+from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.errors import ContractError
 from lictor_schema import (
     AppliedPatch,
@@ -117,7 +117,7 @@ def stepped(patch: Patch | None, step: PatchStep, *, entry_id: str, at: str) -> 
             f"patch {patch.patch_id} is {patch.state.value} already",
             "propose another patch, if one is needed",
         )
-    if not step.by.strip():
+    if not is_somebody(step.by):
         raise PatchStepRefused("nobody is named", "say who takes this step")
     if step.step == "propose":
         return _proposed(patch, step, entry_id, at)

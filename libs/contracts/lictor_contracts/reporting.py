@@ -32,6 +32,7 @@ from lictor_schema import (
     AnyReport,
     CaptureReport,
     ContextCaptured,
+    ContractAnswer,
     DecisionEnded,
     Degraded,
     DegradeStep,
@@ -39,6 +40,7 @@ from lictor_schema import (
     EndReport,
     EpisodeState,
     FinishReport,
+    RungTaken,
     SpreadCounted,
     SpreadReport,
     StageBeginReport,
@@ -61,7 +63,7 @@ def report(
     if state is None:
         return not_begun(asked)
     if asked.request_id in state.seen:
-        return _again(state, asked, said)
+        return _again(state, switch, asked, said, captured_at_us)
     if isinstance(said, DispatchReport):
         return _dispatched(state, switch, asked, said)
     if not state.is_open:
@@ -100,8 +102,8 @@ def verify(
     if state is None:
         return not_begun(asked)
     before = state.seen.get(asked.request_id)
-    if before is not None and before != "action_verified":
-        return used_for_another(asked, before)
+    if before is not None and not before.is_that("action_verified", action_id=action_id):
+        return used_for_another(asked, before.kind)
     if before is not None:
         known = state.actions.get(action_id)
         answer = done(asked, "it was verified before", duplicate=True).model_dump()
@@ -157,13 +159,22 @@ def verify(
     return Decided(entry, VerifyAnswer(**answer, verification=found))
 
 
-def _again(state: Deciding, asked: Asked, said: AnyReport) -> Decided:
+def _again(
+    state: Deciding, switch: Switch, asked: Asked, said: AnyReport, captured_at_us: int
+) -> Decided:
     before = state.seen[asked.request_id]
-    if before in (said.what, "degraded" if said.what == "stage_begun" else said.what):
-        if before == "degraded":
-            return refused(asked, "degraded", "the stage did not begin", "see the first answer")
-        return Decided(None, done(asked, "it was told before", duplicate=True))
-    return used_for_another(asked, before)
+    if said.what == "stage_begun" and before.is_that("degraded", said):
+        return refused(asked, "degraded", "the stage did not begin", "see the first answer")
+    if not before.is_that(said.what, said, captured_at_us=captured_at_us):
+        return used_for_another(asked, before.kind)
+    if isinstance(said, DispatchReport):
+        # Who asks again has not heard that he may: what was refused stays so, and what was taken must still hold.
+        problem = before.problem
+        if problem is None:
+            problem, _ = _problem(state, switch, asked, said, told_before=1)
+        if problem is not None:
+            return Decided(None, _bypassed(asked, said, problem))
+    return Decided(None, done(asked, "it was told before", duplicate=True))
 
 
 def _frozen(state: Deciding, switch: Switch, asked: Asked) -> Decided | None:
@@ -269,7 +280,7 @@ def _dispatched(state: Deciding, switch: Switch, asked: Asked, said: DispatchRep
         return refused(
             asked, "too-long", "the decision's log is full", "dispatch nothing more in this task"
         )
-    problem = _problem(state, switch, said, moment(state, asked))
+    problem, rung = _problem(state, switch, asked, said)
     entry = make(
         ActionDispatched,
         "action_dispatched",
@@ -281,19 +292,65 @@ def _dispatched(state: Deciding, switch: Switch, asked: Asked, said: DispatchRep
         problem=problem,
     )
     if problem is None:
-        return Decided(entry, done(asked, f"action {said.action_id} is dispatched"))
-    refusal = refused(
+        answer = done(asked, f"action {said.action_id} is dispatched")
+    else:
+        answer = _bypassed(asked, said, problem)
+    return Decided(entry, answer.model_copy(update={"rung": rung}))
+
+
+def _bypassed(asked: Asked, said: DispatchReport, problem: str) -> ContractAnswer:
+    return refused(
         asked,
         "bypass",
         f"action {said.action_id} was dispatched: {problem}; that is recorded",
         "ask the action gate before an action is dispatched, and only then dispatch it",
-    )
-    return Decided(entry, refusal.answer)
+    ).answer
 
 
-def _problem(state: Deciding, switch: Switch, said: DispatchReport, now_us: int) -> str | None:
-    """Why no allowance in the log covers a dispatch; without ids or measured values, for it names a cause."""
+def _problem(
+    state: Deciding, switch: Switch, asked: Asked, said: DispatchReport, told_before: int = 0
+) -> tuple[str | None, RungTaken | None]:
+    """Why no allowance in the log covers a dispatch, and the rung that the ladder takes at this moment.
+
+    Without ids or measured values, for it names a cause. ``told_before`` is how often this very dispatch was told.
+    """
     known = state.actions.get(said.action_id)
+    problem = _not_covered(state, switch, said, known, told_before)
+    if known is None or problem is not None:
+        return problem, None
+    # Allowed at one moment and sent at another: what was fresh and in time then may not be any more.
+    now_us = moment(state, asked)
+    violations = state.envelope.violations(
+        state.signals(now_us), tier=known.contract.blast_radius_tier
+    )
+    if any(each.is_hard for each in violations):
+        return "after what it was allowed on had run out", None
+    remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now_us)
+    choice = choose(
+        state.envelope,
+        Situation(violations, remaining, state.finding, approved_by=state.bypass_by),
+    )
+    if choice.step is None:
+        return None, None
+    if choice.step not in _STOPS or _is_answered(state, known, choice.step):
+        return None, rung_of(choice)
+    return f"after the ladder said {choice.step.value}", rung_of(choice)
+
+
+def _is_answered(state: Deciding, known: ActionState, step: DegradeStep) -> bool:
+    """Whether a person has decided, where the ladder says that one must."""
+    approved = (each.action_hash == known.action_hash for each in state.approvals)
+    return step is DegradeStep.HITL and any(approved)
+
+
+def _not_covered(
+    state: Deciding,
+    switch: Switch,
+    said: DispatchReport,
+    known: ActionState | None,
+    told_before: int,
+) -> str | None:
+    """Why no allowance is for this dispatch, whatever has changed since."""
     if known is None:
         return "no contract"
     if said.action_type != known.contract.action_type:
@@ -308,13 +365,13 @@ def _problem(state: Deciding, switch: Switch, said: DispatchReport, now_us: int)
         return "while frozen"
     if known.outcome is not None:
         return "after it was finished"
-    if known.dispatches > _retries_allowed(known):
+    if known.dispatches - told_before > _retries_allowed(known):
         return "more often than its contract allows"
-    # Allowed at one moment and sent at another: what was fresh and in time then may not be any more.
-    tier = known.contract.blast_radius_tier
-    violations = state.envelope.violations(state.signals(now_us), tier=tier)
-    if any(each.is_hard for each in violations):
-        return "after what it was allowed on had run out"
+    if any(
+        each.dispatches and each is not known
+        for each in state.under_key(known.contract.idempotency_key)
+    ):
+        return "under a key that another action was sent with"
     return None
 
 

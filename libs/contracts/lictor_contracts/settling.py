@@ -51,6 +51,16 @@ def stamp_of(rung: RungTaken) -> DegradeStamp:
     return DegradeStamp(step=rung.step, rationale=rung.rationale, ladder=rung.ladder)
 
 
+def unverified(state: Deciding) -> int:
+    """How many actions were sent, had to be verified, and were not."""
+    return sum(
+        bool(each.dispatches)
+        and each.verification is None
+        and required(state.envelope, each.contract.blast_radius_tier)
+        for each in state.actions.values()
+    )
+
+
 def settled_verification(state: Deciding) -> Verification:
     """One verification for all actions that were sent: the worst of them, and what is missing before what passed."""
     sent = [each for each in state.actions.values() if each.dispatches]

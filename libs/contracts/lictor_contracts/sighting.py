@@ -44,6 +44,7 @@ from lictor_schema import (
     StageOverrun,
     SwitchEngaged,
     SwitchReleased,
+    VerificationResult,
 )
 
 _FEATURE: Final = "freshness.featureTtls."
@@ -174,8 +175,10 @@ def _finished(entry: ActionFinished) -> Iterator[Cause]:
 def _closed(entry: DecisionClosed) -> Iterator[Cause]:
     yield from _deadline(entry.elapsed_ms, entry.deadline_ms)
     found = entry.verification
-    if found.method is None:
-        yield from verify_causes(method=None, result=found.result, required=found.required)
+    if entry.unverified or found.method is None:
+        # What failed beside it was told when it was verified.
+        missing = entry.unverified > 0 or found.required
+        yield from verify_causes(method=None, result=VerificationResult.NA, required=missing)
     # That it abstained, was bypassed or degraded is told by the rung, and that nobody verified it just above.
     if entry.claimed is OutcomeCode.SUCCESS and entry.outcome is OutcomeCode.FAIL:
         yield from outcome_causes(

@@ -116,9 +116,16 @@ class Play:
         self.append(judged.entry)
         return judged.answer
 
-    def dispatched(self, contract: SafeActionContract | None = None, **more: Any) -> ContractAnswer:
+    def dispatched(
+        self,
+        contract: SafeActionContract | None = None,
+        *,
+        request_id: str | None = None,
+        **more: Any,
+    ) -> ContractAnswer:
         each = contract or action()
         return self.tell(
+            request_id,
             what="action_dispatched",
             action_id=each.action_id,
             action_type=each.action_type,

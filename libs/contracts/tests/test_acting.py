@@ -359,7 +359,19 @@ def test_signals_of_an_unknown_moment_do_not_tell_how_much_time_has_passed(momen
 
 
 @pytest.mark.parametrize(
-    "unseen", ["\u200b", "\u00ad", "\u2060", "\ufe0f", "\u034f", "\u3164", "\x07"]
+    "unseen",
+    [
+        "\u200b",
+        "\u00ad",
+        "\u2060",
+        "\ufe0f",
+        "\u034f",
+        "\u3164",
+        "\x07",
+        " ",
+        "\u00a0\u2003",
+        "\u2800",
+    ],
 )
 def test_characters_that_nobody_sees_make_no_second_person(unseen: str) -> None:
     large = action(blastRadiusTier="large")

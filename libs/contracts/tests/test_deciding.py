@@ -523,3 +523,21 @@ def test_a_decision_has_so_many_actions_and_no_more() -> None:
     other = action(actionId="a-2", idempotencyKey="k-2")
     assert play.judge(other).policy_id == "lictor.contract.too-long"
     assert play.judge(request_id="q-4").decision == "allow"
+
+
+def test_what_nobody_verified_is_told_also_beside_what_failed() -> None:
+    """Two causes are two events: the failure of one action hides nothing of another."""
+    play = Play(dte(deadlineMs=1000)).ready()
+    failed = action(blastRadiusTier="medium")
+    unseen = action(actionId="a-2", idempotencyKey="k-2", blastRadiusTier="medium")
+    for each in (failed, unseen):
+        play.judge(each)
+        play.dispatched(each)
+        play.finished(each)
+    play.verify(observed={"status": "open"})
+    play.close()
+    assert play.state is not None
+    assert play.state.closed is not None
+    assert play.state.closed.outcome is OutcomeCode.FAIL
+    assert ("verify", "verification without a method required and not run", "red") in play.causes
+    assert ("verify", "verification read_after_write failed", "yellow") in play.causes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lictor_contracts import halting
 from lictor_schema import DegradeStep, EpisodeState, OutcomeCode
 
 from .decision_play import Play
@@ -184,3 +185,22 @@ def test_an_envelope_of_many_lifetimes_sets_no_timer() -> None:
     answer = play.begin()
     assert answer.ok
     assert play.log[-1][1].next_due_us is None  # type: ignore[union-attr]
+
+
+def test_the_id_of_a_release_engages_nothing_and_is_not_taken_for_done() -> None:
+    """Who is told that everything halts must be able to rely on it."""
+    play = Play().ready()
+    play.halt()
+    play.release()
+    used = f"q-{play.asked}"
+    again = halting.halt(
+        play.switch, request_id=used, by="ada", reason="fire", now_us=play.now_us, after=9
+    )
+    assert (again.entry, again.answer.ok) == (None, False)
+
+
+def test_an_order_of_nobody_who_can_be_seen_is_refused() -> None:
+    play = Play().ready()
+    assert not play.halt("\u200b").ok
+    allowed = play.judge(action(authorization={"mode": "hitl"}))
+    assert play.approve("\u200b", allowed.action_hash).policy_id == "lictor.contract.nobody"

@@ -277,6 +277,9 @@ class DecisionClosed(DecisionEntry[Literal["decision_closed"]]):
     claimed: OutcomeCode = Field(description="The outcome by the records alone")
     outcome: OutcomeCode = Field(description="The outcome that may be told")
     verification: Verification = Field(description="What counts as its verification")
+    unverified: Count = Field(
+        default=0, description="Actions that were sent, had to be verified, and were not"
+    )
 
 
 class SwitchEntry(Model, Generic[K]):

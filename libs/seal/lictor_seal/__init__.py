@@ -11,7 +11,8 @@ From an episode to a file an auditor can check:
 This is the whole public surface.
 """
 
-from lictor_seal.audit import AuditReport, Finding, StreamAudit, audit_files
+from lictor_seal.audit import StreamAudit
+from lictor_seal.audit_report import AuditReport, Finding
 from lictor_seal.bundle import SealBundle, leaf_data
 from lictor_seal.checkpoint import (
     Checkpoint,
@@ -40,6 +41,7 @@ from lictor_seal.errors import (
     UnknownSignerError,
     WitnessRefusedError,
 )
+from lictor_seal.exported_audit import audit_files
 from lictor_seal.handover import HandOver, hand_over_in, sign_hand_over, verify_hand_over
 from lictor_seal.head import StoredCheckpoint, position_line
 from lictor_seal.keys import SigningKey, VerifyingKey

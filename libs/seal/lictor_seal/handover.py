@@ -21,6 +21,9 @@ from lictor_seal.note import parse_note, sign_note, verify_note
 from lictor_seal.times import parse_utc
 from lictor_seal.trust import TrustedKey, TrustStore
 
+HAND_OVERS: Final = "hand-over"
+"""The folder of an exported log that holds its hand-overs, by their number."""
+
 _WORD: Final = "hand-over"
 _KEY_ID: Final = r"ed25519:[0-9a-f]{64}"
 _LINE: Final = re.compile(rf"{_WORD} (\S+) ({_KEY_ID}) ({_KEY_ID})")
@@ -83,6 +86,58 @@ def verify_hand_over(note_text: str, trust: TrustStore) -> HandOver:
                 f"hand-over: the {role} key {key_id} did not sign it; both keys must"
             )
     return hand_over
+
+
+def hand_over_path(number: int) -> str:
+    """Where an exported log has the note of a hand-over, from 0 on."""
+    return f"{HAND_OVERS}/{number}"
+
+
+class Succession:
+    """Who wrote which leaves of a log, by its hand-overs: each begins where the one before it ended."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._steps: list[tuple[Checkpoint, HandOver]] = []
+
+    def add(self, note_text: str, trust: TrustStore) -> Checkpoint:
+        """The next hand-over; raises SealError unless it holds and follows from the one before."""
+        hand_over = verify_hand_over(note_text, trust)
+        checkpoint = parse_checkpoint_text(parse_note(note_text).text)
+        if checkpoint.origin != self._origin:
+            raise CheckpointError(
+                f"hand-over: it is of {checkpoint.origin[:80]!r}, the log is {self._origin!r}"
+            )
+        if self._steps:
+            before, last = self._steps[-1]
+            if last.new_key_id != hand_over.old_key_id:
+                raise CheckpointError(
+                    f"hand-over: by {hand_over.old_key_id}, but {last.new_key_id} writes the log"
+                )
+            if checkpoint.size < before.size:
+                raise CheckpointError(
+                    f"hand-over: at {checkpoint.size} leaves, but the one before it was at {before.size}"
+                )
+        self._steps.append((checkpoint, hand_over))
+        return checkpoint
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def writer_of(self, leaf: int) -> str | None:
+        """The key that had the log when a leaf came; None when no hand-over says so."""
+        if not self._steps:
+            return None
+        writer = self._steps[0][1].old_key_id
+        for checkpoint, hand_over in self._steps:
+            if checkpoint.size <= leaf:
+                writer = hand_over.new_key_id
+        return writer
+
+    @property
+    def last(self) -> tuple[Checkpoint, HandOver] | None:
+        """The last hand-over, and where it stands."""
+        return self._steps[-1] if self._steps else None
 
 
 def _check_trusted(

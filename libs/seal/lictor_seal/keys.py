@@ -27,8 +27,29 @@ from lictor_seal.errors import KeyFileError, SealError
 PUBLIC_KEY_SIZE: Final = 32
 SIGNATURE_SIZE: Final = 64
 
+_FIELD: Final = 2**255 - 19
+_Y_OF_ORDER_8: Final = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+_SMALL_ORDER_Y: Final = frozenset({0, 1, _FIELD - 1, _Y_OF_ORDER_8, _FIELD - _Y_OF_ORDER_8})
+"""The y of the eight points that have no private half: anybody can sign for them."""
+
 _MAX_NAME_LENGTH: Final = 256
 _MAX_KEY_FILE_SIZE: Final = 16 * 1024
+
+
+def public_key_problem(public_bytes: bytes) -> str | None:
+    """Why 32 bytes can't be believed as a public key, or None when they may be one.
+
+    Under a point of small order signatures of nobody hold over many texts, and a y beyond the field is a second
+    spelling of another key.
+    """
+    y = int.from_bytes(public_bytes, "little") & (1 << 255) - 1
+    if y >= _FIELD:
+        return "is not spelled as RFC 8032 does"
+    if y in _SMALL_ORDER_Y:
+        return "is a point of small order, for which anybody can sign"
+    return None
 
 
 def key_name_problem(name: str) -> str | None:
@@ -66,6 +87,11 @@ class VerifyingKey:
             raise SealError(
                 f"public key of {self.name}: {len(self.public_bytes)} bytes,"
                 f" an Ed25519 public key has {PUBLIC_KEY_SIZE}"
+            )
+        problem = public_key_problem(self.public_bytes)
+        if problem is not None:
+            raise SealError(
+                f"public key of {self.name}: it {problem}; ask the key's owner for the real one"
             )
 
     @property

@@ -200,7 +200,7 @@ def verify_bundle(
     key = run.check("key", lambda: _key(seal, sealed_at, trust))
     run.check("signature", lambda: _signature(seal, key))
     checkpoint = run.check("checkpoint", lambda: _checkpoint(bundle.checkpoint, sealed_at, trust))
-    run.check("inclusion", lambda: _inclusion(bundle, checkpoint))
+    run.check("inclusion", lambda: _inclusion(bundle, checkpoint, key))
     cosigned: Sequence[Cosignature] | None = ()
     if trust.witnesses:
         cosigned = run.check(
@@ -296,9 +296,16 @@ def checkpoint_since(
         raise (_UnknownKeyError if unknown else SealError)(f"{error}{hints}") from error
 
 
-def _inclusion(bundle: SealBundle, checkpoint: Checkpoint | None) -> tuple[None, str]:
+def _inclusion(
+    bundle: SealBundle, checkpoint: Checkpoint | None, key: VerifyingKey | None
+) -> tuple[None, str]:
     if checkpoint is None:
         raise _NotCheckedError("not checked: no trusted checkpoint")
+    if key is not None and key.name != checkpoint.origin:
+        raise SealError(
+            f"{key.name} sealed the episode, and {checkpoint.origin} says that it holds it: a key of"
+            " another log; ask for a bundle from its own"
+        )
     if bundle.leaf_index >= checkpoint.size:
         raise SealError(
             f"leaf {bundle.leaf_index} is beyond the checkpoint's {checkpoint.size} leaves;"

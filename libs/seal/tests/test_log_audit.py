@@ -43,6 +43,7 @@ class Stream:
         self.messages: list[Message] = []
         self.leaves: list[bytes] = []
         self.note = ""
+        self.hand_overs: list[str] = []
 
     def append(self, *sealed: dict[str, Any]) -> None:
         leaves = [leaf_data(each) for each in sealed]
@@ -63,6 +64,7 @@ class Stream:
         stated = Checkpoint(self.key.name, self.frontier.size, self.frontier.root(), (position,))
         self.note = sign_hand_over(stated, self.key, new, at=at, trust=trust)
         self.key = new
+        self.hand_overs.append(self.note)
         self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -81,6 +83,7 @@ class Stream:
             **dict(completed),
             **dict(edge.partial_tiles()),
             **dict(entries),
+            **{f"hand-over/{n}": note.encode() for n, note in enumerate(self.hand_overs)},
             "checkpoint": self.note.encode(),
         }
 
@@ -384,3 +387,94 @@ def test_a_witness_that_cosigned_before_the_last_leaf_was_sealed_does_not_count(
 def test_no_checkpoint_is_told(trust: TrustStore) -> None:
     assert "there is none" in told(audit_files({}.get, trust))
     assert not audit_files({"checkpoint": b"\xff"}.get, trust).ok
+
+
+THIRD = SigningKey.from_seed("example.org/lictor-log", b"3" * 32)
+
+
+def three(key: SigningKey) -> TrustStore:
+    return TrustStore(
+        (
+            TrustedKey(key.verifying_key, None, "2026-03-10T00:00:00.000Z"),
+            TrustedKey(NEXT.verifying_key, "2026-03-01T00:00:00.000Z", "2026-03-10T00:00:00.000Z"),
+            TrustedKey(THIRD.verifying_key, "2026-03-01T00:00:00.000Z"),
+        )
+    )
+
+
+@pytest.fixture
+def handed_over(stream: Stream, key: SigningKey, make_episode, seal) -> Stream:
+    """Eight leaves of the first key, one of the second, two of the third."""
+    stream.hand_over(NEXT, three(key))
+    stream.append(seal(make_episode(20), NEXT))
+    stream.hand_over(THIRD, three(key))
+    stream.append(seal(make_episode(21), THIRD), seal(make_episode(22), THIRD))
+    return stream
+
+
+def test_exported_hand_overs_are_followed(handed_over: Stream, key: SigningKey) -> None:
+    report = audit_files(handed_over.files().get, three(key))
+    assert report.ok, told(report)
+    assert report.hand_overs == 2
+
+
+def test_a_head_that_is_a_hand_over_itself_holds(stream: Stream, key: SigningKey) -> None:
+    stream.hand_over(NEXT, both(key))
+    report = audit_files(stream.files().get, both(key))
+    assert report.ok, told(report)
+    stream.hand_overs.clear()
+    assert "stands in no file" in told(audit_files(stream.files().get, both(key)))
+
+
+@pytest.mark.parametrize("missing", ["hand-over/0", "hand-over/1"])
+def test_an_exported_log_whose_keys_change_without_a_hand_over_is_told(
+    handed_over: Stream, key: SigningKey, missing: str
+) -> None:
+    """A trusted key alone continues nothing: neither the next one before its time nor one that was never appointed."""
+    files = {path: data for path, data in handed_over.files().items() if path != missing}
+    assert "did not hand it over" in told(audit_files(files.get, three(key)))
+
+
+def test_an_old_key_that_writes_on_in_an_exported_log_is_told(
+    handed_over: Stream, key: SigningKey, make_episode, seal
+) -> None:
+    handed_over.key = NEXT
+    handed_over.append(seal(make_episode(30), NEXT))
+    found = told(audit_files(handed_over.files().get, three(key)))
+    assert f"leaf 11: {NEXT.key_id} sealed it" in found
+    assert f"checkpoint: {NEXT.key_id} signed it" in found
+
+
+def test_a_hand_over_of_another_tree_is_told(
+    handed_over: Stream, key: SigningKey, make_episode, seal
+) -> None:
+    """The log was rewritten before the hand-over, by who has the keys since then."""
+    rewritten = [*handed_over.leaves]
+    rewritten[2] = leaf_data(seal(make_episode(77)))
+    handed_over.leaves = rewritten
+    handed_over.frontier, _ = extend(Frontier(), rewritten)
+    handed_over.note = sign_checkpoint(Checkpoint.of(key.name, handed_over.frontier), THIRD)
+    found = told(audit_files(handed_over.files().get, three(key)))
+    assert "hand-over/0: it signs 8 leaves with another root" in found
+
+
+@pytest.mark.parametrize("note", [b"", b"\xff", b"no note"])
+def test_what_is_no_hand_over_is_told(handed_over: Stream, key: SigningKey, note: bytes) -> None:
+    files = {**handed_over.files(), "hand-over/1": note}
+    assert "hand-over/1: " in told(audit_files(files.get, three(key)))
+
+
+def test_hand_overs_out_of_their_order_or_beyond_the_log_are_told(
+    handed_over: Stream, key: SigningKey
+) -> None:
+    files = handed_over.files()
+    swapped = {
+        **files,
+        "hand-over/0": files["hand-over/1"],
+        "hand-over/1": files["hand-over/0"],
+    }
+    assert "hand-over/1: hand-over: by" in told(audit_files(swapped.get, three(key)))
+    short = Stream(key)
+    short.append(*(seal_episode({"episodeId": "e"}, sealed_at=LATER, signer=key) for _ in "1"))
+    short.hand_overs = handed_over.hand_overs
+    assert "the log has 1" in told(audit_files(short.files().get, three(key)))

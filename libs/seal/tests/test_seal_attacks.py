@@ -240,3 +240,15 @@ def test_after_a_key_change_old_and_new_seals_verify(make_episode, seal, log, ke
     rotated = TrustStore.of([key.verifying_key, successor.verifying_key])
     for bundle in log([seal(make_episode(1), key), seal(make_episode(2), successor)], successor):
         assert failed(bundle, rotated) == set()
+
+
+def test_a_seal_in_the_log_of_another_trusted_key_was_never_in_its_own(
+    key: SigningKey, make_episode, seal, log
+) -> None:
+    """Two logs are trusted: the one can't stand for what the other never showed its readers."""
+    other = SigningKey.from_seed("other.example/log", b"o" * 32)
+    both = TrustStore.of([key.verifying_key, other.verifying_key])
+    (hidden,) = log([seal(make_episode(1))], other)
+    report = verify_bundle(hidden.to_bytes(), both)
+    assert [check.name for check in report.failures] == ["inclusion"]
+    assert "of another log" in report.failures[0].detail

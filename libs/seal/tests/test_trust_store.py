@@ -1,11 +1,15 @@
 """The trust store file: round trips, and every way it can be wrong."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl.bindings import crypto_core_ed25519_is_valid_point
 
 from lictor_seal import SigningKey, TrustedKey, TrustStore, TrustStoreError
 from lictor_seal.times import parse_utc
@@ -147,3 +151,48 @@ def test_one_key_is_one_voice_whatever_it_is_called() -> None:
         TrustStore((key,), (same,))
     with pytest.raises(TrustStoreError, match="stands twice"):
         TrustStore((), (key, same), 2)
+
+
+SMALL_ORDER = [
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+]
+SECOND_SPELLINGS = [
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+]
+
+
+def test_anybody_can_sign_for_a_point_of_small_order() -> None:
+    """Why they are refused: our library takes a signature that nobody made, over any text."""
+    forged = b"\x01" + 63 * b"\x00"
+    Ed25519PublicKey.from_public_bytes(bytes.fromhex(SMALL_ORDER[0])).verify(forged, b"any text")
+
+
+@pytest.mark.parametrize("where", ["keys", "witnesses"])
+@pytest.mark.parametrize("encoded", [*SMALL_ORDER, *SECOND_SPELLINGS])
+def test_a_key_without_a_private_half_is_refused(
+    encoded: str, where: str, entry: dict[str, Any]
+) -> None:
+    public = bytes.fromhex(encoded)
+    weak = {
+        **entry,
+        "public_key": b64encode(public).decode(),
+        "key_id": f"ed25519:{sha256(public).hexdigest()}",
+    }
+    store = {"format": "lictor-trust-store/v1", "keys": [], where: [weak]}
+    with pytest.raises(TrustStoreError, match=rf"{where}\[0\].*(small order|RFC 8032)"):
+        TrustStore.from_bytes(json.dumps(store).encode())
+
+
+def test_the_list_of_points_is_that_of_libsodium() -> None:
+    assert not any(crypto_core_ed25519_is_valid_point(bytes.fromhex(each)) for each in SMALL_ORDER)

@@ -118,7 +118,7 @@ class ClaimsProcessor:
             cycles = [CerpaCycle.from_json(each) for each in value["cycles"]]
         except (ValueError, KeyError, TypeError, CanonicalError) as error:
             raise StaleState(f"{raw[:40]!r} are no claims: {error}") from None
-        return Subject({each.id: each for each in claims}, {each.claim.id: each for each in cycles})
+        return Subject({each.id: each for each in claims}, {each.cycle_id: each for each in cycles})
 
     def encode_state(self, state: Subject) -> bytes:
         """State to bytes for the store."""

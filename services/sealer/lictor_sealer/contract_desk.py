@@ -29,6 +29,7 @@ from lictor_schema import (
     DecisionReport,
     DecisionShowAnswer,
     DecisionStanding,
+    DispatchReport,
     EpisodeState,
     GateRequest,
     SwitchOrder,
@@ -112,24 +113,35 @@ class ContractDesk:
         at_us = 0
         if isinstance(said, CaptureReport):
             at_us = (said.captured_at - _EPOCH) // _US
-        decided = await self._change(
-            request,
-            lambda at, asked: reporting.report(at.state, at.switch, asked, said, at_us),
-        )
-        return decided.answer
+
+        async def told() -> ContractAnswer:
+            decided = await self._change(
+                request,
+                lambda at, asked: reporting.report(at.state, at.switch, asked, said, at_us),
+            )
+            return decided.answer
+
+        answer = await told()
+        if answer.ok and isinstance(said, DispatchReport) and await self._is_frozen(request):
+            answer = await told()
+        return answer
 
     async def gate(self, request: ActionGateRequest) -> Judged:
         """May this action be dispatched?"""
         judged = await self._judge(request)
-        if judged.answer.decision == "allow":
-            # The kill-switch has a log of its own: engaged while we wrote ours, it must not be too late.
-            known, held = await asyncio.gather(
-                self._decisions.known(_key(request)), self._decisions.switch()
-            )
-            state = known.state
-            if state is None or state.life(held.switch).state is EpisodeState.FROZEN:
-                judged = await self._judge(request)
+        if judged.answer.decision == "allow" and await self._is_frozen(request):
+            judged = await self._judge(request)
         return judged
+
+    async def _is_frozen(self, request: GateRequest) -> bool:
+        """Whether the decision is frozen by now.
+
+        The kill-switch has a log of its own: engaged while we wrote ours, it must not be too late.
+        """
+        known, held = await asyncio.gather(
+            self._decisions.known(_key(request)), self._decisions.switch()
+        )
+        return known.state is None or known.state.life(held.switch).state is EpisodeState.FROZEN
 
     async def _judge(self, request: ActionGateRequest) -> Judged:
         def decide(at: At) -> Judged:

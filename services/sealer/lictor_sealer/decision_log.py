@@ -1,5 +1,6 @@
 """The logs of governed decisions on the stream ACTIONS, and that of the kill-switch: the truth about each."""
 
+import asyncio
 import logging
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ _PAGE = 256
 _STORE_WITHIN_S = 1.0
 _ASK_WITHIN_S = 1.0
 _TRIES = 3
+_LAGGING_TRIES = 10
+_LOOK_AGAIN_S = 0.03
 
 
 class Logged(NamedTuple):
@@ -68,14 +71,22 @@ class DecisionLog:
         )
 
     async def read(self, key: str, after: int, until: int) -> list[Logged]:
-        """Every entry after a sequence, up to another, in their order."""
+        """Every entry after a sequence, up to another that is known to be there, in their order.
+
+        A replica may lag behind: what it has not got yet is waited for, and never left out.
+        """
         found: list[Logged] = []
+        tries = 0
         while after < until:
             page = await read_from(
                 self._client, streams.ACTIONS, subjects.decision_log(key), after + 1, _PAGE
             )
             if not page:
-                break
+                tries += 1
+                if tries == _LAGGING_TRIES:
+                    raise BusError(f"ACTIONS lags behind: {until} of {key} can't be read yet")
+                await asyncio.sleep(_LOOK_AGAIN_S)
+                continue
             found += [Logged(each.sequence, read_entry(each, key)) for each in page]
             after = page[-1].sequence
         return [each for each in found if each.sequence <= until]

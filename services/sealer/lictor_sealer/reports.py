@@ -41,6 +41,9 @@ log = logging.getLogger("lictor.reports")
 
 _ASKED_WHY = 5
 """How many episodes are looked up to measure how long that takes."""
+_PAGE_LASTS_S = 15.0
+_PAGE_LASTS_TIMES = 9
+"""How many times as long as it took to make: so nobody who asks can take more than a tenth of our time."""
 
 
 class Reports:
@@ -51,11 +54,15 @@ class Reports:
         client: Client,
         trust: TrustStore,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._trust = trust
         self._now = now
+        self._clock = clock
         self._one_at_a_time = asyncio.Lock()
+        self._page: asyncio.Task[bytes | None] | None = None
+        self._page_until = 0.0
 
     async def answer(self, message: Msg) -> bytes:
         """The answer to a question; never silence."""
@@ -77,12 +84,27 @@ class Reports:
         return told.to_json()
 
     async def page(self) -> bytes | None:
-        """The report of everything there is, as JSON; None when the streams can't be read."""
+        """The report of everything there is, as JSON; None when the streams can't be read.
+
+        Anybody may ask over HTTP, and a report verifies every seal: so all who ask get the same one for a while, and
+        the longer it took to make, the longer. It says itself until when it measured.
+        """
+        if self._page is None or (self._page.done() and self._clock() >= self._page_until):
+            self._page = asyncio.create_task(self._make_page())
+        # Who goes away does not take it from the others.
+        return await asyncio.shield(self._page)
+
+    async def _make_page(self) -> bytes | None:
+        started = self._clock()
         try:
             return (await self.make(None)).to_json()
         except (BusError, ContractError, NatsError, OSError, TimeoutError) as error:
             log.warning("no report: %s", error)
             return None
+        finally:
+            ended = self._clock()
+            lasts = max(_PAGE_LASTS_S, (ended - started) * _PAGE_LASTS_TIMES)
+            self._page_until = ended + lasts
 
     async def make(self, since: datetime | None) -> CoherenceReport:
         """Measure what the streams hold now."""

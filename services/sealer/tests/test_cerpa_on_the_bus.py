@@ -130,7 +130,7 @@ async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus:
         await bus.see(sighting("e3", decision_type="another", at=BEFORE))
         found = await cycles(bus, 2)
     assert [each.review.verdict.value for each in found] == ["mismatch", "violation"]
-    assert statuses(found) == ["patched", "mismatched"]
+    assert statuses(found) == ["patched", "escalated"]
     assert found[1].review.severity is DriftSeverity.RED
 
 

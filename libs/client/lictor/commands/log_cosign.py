@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lictor.cli import OK
@@ -64,11 +65,13 @@ def run(options: Namespace) -> int:
         seen = read_note(state) if state.exists() else None
         note, proof = _asked(options, seen)
         now = int(time.time())
+        at = datetime.fromtimestamp(now, UTC)
         cosigned = witness_checkpoint(
             note,
             seen=seen,
             proof=proof,
-            log_keys=[trusted.key for trusted in trust.keys if not trusted.revoked],
+            # Who stole a key that was retired could show us a log that goes on without its heirs.
+            log_keys=[each.key for each in trust.keys if each.problem_at(at) is None],
             witness=witness,
             time=now,
         )

@@ -18,6 +18,7 @@ from lictor.commands.log_sources import (
     episodes_stream,
     exported_note,
     messages,
+    note_text,
     reader,
     replace_durably,
     trust_argument,
@@ -34,10 +35,12 @@ from lictor_seal import (
     TrustStore,
     checkpoint_in,
     entry_file,
+    hand_over_in,
     leaf_data,
     read_entries,
     read_known_head,
 )
+from lictor_seal.handover import HAND_OVERS, hand_over_path
 from lictor_seal.tiles import TILE_WIDTH, index_path
 
 HELP = "Write the log as static files (C2SP tlog-tiles); a later export into the same directory goes on from there."
@@ -59,6 +62,7 @@ class Exported:
     open_entries: list[bytes] = field(default_factory=list[bytes])
     sequence: int = 0
     origin: str | None = None
+    hand_overs: int = 0
 
 
 async def run(options: Namespace) -> int:
@@ -84,7 +88,7 @@ def _what_is_there(directory: Path, trust: TrustStore) -> Exported:
     read = reader(directory)
     if read(CHECKPOINT_FILE) is None:
         # Tiles may be there from an export that was stopped; they are compared, never replaced.
-        if {path.name for path in directory.iterdir()} - {"tile", "entries-u32"}:
+        if {path.name for path in directory.iterdir()} - {"tile", "entries-u32", HAND_OVERS}:
             raise LictorError(
                 f"{directory} holds other files and no checkpoint; choose an empty directory."
             )
@@ -103,7 +107,19 @@ def _what_is_there(directory: Path, trust: TrustStore) -> Exported:
             f"the last entries in {directory} are not those of its tiles: they were changed;"
             " export into an empty directory, and compare."
         )
-    return Exported(edge, entries, _stands_at(stated, directory), stated.origin)
+    stands_at = _stands_at(stated, directory)
+    return Exported(edge, entries, stands_at, stated.origin, _hand_overs(directory, stands_at))
+
+
+def _hand_overs(directory: Path, until: int) -> int:
+    """How many hand-overs were exported with the checkpoint; one that an export was stopped at comes again."""
+    count = 0
+    while (note := reader(directory)(hand_over_path(count))) is not None:
+        path = directory / hand_over_path(count)
+        if _stands_at(checkpoint_in(note_text(note, path)), directory) > until:
+            break
+        count += 1
+    return count
 
 
 def _stands_at(stated: Checkpoint, directory: Path) -> int:
@@ -118,6 +134,7 @@ async def _export(
     client: Client, directory: Path, trust: TrustStore, there: Exported
 ) -> str | None:
     leaves: list[bytes] = []
+    hand_overs: list[str] = []
     covered = 0
     note: str | None = None
     last = there.sequence
@@ -127,16 +144,18 @@ async def _export(
             continue
         note = StoredCheckpoint.from_bytes(stored.body).note
         covered, last = len(leaves), stored.sequence
+        if hand_over_in(checkpoint_in(note)) is not None:
+            hand_overs.append(note)
         if covered >= _LEAVES_AT_ONCE:
-            _write(directory, trust, there, leaves, note, last)
-            leaves, covered, note = [], 0, None
+            _write(directory, trust, there, leaves, hand_overs, note, last)
+            leaves, hand_overs, covered, note = [], [], 0, None
     if len(leaves) > covered:
         raise LictorError(
             f"{len(leaves) - covered} leaves at the end of the log have no checkpoint;"
             " only the sealer may write there: see `lictor log verify`."
         )
     if note is not None:
-        _write(directory, trust, there, leaves, note, last)
+        _write(directory, trust, there, leaves, hand_overs, note, last)
     elif there.sequence and last == there.sequence:
         await _refuse_other_end(client, directory, there)
     return exported_note(directory) if there.sequence else None
@@ -162,6 +181,7 @@ def _write(
     trust: TrustStore,
     there: Exported,
     leaves: list[bytes],
+    hand_overs: list[str],
     note: str,
     sequence: int,
 ) -> None:
@@ -176,13 +196,18 @@ def _write(
             " nothing was written, keep the directory as proof."
         )
     entries, opened = _entry_files(there, leaves)
-    for file in (*completed, *edge.partial_tiles(), *entries):
+    changes = (
+        TileFile(hand_over_path(number), each.encode())
+        for number, each in enumerate(hand_overs, there.hand_overs)
+    )
+    for file in (*completed, *edge.partial_tiles(), *entries, *changes):
         _store(directory, file)
     replace_durably(directory / CHECKPOINT_FILE, note.encode())
     for file in completed:
         _drop_partials(directory, file.path)
     there.edge, there.open_entries, there.sequence = edge, opened, sequence
     there.origin = stated.origin
+    there.hand_overs += len(hand_overs)
 
 
 def _entry_files(there: Exported, leaves: list[bytes]) -> tuple[list[TileFile], list[bytes]]:

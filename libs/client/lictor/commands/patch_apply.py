@@ -6,16 +6,17 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from lictor.applying import NotApplicable, Prepared, prepare
+from lictor.applying import NotApplicable, Prepared, prepare, take_back, write
 from lictor.cli import FAILED, OK
 from lictor.commands import pack_publish
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.commands.pack_sources import profiles_argument
 from lictor.commands.patch_sources import by_argument, find_patch, patch_argument, patches_at
-from lictor.desk import ask_desk, new_request_id
-from lictor.where import packs_directory, replace_file
+from lictor.desk import DeskRefused, ask_desk, new_request_id
+from lictor.errors import Unreachable
+from lictor.where import packs_directory
 from lictor_contracts.patch_life import Patch
-from lictor_schema import PatchStep
+from lictor_schema import PatchState, PatchStep
 
 HELP = """\
 Apply an approved patch to the packs of a directory. The change is worked out again from the pack as it
@@ -23,7 +24,7 @@ is; the patched packs are linted, tested and bundled on a copy; then the pack is
 version, and that is recorded. With --key the packs are also signed and published (`lictor pack publish`).
 
 When it can't be applied (the pack has moved on, the patched packs are refused), nothing is changed, the
-failure is recorded, and the exit code is 1.
+failure is recorded, and the exit code is 1. When it was rejected meanwhile, the pack is put back as it was.
 """
 
 
@@ -60,11 +61,23 @@ async def run(options: Namespace) -> int:
             return FAILED
         try:
             prepared = prepare(patch, directory, names)
+            write(prepared)
         except NotApplicable as error:
             return await _failed(client, patch, error, options)
-        if not prepared.already:
-            replace_file(prepared.path, prepared.text.encode())
-        await _tell(client, patch, prepared, options)
+        try:
+            await _tell(client, patch, prepared, options)
+        except DeskRefused as error:
+            now, _ = await find_patch(client, patch.patch_id)
+            # A desk that lost its broker refuses too, and may have kept it all the same.
+            if now.state is not PatchState.APPLIED:
+                take_back(prepared)
+                told = NotApplicable(f"{error} The pack is as it was.", early=True)
+                return await _failed(client, patch, told, options)
+        except Unreachable as error:
+            raise Unreachable(
+                f"{prepared.path} is version {prepared.made.version}, and that is not recorded:"
+                f" {error} Then run this again, which records it."
+            ) from None
     _say(patch, prepared, options)
     if options.key is None:
         return OK
