@@ -10,8 +10,9 @@ What a trusted call makes of its arguments is that call's own: its result does n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.terms import (
@@ -29,6 +30,7 @@ from lictor_ir.terms import (
     eq,
     ite,
     rebuild,
+    result,
 )
 from lictor_ir.types import ANY, ListOf, MapOf, RowOf, SetOf, TupleOf, Type
 
@@ -198,27 +200,53 @@ Flow = tuple[Result | Var, str | None]
 """A result or variable that flows into a term: whole, or only this column of its rows."""
 
 
-def _flows(term: Term) -> Iterator[Flow]:
+_flowing: WeakKeyDictionary[Term, dict[str | None, frozenset[Flow]]] = WeakKeyDictionary()
+"""What flows into applications, once it was asked: arguments of later calls are made of those of earlier ones."""
+
+
+def _flows(term: Term) -> frozenset[Flow]:
     """What flows into the term; a column of a row lets nothing else of that row flow."""
-    seen: set[tuple[Term, str | None]] = set()
     stack: list[tuple[Term, str | None]] = [(term, None)]
     while stack:
-        part, only = stack.pop()
-        if (part, only) in seen:
+        part, only = stack[-1]
+        if _known_flows(part, only) is not None:
+            stack.pop()
             continue
-        seen.add((part, only))
-        match part:
-            case Result():
-                yield part, only
-                stack.extend((index, None) for index in part.indices)
-            case Var():
-                yield part, only
-            case Matches():
-                stack.append((part.text, None))
-            case App():
-                stack.extend(_parts_that_flow(part, only))
-            case _:
-                pass
+        inner = _inner(part, only)
+        waiting = [each for each in inner if _known_flows(*each) is None]
+        if waiting:
+            stack += waiting
+            continue
+        found = frozenset[Flow]().union(*(_known_flows(*each) or () for each in inner))
+        _flowing.setdefault(part, {})[only] = found
+        stack.pop()
+    return _known_flows(term, None) or frozenset()
+
+
+def _known_flows(part: Term, only: str | None) -> frozenset[Flow] | None:
+    match part:
+        case Result() if not part.indices:
+            return frozenset({(part, only)})
+        case Var():
+            return frozenset({(part, only)})
+        case Const():
+            return frozenset()
+        case _:
+            return _flowing.get(part, {}).get(only)
+
+
+def _inner(part: Term, only: str | None) -> list[tuple[Term, str | None]]:
+    match part:
+        case Result():
+            # Without its indices it stands for itself, and is known.
+            bare = result(part.call, part.type)
+            return [(bare, only), *((index, None) for index in part.indices)]
+        case Matches():
+            return [(part.text, None)]
+        case App():
+            return _parts_that_flow(part, only)
+        case _:
+            return []
 
 
 def _parts_that_flow(part: App, only: str | None) -> list[tuple[Term, str | None]]:
