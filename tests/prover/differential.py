@@ -24,10 +24,11 @@ from lictor_ir.traces import run as document_run
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.prover import Proof, prove_document
+from lictor_prove.prover import Proof, Settings, prove_document
 from lictor_prove.python import read_program
 
 LAYERS = Path(__file__).parent / "layers"
+QUICK = Settings(goal_ms=1_000, total_ms=2_000)
 SEEDS = range(6)
 """Answers that trusted calls give; the first half also says where the bounds of guarantees are."""
 
@@ -93,7 +94,7 @@ class Differential:
 
     def prove(self, document: Document) -> Proof:
         """What the prover says."""
-        return prove_document(document)
+        return prove_document(document, QUICK)
 
     def predict(self, document: Document, done: Run, guarantees: Sequence[Stated]) -> None:
         """The document says exactly what happened, and an obligation fails exactly when the run failed."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ class Wide(Answers):
                 ]
             case "lookup":
                 return self._any.choice(
-                    (self._text(), "-5", "eve", "front", "ok", "bobXexample.com")
+                    (self._text(), "-5", "eve", "front", "ok", "bobXexample.com", "k", "")
                 )
             case "orders" | "lots":
                 row = OrderRow if effect == "orders" else LotRow
@@ -80,7 +81,7 @@ class Wide(Answers):
                     row(stock=self._text(), shares=self._number(), **extra) for _ in range(count)
                 ]
             case "number":
-                return self._any.choice((self._number(), 0, -5, 2**65))
+                return self._any.choice((self._number(), 0, -5, 2**65, 2**53 + 1))
             case _:
                 return super().give(effect)
 
@@ -197,6 +198,11 @@ CONTRACTS: dict[str, Callable[..., Check]] = {
 }
 
 
+@lru_cache(maxsize=8)
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<adversarial>", "exec", dont_inherit=True)
+
+
 def breaks(source: str, seed: int) -> bool:
     """Whether the program, with these answers, breaks what it promises, or raises."""
     done, promised = Run(), list[Check]()
@@ -236,7 +242,7 @@ def breaks(source: str, seed: int) -> bool:
 
     names: dict[str, Any] = {"__builtins__": {**vars(builtins), "__import__": imported}}
     try:
-        exec(compile(source, "<adversarial>", "exec", dont_inherit=True), names)  # noqa: S102 -- our own programs, with stand-ins
+        exec(_compiled(source), names)  # noqa: S102 -- our own programs, with stand-ins
         names["main"]()
     except Exception:  # noqa: BLE001 -- whatever is raised, raising is what the label speaks of
         return True
