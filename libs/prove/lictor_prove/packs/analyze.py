@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lictor_policy.config import EvaluatorConfig
+from lictor_prove.errors import ProveError
 from lictor_prove.packs.examples import Example, Search
 from lictor_prove.packs.knowledge import known_on
-from lictor_prove.packs.solving import QUESTION_MS, Term, truth
+from lictor_prove.packs.scenes import Judgement, NoSuchScene, Scene, judge, stage
+from lictor_prove.packs.solving import QUESTION_MS, Term
 from lictor_prove.packs.symbols import Symbols
 from lictor_prove.packs.translate import Looking, Side, Voice, symbols_for, translate
 from lictor_schema.event_types import EVENT_TYPES, EventType
@@ -17,8 +19,6 @@ Check = Literal[
 ]
 Key = tuple[str, str]
 """Pack and rule."""
-_MODELS = 24
-"""So many states are kept of each event type, to tell rules apart without asking again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def analyze(config: EvaluatorConfig, timeout_ms: int = QUESTION_MS) -> Analysis:
         (*told, *findings),
         tuple(always),
         tuple(assumptions_of(config)),
-        sum(each.search.asking.asked for each in stages),
+        sum(each.asking.asked + each.asked for each in stages),
     )
 
 
@@ -126,10 +126,9 @@ class _Rule:
     fires: list[EventType] = field(default_factory=list[EventType])
     idle: list[EventType] = field(default_factory=list[EventType])
     decides: bool = False
+    overrulers: dict[str, None] = field(default_factory=dict[str, None])
+    """The rules that stand before it, while it is not seen to decide."""
     unknown: list[tuple[EventType, str]] = field(default_factory=list[tuple[EventType, str]])
-    overruled: list[tuple["_Stage", Voice]] = field(
-        default_factory=lambda: list[tuple["_Stage", Voice]]()
-    )
     same_as: Key | None = None
 
     @property
@@ -138,7 +137,7 @@ class _Rule:
 
 
 class _Stage:
-    """Events of one type, and the states of them that were seen."""
+    """Events of one type, and the scenes of them that the evaluator was asked about."""
 
     def __init__(
         self,
@@ -148,57 +147,121 @@ class _Stage:
         symbols: Symbols,
         timeout_ms: int,
     ) -> None:
-        asking = symbols.terms.asking(timeout_ms)
-        asking.tell(known_on(event_type, symbols))
-        asking.tell(side.definitions)
+        self.config, self.side, self.symbols = config, side, symbols
         self.event_type: EventType = event_type
-        self.side = side
-        self.search = Search(event_type, symbols, asking, [(config, side)])
-        self.models: list[Any] = []
+        self.timeout_ms = timeout_ms
+        self.known = known_on(event_type, symbols)
+        # Without the rules: most questions are about few of them, and the others would only be in the way.
+        self.asking = symbols.terms.asking(timeout_ms)
+        self.asking.tell(self.known)
+        self.asked = 0
+        self.scenes = 0
+        self.fired: dict[Key, list[int]] = {}
+        """By rule: the scenes in which it fires."""
+        self.deciding: set[Key] = set()
+        self.by_key = {each.key: each for each in side.looking}
+
+    def looking(self, rule: _Rule) -> Looking:
+        """A rule as it looks at these events."""
+        return self.by_key[rule.key]
 
     def look(self, rules: dict[Key, _Rule]) -> None:
         """Whether each rule can fire here, and decide."""
         for looking in self.side.looking:
             rule = rules[looking.key]
             rule.places.append((self, looking))
-            match self._can(looking.fires, rule):
-                case True:
-                    rule.fires.append(self.event_type)
-                case False:
-                    rule.idle.append(self.event_type)
-                case None:
-                    rule.fires.append(self.event_type)
+            can = self._can_fire(looking, rule)
+            (rule.idle if can is False else rule.fires).append(self.event_type)
         for voice in self.side.voices:
             rule = rules[voice.looking.key]
-            if rule.decides or self.event_type not in rule.fires:
-                continue
-            decides = self.search.symbols.terms.all_of([voice.speaks, voice.unopposed])
-            if self._can(decides, rule) is False:
-                rule.overruled.append((self, voice))
-            else:
-                rule.decides = True
+            if not rule.decides and self.event_type in rule.fires:
+                rule.decides = voice.looking.key in self.deciding or self._can_decide(voice, rule)
 
-    def _can(self, term: Term, rule: _Rule) -> bool | None:
-        if any(truth(model, term) for model in self.models):
+    def _can_fire(self, looking: Looking, rule: _Rule) -> bool | None:
+        if looking.key in self.fired:
             return True
-        answer = self.search.asking.ask(beside=[term])
-        if answer.kind == "possible" and len(self.models) < _MODELS:
-            self.models.append(answer.model)
+        answer = self.asking.ask(beside=[looking.formula])
         if answer.kind == "unknown":
             rule.unknown.append((self.event_type, answer.why))
             return None
+        if answer.kind == "possible":
+            self.see(answer.model)
         return answer.kind == "possible"
 
-    def differ(self, one: Term, other: Term) -> tuple[bool | None, Any]:
-        """Whether two terms can differ, and where."""
-        answer = self.search.asking.ask(beside=[one != other])
+    def see(self, model: Any) -> tuple[Scene, Judgement] | None:
+        """A model as a scene, and what the evaluator makes of it; None when no such scene was found."""
+        values = {each.name: each.read(model) for each in self.symbols}
+        try:
+            scene = stage(self.event_type, values, self.symbols, [self.config])
+        except NoSuchScene:
+            return None
+        judgement = judge(self.config, scene)
+        hidden = (each.key for each in self.side.looking if each.earlier and each.fires_in(scene))
+        for key in {*judgement.matched, *hidden}:
+            self.fired.setdefault(key, []).append(self.scenes)
+        self.scenes += 1
+        if judgement.decider is not None:
+            self.deciding.add(judgement.decider)
+        return scene, judgement
+
+    def _can_decide(self, voice: Voice, rule: _Rule) -> bool:
+        """Whether a voice can make the decision: what decides instead is ruled out until nothing is left."""
+        terms, looking = self.symbols.terms, voice.looking
+        own = [looking.formula, voice.often]
+        before: list[tuple[str, Term]] = []
+        while True:
+            answer = self.asking.ask([terms.denied(term) for _, term in before], beside=own)
+            if answer.kind == "impossible":
+                core = [before[at] for at in answer.core]
+                rule.overrulers.update(dict.fromkeys(self._enough(own, core)))
+                return False
+            seen = self.see(answer.model) if answer.kind == "possible" else None
+            if seen is None:
+                why = answer.why or "the evaluator did not confirm the example"
+                rule.unknown.append((self.event_type, why))
+                return True
+            scene, judgement = seen
+            # The same rule inherited by another pack decides in its place: that is no fault of either.
+            if judgement.rule_id == rule.rule_id:
+                return True
+            before.append(self._in_the_way(looking, scene, judgement))
+
+    def _in_the_way(self, looking: Looking, scene: Scene, judgement: Judgement) -> tuple[str, Term]:
+        """What kept a rule that fires in a scene from deciding there."""
+        if looking.key not in judgement.matched:
+            first = next(each for each in looking.earlier if each.fires_in(scene))
+            return first.key[1], first.formula
+        if judgement.decider is None:
+            raise ProveError(
+                f"{looking.key[1]} matches and nothing decides; this is a mistake of ours"
+            )
+        terms = self.symbols.terms
+        winner = self.side.voice(judgement.decider, judgement.policy_id)
+        speaks = terms.all_of([winner.looking.match_formula(terms), winner.often])
+        return winner.looking.key[1], speaks
+
+    def _enough(self, own: list[Term], core: list[tuple[str, Term]]) -> list[str]:
+        """The one of them that is enough, or all."""
+        denied = self.symbols.terms.denied
+        for name, term in core:
+            if self.asking.ask(beside=[*own, denied(term)]).kind == "impossible":
+                return [name]
+        return [name for name, _ in core]
+
+    def differ(self, one: Looking, other: Looking) -> tuple[bool | None, Any]:
+        """Whether one of two rules can fire without the other, and where."""
+        answer = self.asking.ask(beside=[one.formula != other.formula])
         if answer.kind == "unknown":
             return None, None
         return answer.kind == "possible", answer.model
 
     def undecided(self, always: list[EventType]) -> Iterator[Finding]:
         """A state in which nothing decides."""
-        found = self.search.find(self.side.silent)
+        asking = self.symbols.terms.asking(self.timeout_ms)
+        asking.tell((*self.known, *self.side.definitions))
+        search = Search(self.event_type, self.symbols, asking, [(self.config, self.side)])
+        found = search.find(self.side.silent)
+        self.asked = asking.asked
         if found.example is not None:
             yield Finding(
                 "information",
@@ -255,8 +318,8 @@ def _overruled(rules: dict[Key, _Rule]) -> Iterator[Finding]:
     for rule in rules.values():
         if rule.shadow or rule.decides or not rule.fires or rule.unknown:
             continue
-        others = _overrulers(rule)
-        if others is None or (rule.same_as is not None and others == [rule.same_as[1]]):
+        others = list(rule.overrulers)
+        if rule.same_as is not None and others == [rule.same_as[1]]:
             continue
         pack_id, rule_id = rule.key
         yield Finding(
@@ -269,30 +332,6 @@ def _overruled(rules: dict[Key, _Rule]) -> Iterator[Finding]:
         )
 
 
-def _overrulers(rule: _Rule) -> list[str] | None:
-    """The rules that stand before a rule; None when it is only the same rule, inherited by another pack."""
-    found: dict[str, None] = {}
-    for stage, voice in rule.overruled:
-        terms, asking = stage.search.symbols.terms, stage.search.asking
-        stronger = stage.side.voices[: stage.side.voices.index(voice)]
-        blockers = [(each.key[1], each.fires) for each in voice.looking.earlier]
-        blockers += [(each.looking.key[1], each.speaks) for each in stronger]
-        blockers = [each for each in blockers if each[0] != rule.rule_id]
-        own = [voice.looking.fires, voice.often]
-        answer = asking.ask([terms.denied(term) for _, term in blockers], beside=own)
-        if answer.kind != "impossible":
-            return None
-        core = [blockers[at] for at in answer.core]
-        alone = (
-            name
-            for name, term in core
-            if asking.ask(beside=[*own, terms.denied(term)]).kind == "impossible"
-        )
-        one = next(alone, None)
-        found.update(dict.fromkeys([one] if one is not None else [name for name, _ in core]))
-    return list(found)
-
-
 def _either(names: list[str]) -> str:
     return " or ".join(names) if len(names) < 3 else f"one of {', '.join(names)}"
 
@@ -302,47 +341,45 @@ def _alike(rules: dict[Key, _Rule]) -> Iterator[Finding]:
     groups: dict[Any, list[_Rule]] = {}
     for rule in rules.values():
         if rule.fires and not rule.unknown:
-            seen = tuple(
-                truth(model, looking.fires)
-                for stage, looking in rule.places
-                for model in stage.models
-            )
+            # Where two rules were seen apart, the solver need not be asked.
+            seen = tuple(tuple(where.fired.get(rule.key, ())) for where, _ in rule.places)
             groups.setdefault((tuple(rule.fires), rule.shadow, seen), []).append(rule)
-    waiting = [group for group in groups.values() if len(group) > 1]
+    waiting: list[list[_Rule]] = [group for group in groups.values() if len(group) > 1]
     while waiting:
         group = waiting.pop()
-        first, rest = group[0], group[1:]
+        first = group[0]
+        rest: list[_Rule] = group[1:]
         apart: list[_Rule] = []
         while rest:
             other = rest[0]
-            differs, stage, model = _differ(first, other)
-            if not differs:
+            differs, where, model = _differ(first, other)
+            if differs is not True:
                 rest = rest[1:]
                 if differs is False and first.rule_id != other.rule_id:
                     other.same_as = first.key
                     yield _same(first, other)
                 continue
-            # The state that tells these two apart tells others apart as well.
-            told = truth(model, _fires_in(first, stage))
-            same = [each for each in rest if truth(model, _fires_in(each, stage)) == told]
-            apart += [each for each in rest if each not in same]
+            # The scene that tells these two apart tells others apart as well.
+            seen = None if where is None else where.see(model)
+            same = rest[1:]
+            if where is not None and seen is not None:
+                told = where.looking(first).fires_in(seen[0])
+                same = [each for each in same if where.looking(each).fires_in(seen[0]) == told]
+            kept = set(same)
+            apart += [each for each in rest if each not in kept]
             rest = same
         if len(apart) > 1:
             waiting.append(apart)
 
 
-def _fires_in(rule: _Rule, stage: _Stage | None) -> Term:
-    return next(looking.fires for where, looking in rule.places if where is stage)
-
-
 def _differ(one: _Rule, other: _Rule) -> tuple[bool | None, _Stage | None, Any]:
     unknown = False
-    for stage, looking in one.places:
-        if stage.event_type not in one.fires:
+    for where, looking in one.places:
+        if where.event_type not in one.fires:
             continue
-        differs, model = stage.differ(looking.fires, _fires_in(other, stage))
+        differs, model = where.differ(looking, where.looking(other))
         if differs:
-            return True, stage, model
+            return True, where, model
         unknown = unknown or differs is None
     return (None if unknown else False), None, None
 

@@ -63,10 +63,15 @@ class Judgement:
     decision: Disposition
     severity: Severity
     policy_id: str
-    rule_id: str | None
-    """The rule that decides; None when nothing does."""
+    decider: tuple[str, str] | None
+    """Pack and rule that decide; None when nothing does."""
     matched: tuple[tuple[str, str], ...]
     """Pack and rule of all that match, in pack order."""
+
+    @property
+    def rule_id(self) -> str | None:
+        """The rule that decides."""
+        return None if self.decider is None else self.decider[1]
 
     def to_json_value(self) -> dict[str, Any]:
         """For `--json`."""
@@ -90,7 +95,7 @@ def judge(config: EvaluatorConfig, scene: Scene) -> Judgement:
         decision.decision,
         decision.severity,
         decision.policy_id,
-        next((use.rule_id for use in resolution.uses if use.fate == "fired"), None),
+        next(((use.pack_id, use.rule_id) for use in resolution.uses if use.fate == "fired"), None),
         tuple((rule.stamp.pack_id, rule.rule.id) for rule in fired),
     )
 

@@ -123,8 +123,10 @@ class Asking:
     def ask(self, assumptions: Sequence[Term] = (), *, beside: Sequence[Term] = ()) -> Answer:
         """Whether the assumptions can hold together; the core names none of those `beside`."""
         self.asked += 1
+        self._solver.push()
         try:
-            found = self._solver.check(*assumptions, *beside)
+            self._solver.add(*beside)
+            found = self._solver.check(*assumptions)
             if found == self._z3.sat:
                 return Answer("possible", self._solver.model())
             if found == self._z3.unsat:
@@ -134,6 +136,8 @@ class Asking:
             return Answer("unknown", why=str(self._solver.reason_unknown()))
         except self._z3.Z3Exception as error:
             return Answer("unknown", why=str(error))
+        finally:
+            self._solver.pop()
 
 
 @cache

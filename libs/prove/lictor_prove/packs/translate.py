@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.reading import claim_type_of
 from lictor_policy.rules import CompiledRule
 from lictor_policy.scope import Scope
 from lictor_policy.signals import SIGNALS
 from lictor_prove.packs.conditions import condition_term, literals_of, sessions_in
 from lictor_prove.packs.knowledge import signal_term
+from lictor_prove.packs.scenes import Scene
 from lictor_prove.packs.solving import Term, Terms, truth
 from lictor_prove.packs.symbols import CHANNEL, Symbols
 from lictor_schema.claims import ClaimType
@@ -24,8 +26,11 @@ class Looking:
     """A rule that looks at an event of a type."""
 
     rule: CompiledRule
-    fires: Term
+    scope: Scope | None
+    formula: Term
     """Its triggers, its pack's scope and its conditions are met."""
+    fires: Term
+    """The name of that, for questions that all definitions are told for."""
     matches: Term
     """The same, and no earlier rule of a `first_match` pack stands before it."""
     earlier: "tuple[Looking, ...]"
@@ -35,6 +40,22 @@ class Looking:
     def key(self) -> tuple[str, str]:
         """Pack and rule: a rule that one pack inherits from another stands in both."""
         return self.rule.stamp.pack_id, self.rule.rule.id
+
+    def fires_in(self, scene: Scene) -> bool:
+        """Whether it fires in a scene, as the evaluator sees it."""
+        at = scene.state, scene.event, scene.position
+        claim, gate = claim_type_of(scene.event), self.rule.triggers[scene.event.event_type]
+        return (
+            (self.scope is None or self.scope.takes(scene.state))
+            and (claim is None or claim in self.rule.claim_types)
+            and (gate is None or gate(*at))
+            and self.rule.condition(*at)
+        )
+
+    def match_formula(self, terms: Terms) -> Term:
+        """That it fires, and no earlier rule of a `first_match` pack does."""
+        before = (terms.denied(each.formula) for each in self.earlier)
+        return terms.all_of([self.formula, *before])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +109,14 @@ class Side:
         """The rules that match in a model, in pack order."""
         return [each.key for each in self.looking if truth(model, each.matches)]
 
+    def voice(self, key: tuple[str, str], policy_id: str) -> Voice:
+        """The voice of a rule that names this as the origin of its decision."""
+        return next(
+            each
+            for each in self.voices
+            if each.looking.key == key and each.rule.policy_id == policy_id
+        )
+
     def winner(self, model: Any) -> Voice | None:
         """The voice that decides in a model."""
         return next((each for each in self.voices if truth(model, each.speaks)), None)
@@ -120,18 +149,18 @@ def translate(config: EvaluatorConfig, event_type: EventType, symbols: Symbols, 
 
     looking: list[Looking] = []
     for place, candidates in enumerate(config.index.get(event_type, ())):
-        scope = defined(f"scope {place}", _scope_term(candidates.scope, symbols))
+        scope = _scope_term(candidates.scope, symbols)
         before: Term | None = None
         earlier: tuple[Looking, ...] = ()
         for _, rule in candidates.rules:
             label = f"{place} {rule.rule.id}"
-            asked = _asked_term(rule, event_type, symbols)
-            fires = defined(f"fires {label}", terms.all_of([scope, asked]))
+            formula = terms.all_of([scope, _asked_term(rule, event_type, symbols)])
+            fires = defined(f"fires {label}", formula)
             matches = fires
             if before is not None:
                 free = terms.all_of([fires, terms.denied(before)])
                 matches = defined(f"matches {label}", free)
-            looking.append(Looking(rule, fires, matches, earlier))
+            looking.append(Looking(rule, candidates.scope, formula, fires, matches, earlier))
             # A rule in shadow mode doesn't stand before the others.
             if candidates.first_only and not rule.shadow:
                 taken = fires if before is None else terms.any_of([before, fires])
