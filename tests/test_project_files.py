@@ -94,7 +94,9 @@ def test_the_locks_hold_what_a_package_needs(path: Path) -> None:
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
 def test_a_package_declares_what_it_imports(path: Path) -> None:
     (package,) = path.parent.glob("lictor*")
-    declared = {requirement_name(it) for it in project(path)["dependencies"]}
+    extras = project(path).get("optional-dependencies", {}).values()
+    needed = [*project(path)["dependencies"], *(it for extra in extras for it in extra)]
+    declared = {requirement_name(it) for it in needed}
     imported = {
         distribution(module)
         for source in package.rglob("*.py")

@@ -315,10 +315,11 @@ def _unknown(rule: _Rule, what: tuple[EventType, str]) -> Finding:
 
 def _overruled(rules: dict[Key, _Rule]) -> Iterator[Finding]:
     """Rules that fire, and never make the decision."""
+    order = [rule.rule_id for rule in rules.values()]
     for rule in rules.values():
         if rule.shadow or rule.decides or not rule.fires or rule.unknown:
             continue
-        others = list(rule.overrulers)
+        others = sorted(rule.overrulers, key=order.index)
         if rule.same_as is not None and others == [rule.same_as[1]]:
             continue
         pack_id, rule_id = rule.key
