@@ -5,10 +5,10 @@
 The shipped packs are analyzed as `lictor pack analyze` does, in a process in which the solver is loaded already (its
 import is told apart), and compared with themselves as `lictor pack diff --prove` does, which has to prove that nothing
 differs. Then ten and a hundred copies of them stand beside each other, each for a channel of its own, so that no copy
-is like another. `growth_at_100x` is the time of a hundred copies over that of one: 100 would be as many times the
-time as there are rules. Times are those of the processor, of which one core is used, so that other work on the
-machine does not count; `analysis_on_the_clock_s` is what a person waited. A record may list 1 000 rules of one event, which a hundred copies exceed; that limit is
-lifted here, because nothing is recorded.
+is like another. `growth_at_100x` is the time of a hundred copies over that of one: 100 would be as many times the time
+as there are rules. Times are those of the processor, of which one core is used, so that other work on the machine does
+not count; `analysis_on_the_clock_s` is what a person waited. A record may list 1 000 rules of one event, which a
+hundred copies exceed; that limit is lifted here, because nothing is recorded.
 """
 
 import argparse

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.facts import FACTS, FactType
 from lictor_policy.foregone import CLAIMING
@@ -105,7 +107,10 @@ def stage(
 ) -> Scene:
     """The scene of some values, outside every suppression window; raises NoSuchScene when there is none."""
     now = _quiet_moment(configs)
-    event = _event(event_type, values)
+    try:
+        event = _event(event_type, values)
+    except ValidationError as error:
+        raise NoSuchScene(f"no event says so: {error.errors()[0]['msg']}") from error
     position = EventPosition(2, now, "sha256:" + hashlib.sha256(event.to_json()).hexdigest())
     state = _state(event, values, now).changed(
         history=_history(symbols, values, now), repeats=_repeats(values)
@@ -158,7 +163,7 @@ def _event(event_type: EventType, values: Values) -> Event:
         case "task_evidence_attached":
             told["items"] = [evidence_item(1)]
         case "subagent_spawned":
-            anchor = {"anchor_id": "a1", "channel": "telegram"}
+            anchor = {"channel": "telegram", "target": "thread-1"}
             told["report_anchor"] = anchor if values["dispatch.has_report_anchor"] else None
         case "subagent_completed":
             told["outcome"] = "failure" if values[CHILD_FAILED] else "success"

@@ -520,6 +520,26 @@ def test_every_signal_is_known_to_the_analysis(shipped: EvaluatorConfig) -> None
             assert signal_term(signal.name, event_type, symbols) is not None
 
 
+@pytest.mark.parametrize("name", sorted(FACTS))
+def test_every_fact_can_be_staged_on_some_event_whatever_it_is(
+    name: str, shipped: EvaluatorConfig
+) -> None:
+    symbols = symbols_for(shipped)
+    unstaged = (
+        [True, False] if FACTS[name].type is FactType.BOOL else list(FACTS[name].values or ())
+    )
+    for event_type in EVENT_TYPES:
+        asking = symbols.terms.asking(20_000)
+        asking.tell(known_on(event_type, symbols))
+        for value in tuple(unstaged):
+            answer = asking.ask(beside=[symbols.fact(name).is_value(value, symbols.terms)])
+            if answer.kind == "possible":
+                values = {each.name: each.read(answer.model) for each in symbols}
+                stage(event_type, values, symbols, [shipped])
+                unstaged.remove(value)
+    assert unstaged == []
+
+
 def test_a_value_that_no_state_has_is_not_staged(shipped: EvaluatorConfig) -> None:
     symbols = symbols_for(shipped)
     symbols.everything()
