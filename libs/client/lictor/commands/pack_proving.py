@@ -1,7 +1,7 @@
 """What the commands share that prove something about packs: the package they need, and examples in words."""
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,7 +32,7 @@ def _milliseconds(given: str) -> int:
 
 
 @contextmanager
-def prover_at_hand(command: str) -> Iterator[None]:
+def prover_at_hand(command: str) -> Generator[None]:
     """Says what to install where the prover, or its solver, is not there."""
     try:
         yield
