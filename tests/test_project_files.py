@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 import sys
 import tomllib
@@ -96,9 +95,8 @@ def test_the_locks_hold_what_a_package_needs(path: Path) -> None:
 def test_a_package_declares_what_it_imports(path: Path) -> None:
     (package,) = path.parent.glob("lictor*")
     extras = project(path).get("optional-dependencies", {}).values()
-    declared = {
-        requirement_name(it) for it in [*project(path)["dependencies"], *itertools.chain(*extras)]
-    }
+    needed = [*project(path)["dependencies"], *(it for extra in extras for it in extra)]
+    declared = {requirement_name(it) for it in needed}
     imported = {
         distribution(module)
         for source in package.rglob("*.py")

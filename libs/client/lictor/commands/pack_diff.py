@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lictor.cli import DIFFERENT, OK
 from lictor.commands.counting import counting
@@ -16,14 +16,20 @@ from lictor.commands.output import (
     say_json,
     say_table,
 )
+from lictor.commands.pack_proving import facts_in_words, prover_at_hand, timeout_argument
 from lictor.commands.pack_sources import find_packs, profiles_argument
 from lictor.commands.publish import split
 from lictor.past import ALL_EVENTS, events_in_file, events_in_stream, events_of_task
 from lictor.stored import extent, streams_at
 from lictor_bus.streams import EVENTS
 from lictor_policy.backtest import Backtest, Side
+from lictor_policy.config import EvaluatorConfig
 from lictor_policy.pack_diff import Difference, diff_configs, diff_envelopes
 from lictor_policy.wording import scalar
+
+if TYPE_CHECKING:
+    from lictor_prove.packs.compare import Comparison
+    from lictor_prove.packs.scenes import Judgement
 
 HELP = """\
 Compare two directories of packs, or two packs, by rule and field.
@@ -31,7 +37,11 @@ Compare two directories of packs, or two packs, by rule and field.
 With --against, fold past events under both and list which decisions would change. Only what was
 stored is folded: what agents would have done on hearing other decisions, nobody can tell.
 
-Exits with 4 when a past decision would change; without --against, when anything differs.
+With --prove, ask a solver for a state of a task that the two decide differently: for each event
+type an example, confirmed by the evaluator, or a proof that there is none.
+
+Exits with 4 when a past decision would change, or with --prove when a decision can differ or that was
+not found out; without both, when anything differs.
 """
 
 
@@ -45,6 +55,12 @@ def arguments(parser: ArgumentParser) -> None:
         help="past events: EVENTS for the stream of the running Lictor, else a file of events,"
         " JSON or one a line (- for stdin)",
     )
+    parser.add_argument(
+        "--prove",
+        action="store_true",
+        help="find a state that is decided differently, or prove none",
+    )
+    timeout_argument(parser)
     parser.add_argument("--task", metavar="TASK", help="with --against: only events of this task")
     profiles_argument(parser)
     common_arguments(parser)
@@ -62,11 +78,13 @@ async def run(options: Namespace) -> int:
         await _fold_stream(test, options)
     elif options.against is not None:
         _fold_file(test, options)
+    proved = _proved(old, new, options.timeout) if options.prove else None
     if options.json:
         say_json(
             {
                 "differences": [each.to_json_value() for each in differences],
                 "backtest": None if options.against is None else test.to_json_value(),
+                "proof": None if proved is None else proved.to_json_value(),
             }
         )
     else:
@@ -74,8 +92,22 @@ async def run(options: Namespace) -> int:
         if options.against is not None:
             say()
             _tell_backtest(test)
-    different = bool(differences) if options.against is None else test.changed > 0
+        if proved is not None:
+            say()
+            _tell_proof(proved)
+    different = options.against is not None and test.changed > 0
+    if proved is not None:
+        different = different or proved.verdict != "same"
+    elif options.against is None:
+        different = bool(differences)
     return DIFFERENT if different else OK
+
+
+def _proved(old: EvaluatorConfig, new: EvaluatorConfig, timeout_ms: int) -> "Comparison":
+    with prover_at_hand("lictor pack diff --prove"):
+        from lictor_prove.packs.compare import compare
+
+        return compare(old, new, timeout_ms)
 
 
 async def _fold_stream(test: Backtest, options: Namespace) -> None:
@@ -147,6 +179,29 @@ def _tell_backtest(test: Backtest) -> None:
             ("rule", "fires now", "would fire"),
             ((rule, str(fires.old), str(fires.new)) for rule, fires in moved),
         )
+
+
+def _tell_proof(proved: "Comparison") -> None:
+    for event in proved.events:
+        for each in event.differences:
+            old, new = each.example.judged
+            say(f"{each.change} on {event.event_type}: {_judged(old)} -> {_judged(new)}")
+            say(f"    when {facts_in_words(each.example.facts)}")
+        for question in event.unknown:
+            say(printable(f"unknown on {event.event_type}: {question}"))
+    for assumed in proved.assumptions:
+        say(f"assumed: {assumed}")
+    same = [event.event_type for event in proved.events if event.verdict == "same"]
+    if len(same) == len(proved.events):
+        say("proved: both decide the same, whatever the event and the task")
+    elif same:
+        say(f"proved: both decide the same on {', '.join(same)}")
+
+
+def _judged(side: "Judgement") -> str:
+    by = "no rule" if side.rule_id is None else side.policy_id
+    again = f" ({side.rule_id})" if side.rule_id not in (None, side.policy_id) else ""
+    return printable(f"{side.decision.value} ({side.severity.value}) by {by}{again}")
 
 
 def _side(side: Side) -> str:
