@@ -226,7 +226,9 @@ def _contains(item: Any, container: Any) -> bool:
 
 def _at(items: Sequence[Any], index: int) -> Any:
     if not 0 <= index < len(items):
-        raise UnspecifiedError(f"index {_digits(index)[:20]} of a list of {len(items)} is left open")
+        raise UnspecifiedError(
+            f"index {_digits(index)[:20]} of a list of {len(items)} is left open"
+        )
     return items[index]
 
 
