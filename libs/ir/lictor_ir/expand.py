@@ -39,7 +39,9 @@ from lictor_ir.terms import (
     matches,
     not_,
     or_,
+    postorder,
     result,
+    substitute,
     var,
 )
 from lictor_ir.types import (
@@ -98,6 +100,24 @@ class Expander:
         """Python's == of two terms, expanded."""
         self._comparisons = 0
         return self._compared(self.expand(left), self.expand(right), inside=False)
+
+    def moved(self, term: Term, values: Mapping[Term, Term]) -> Term:
+        """An expanded term in another iteration: what stands in for something there stands for another thing."""
+        if not values:
+            return term
+        inside: set[Term] = set()
+        todo = [term]
+        while todo:
+            for part in postorder(todo.pop()):
+                if isinstance(part, Var) and part in self.approximations and part not in inside:
+                    inside.add(part)
+                    todo.append(self.approximations[part])
+        replaced = dict(values)
+        # Each stands for a term with earlier ones in it only.
+        for stand_in, meaning in list(self.approximations.items()) if inside else ():
+            if stand_in in inside:
+                replaced[stand_in] = self.expand(substitute(meaning, replaced))
+        return substitute(term, replaced)
 
     # -- one term, whose parts are expanded ------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,6 +69,10 @@ class Builder:
     def equal(self, left: Term, right: Term) -> Term:
         """Python's == of two terms, over scalars."""
         return self.expander.equal(left, right)
+
+    def moved(self, term: Term, values: Mapping[Term, Term]) -> Term:
+        """An expanded term in the iteration that the values choose."""
+        return self.expander.moved(term, values)
 
     def one_of(self, choice: Term, numbers: range) -> Term:
         """The choice is one of the numbers."""

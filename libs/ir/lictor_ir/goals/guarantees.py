@@ -178,7 +178,7 @@ class _Violations:
         again, again_key = other
         values = copied(again.atom.binders, 1)
         try:
-            equal = self._builder.equal(key, substitute(again_key, values))
+            equal = self._builder.equal(key, self._builder.moved(again_key, values))
             if equal is FALSE:
                 return Violation(FALSE)
             conditions = [fact.happens({}), again.happens(values)]
@@ -297,7 +297,7 @@ class _Violations:
         for values in _iterations(one, then):
             order = before(one.point(values), then.point({}))
             if order is not FALSE:
-                same = self._builder.equal(substitute(one_key, values), key)
+                same = self._builder.equal(self._builder.moved(one_key, values), key)
                 yield and_(order, one.happens(values), same)
 
 
