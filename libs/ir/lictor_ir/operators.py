@@ -218,6 +218,11 @@ def _digits(number: int) -> str:
     return ("-" if number < 0 else "") + str(rest) + "".join(reversed(parts))
 
 
+def decimal(number: int) -> str:
+    """The digits of a number of any size, as solvers read them."""
+    return _digits(number)
+
+
 def _contains(item: Any, container: Any) -> bool:
     if isinstance(container, Mapping | Set | Sequence):
         return any(item == other for other in cast(Sequence[Any], container))
@@ -226,7 +231,9 @@ def _contains(item: Any, container: Any) -> bool:
 
 def _at(items: Sequence[Any], index: int) -> Any:
     if not 0 <= index < len(items):
-        raise UnspecifiedError(f"index {_digits(index)[:20]} of a list of {len(items)} is left open")
+        raise UnspecifiedError(
+            f"index {_digits(index)[:20]} of a list of {len(items)} is left open"
+        )
     return items[index]
 
 
