@@ -31,6 +31,7 @@ from lictor_ir.goals.facts import (
 )
 from lictor_ir.goals.fluents import at_end_goal
 from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.provenance import hidden_rows
 from lictor_ir.terms import (
     FALSE,
     TRUE,
@@ -122,6 +123,9 @@ class _Violations:
     # -- one effect ------------------------------------------------------------------------------
 
     def _each(self, found: Iterable[Fact], holds: Term | None) -> Iterator[Violation]:
+        hidden = None if holds is None else hidden_rows(holds, self._builder.document.schemas)
+        if hidden is not None:
+            self.undecided.append(hidden)
         for fact in found:
             try:
                 wrong = [] if holds is None else [not_(fact.read(holds))]
