@@ -110,7 +110,17 @@ class Builder:
             *(and_(each.formula, *self._after(each, ordered)) for each in live),
         )
         return self.finished(
-            Goal(goal_id, kind, subject, tuple(relied), refute, strength, atoms, tuple(undecided))
+            Goal(
+                goal_id,
+                kind,
+                subject,
+                tuple(relied),
+                refute,
+                strength,
+                atoms,
+                tuple(undecided),
+                rests_on_promises=refute is FALSE and bool(ordered),
+            )
         )
 
     def finished(self, goal: Goal) -> Goal:
@@ -138,6 +148,7 @@ class Builder:
             goal.undecided,
             approximate=bool(stand_ins),
             stand_ins=tuple(stand_ins),
+            rests_on_promises=goal.rests_on_promises,
         )
 
     def _after(self, violation: Violation, ordered: Sequence[Instance]) -> list[Term]:
