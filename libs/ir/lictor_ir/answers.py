@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lictor_ir.document import Document, Enumeration, Schema
+from lictor_ir.places import LENGTH
 from lictor_ir.types import (
     BOOL,
     FLOAT,
@@ -140,7 +141,7 @@ class Filled:
         for step in read.steps:
             if step == "[]":
                 node = node.items.setdefault(rest.pop(0), _Node())
-            elif step == "len":
+            elif step == LENGTH:
                 node.length = read.value if isinstance(read.value, int) else None
                 return
             else:

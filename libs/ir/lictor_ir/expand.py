@@ -39,7 +39,9 @@ from lictor_ir.terms import (
     matches,
     not_,
     or_,
+    postorder,
     result,
+    substitute,
     var,
 )
 from lictor_ir.types import (
@@ -99,6 +101,24 @@ class Expander:
         self._comparisons = 0
         return self._compared(self.expand(left), self.expand(right), inside=False)
 
+    def moved(self, term: Term, values: Mapping[Term, Term]) -> Term:
+        """An expanded term in another iteration: what stands in for something there stands for another thing."""
+        if not values:
+            return term
+        inside: set[Term] = set()
+        todo = [term]
+        while todo:
+            for part in postorder(todo.pop()):
+                if isinstance(part, Var) and part in self.approximations and part not in inside:
+                    inside.add(part)
+                    todo.append(self.approximations[part])
+        replaced = dict(values)
+        # Each stands for a term with earlier ones in it only.
+        for stand_in, meaning in list(self.approximations.items()) if inside else ():
+            if stand_in in inside:
+                replaced[stand_in] = self.expand(substitute(meaning, replaced))
+        return substitute(term, replaced)
+
     # -- one term, whose parts are expanded ------------------------------------------------------
 
     def _expanded(self, term: Term) -> Term:
@@ -135,6 +155,9 @@ class Expander:
     def _stand_in(self, term: Term) -> Var:
         if not isinstance(term.type, Scalar | EnumOf) or term.type in (ANY, NEVER):
             raise UnsupportedError(f"a value of type {term.type} can't be taken apart")
+        return self._any_value(term)
+
+    def _any_value(self, term: Term) -> Var:
         known = self._stand_ins.get(term)
         if known is None:
             known = var(f"{STAND_IN}{len(self.approximations)}", term.type)
@@ -203,16 +226,24 @@ class Expander:
             if not (isinstance(one, App) and one.op == "list"):
                 choices.append((guard, apply("at", one, index)))
             elif not one.args:
-                continue  # every index is outside, where the value is left open
+                choices.append((guard, self._left_open(items, index)))
             else:
-                chosen = one.args[-1]
-                for at in range(len(one.args) - 2, -1, -1):
+                known = rewrite.interval(index)
+                inside = known.bottom is not None and known.bottom >= 0
+                inside = inside and known.top is not None and known.top < len(one.args)
+                chosen = one.args[-1] if inside else self._left_open(items, index)
+                for at in range(len(one.args) - (2 if inside else 1), -1, -1):
                     same = rewrite.equal(index, const(at))
                     chosen = ite(same, one.args[at], chosen)
                 choices.append((guard, chosen))
-        if not choices:
-            raise UnsupportedError("an item of an empty list is read")
         return self._choose(choices)
+
+    def _left_open(self, items: Term, index: Term) -> Term:
+        """What stands outside of a list may be anything."""
+        term = apply("at", items, index)
+        if term.type == NEVER:
+            raise UnsupportedError("an item of an empty list is read")
+        return self._any_value(term)
 
     def _column(self, row: Term, param: str) -> Term:
         return self._choose(

@@ -17,6 +17,7 @@ from typing import Final
 
 from lictor_ir.errors import UnsupportedError
 from lictor_ir.goals.model import Goal, GoalKind
+from lictor_ir.operators import decimal
 from lictor_ir.places import parts, place, solver_order
 from lictor_ir.regexes import (
     ReAny,
@@ -33,7 +34,13 @@ from lictor_ir.rewrite import EXACT_INTS
 from lictor_ir.terms import App, Const, Matches, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
 from lictor_ir.values import EnumValue
-from lictor_ir.z3_regexes import HIGHEST, MAX_DEPTH, MAX_REPEAT, gaps
+from lictor_ir.z3_regexes import (
+    HIGHEST,
+    MAX_DEPTH,
+    MAX_REPEAT,
+    demand_known_characters,
+    gaps,
+)
 
 _DOUBLE: Final = "(_ FloatingPoint 11 53)"
 _PLAIN: Final = {
@@ -112,6 +119,7 @@ class _Script:
             return self._function(f"{found.name}:{term.type}", [INT] * len(below), term.type, below)
         below = [self._named[part] for part in parts(term)]
         if isinstance(term, Matches):
+            demand_known_characters(term.regex)
             return f"(str.in_re {below[0]} {_regex(term.regex)})"
         assert isinstance(term, App)
         types = tuple(arg.type for arg in term.args)
@@ -283,11 +291,11 @@ def _quoted(name: str) -> str:
 
 
 def _int(value: int) -> str:
-    return str(value) if value >= 0 else f"(- {-value})"
+    return decimal(value) if value >= 0 else f"(- {decimal(-value)})"
 
 
 def _real(value: Fraction) -> str:
-    whole = f"(/ {abs(value.numerator)}.0 {value.denominator}.0)"
+    whole = f"(/ {decimal(abs(value.numerator))}.0 {decimal(value.denominator)}.0)"
     return whole if value >= 0 else f"(- {whole})"
 
 

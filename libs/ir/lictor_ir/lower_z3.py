@@ -19,6 +19,7 @@ from typing import Any, Final
 from lictor_ir.answers import HOLDS, Answer, Conclusion, undecided
 from lictor_ir.errors import UnsupportedError
 from lictor_ir.goals.model import Goal
+from lictor_ir.operators import decimal
 from lictor_ir.places import Place, parts, place, solver_order
 from lictor_ir.rewrite import EXACT_INTS
 from lictor_ir.terms import FALSE, App, Const, Matches, Term
@@ -55,6 +56,10 @@ def _reason(told: str, timeout_ms: int) -> str:
     if told in ("timeout", "canceled"):
         return f"Z3 did not decide it within {timeout_ms} ms"
     return f"Z3 does not know: {told}"
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{decimal(value.numerator)}/{decimal(value.denominator)}"
 
 
 def _z3() -> Any:
@@ -153,9 +158,9 @@ class Lowering:
             case bool():
                 return z3.BoolVal(term.value, context)
             case int():
-                return z3.IntVal(term.value, context)
+                return z3.IntVal(decimal(term.value), context)
             case Fraction():
-                return z3.RealVal(term.value, context)
+                return z3.RealVal(_ratio(term.value), context)
             case float():
                 return self._float_value(term.value)
             case str():
@@ -178,7 +183,7 @@ class Lowering:
             self._fp(
                 "fpToFP",
                 self._round,
-                z3.RealVal(Fraction(mantissa) * Fraction(2) ** exponent, self._context),
+                z3.RealVal(_ratio(Fraction(mantissa) * Fraction(2) ** exponent), self._context),
                 self._float,
             )
         )

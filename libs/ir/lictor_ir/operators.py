@@ -218,6 +218,11 @@ def _digits(number: int) -> str:
     return ("-" if number < 0 else "") + str(rest) + "".join(reversed(parts))
 
 
+def decimal(number: int) -> str:
+    """The digits of a number of any size, as solvers read them."""
+    return _digits(number)
+
+
 def _contains(item: Any, container: Any) -> bool:
     if isinstance(container, Mapping | Set | Sequence):
         return any(item == other for other in cast(Sequence[Any], container))

@@ -2,16 +2,20 @@
 
 An input, the result of a trusted call, and what is read of them by `at`, `column` and `len` have no definition in the
 document. A solver sees each as an uninterpreted function of the indices on the way: `at(c1, i).email` is `c1[].email`
-of `i`, and `len(c1)` is `c1.len`.
+of `i`, and `len(c1)` is `c1.len()`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from lictor_ir.terms import App, Result, Term, Var, children
 from lictor_ir.types import STR
+
+LENGTH: Final = "len()"
+"""The step from a container to its length; no column is named so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +23,10 @@ class Place:
     """Where a value comes from."""
 
     name: str
-    """`x` for an input or index, `c1`, `c1[]`, `c1[].email`, `c1.len` for what a call returned."""
+    """`x` for an input or index, `c1`, `c1[]`, `c1[].email`, `c1.len()` for what a call returned."""
     root: Var | Result
     steps: tuple[str, ...]
-    """From the root inwards: `[]`, a column's name, or `len` at the end."""
+    """From the root inwards: `[]`, a column's name, or `LENGTH` at the end."""
     indices: tuple[Term, ...]
     """The result's own indices, then one for each `[]`."""
 
@@ -39,7 +43,7 @@ def place(term: Term) -> Place | None:
         elif at.op == "column":
             steps.append(at.param.partition(":")[0])
         elif at.op == "len" and at is term and at.args[0].type != STR:
-            steps.append("len")
+            steps.append(LENGTH)
         else:
             return None
         at = at.args[0]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from lictor_ir.document import Schema
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.terms import (
     FALSE,
@@ -29,6 +30,7 @@ from lictor_ir.terms import (
     const,
     eq,
     ite,
+    postorder,
     rebuild,
     result,
 )
@@ -264,6 +266,19 @@ def _parts_that_flow(part: App, only: str | None) -> list[tuple[Term, str | None
             return [(arg, only) for arg in part.args]
         case _:
             return [(arg, None) for arg in part.args]
+
+
+def hidden_rows(term: Term, schemas: Collection[Schema]) -> str | None:
+    """Why `not_from` can't be decided: rows of its schema may stand inside other rows, where nobody follows them."""
+    for part in postorder(term):
+        if not (isinstance(part, App) and part.op == "not_from"):
+            continue
+        for asked, _ in origin_columns(part.param):
+            for schema in schemas:
+                for column in schema.columns:
+                    if _holds(column.type, asked):
+                        return f"{schema.name}.{column.name} may hold rows of {asked}"
+    return None
 
 
 def _may_be(flow: Flow, schema: str, column: str) -> bool:

@@ -32,6 +32,8 @@ NUMERIC: Final = (BOOL, INT, REAL, FLOAT)
 EXACT_INTS: Final = 2**53
 """Below this, floats hold every int."""
 MOST_FLOAT: Final = sys.float_info.max
+MAX_DIGITS: Final = 4_000
+"""Longer spellings of ints are left to the solver: Python refuses to read them."""
 MAX_LIFTED: Final = 4_000
 """A comparison with a constant is pushed through at most so many alternatives."""
 
@@ -168,7 +170,7 @@ def _equal_strings(left: Term, right: Term) -> Term:
     if isinstance(left, App) and left.op == "str_of_int":
         if isinstance(right, App) and right.op == "str_of_int":
             return equal(left.args[0], right.args[0])
-        if isinstance(right, Const):
+        if isinstance(right, Const) and len(str(right.value)) <= MAX_DIGITS:
             spelled = _spelled_int(str(right.value))
             return FALSE if spelled is None else equal(left.args[0], const(spelled))
     ours, theirs = _pieces(left), _pieces(right)
@@ -194,7 +196,7 @@ def _equal_strings(left: Term, right: Term) -> Term:
 
 def _spelled_int(text: str) -> int | None:
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 4_000:
+    if not (digits.isascii() and digits.isdigit()):
         return None
     return int(text) if str(int(text)) == text else None
 

@@ -9,11 +9,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lictor_ir.answers import Model, Read
-from lictor_ir.places import Place
+from lictor_ir.places import LENGTH, Place
 from lictor_ir.terms import Result, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
 from lictor_ir.values import EnumValue
 
+_CHUNK: Final = 4_000
 SHORT_LIST: Final = 3
 SHORT_TEXT: Final = 24
 SHORTER_MS: Final = 500
@@ -25,7 +26,7 @@ Lowered = Mapping[Term, tuple[Place, Any, tuple[Any, ...]]]
 def small_model(z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int]) -> Model:
     """The solver's model, or one with short lists and strings if there is one."""
     model = solver.model()
-    lengths = [own for found, own, _ in places.values() if found.steps[-1:] == ("len",)]
+    lengths = [own for found, own, _ in places.values() if found.steps[-1:] == (LENGTH,)]
     strings = [own for term, (_, own, _) in places.items() if term.type == STR]
     if lengths or strings:
         solver.push()
@@ -66,13 +67,14 @@ class _Reading:
         if type_ == BOOL:
             return z3.is_true(found)
         if type_ == INT:
-            return found.as_long() if z3.is_int_value(found) else None
+            return _int(found.as_string()) if z3.is_int_value(found) else None
         if isinstance(type_, EnumOf):
             return self._members.get(found.as_long()) if z3.is_int_value(found) else None
         if type_ == REAL:
             if not z3.is_rational_value(found):
                 return None
-            return Fraction(found.numerator_as_long(), found.denominator_as_long())
+            numerator, _, denominator = found.as_string().partition("/")
+            return Fraction(_int(numerator), _int(denominator or "1"))
         return self._float(found) if type_ == FLOAT else self._text(found)
 
     def _float(self, found: Any) -> float | None:
@@ -95,3 +97,13 @@ class _Reading:
         codes = (ctypes.c_uint * max(1, length))()
         core.Z3_get_string_contents(context, found.as_ast(), length, codes)
         return "".join(map(chr, codes[:length]))
+
+
+def _int(spelled: str) -> int:
+    """The number; `int` refuses more than 4 300 digits."""
+    digits = spelled.removeprefix("-")
+    number = 0
+    for at in range(0, len(digits), _CHUNK):
+        part = digits[at : at + _CHUNK]
+        number = number * 10 ** len(part) + int(part)
+    return -number if spelled.startswith("-") else number

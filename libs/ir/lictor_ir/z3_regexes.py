@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lictor_ir.errors import UnsupportedError
+from lictor_ir.regex_table import parts
 from lictor_ir.regexes import (
     ReAny,
     ReConcat,
@@ -17,16 +19,45 @@ from lictor_ir.regexes import (
     ReText,
     ReUnion,
 )
+from lictor_ir.terms import HIGHEST_CHARACTER
 
 HIGHEST: Final = 0x2FFFF
 """The last character of SMT-LIB's strings."""
+_PAST: Final = f"a regular expression tells characters above U+{HIGHEST_CHARACTER:X} apart, where solvers can't follow"
 MAX_REPEAT: Final = 2_000
 MAX_DEPTH: Final = 100
 
 
 def regex_for_z3(regex: Regex, z3: Any, text: Callable[[str], Any]) -> Any:
     """The language for Z3; `text` makes its string constants, in the context that is used."""
+    demand_known_characters(regex)
     return _Regexes(z3, text).regex(regex)
+
+
+def demand_known_characters(regex: Regex) -> None:
+    """Raise unless all characters past those of literals are alike to the expression: a solver has few of them."""
+    todo = [regex]
+    while todo:
+        part = todo.pop()
+        todo.extend(parts(part))
+        match part:
+            case ReText(text) if text and ord(max(text)) > HIGHEST_CHARACTER:
+                raise UnsupportedError(_PAST)
+            case ReRange():
+                _demand_range(part)
+            case ReNotIn(ranges):
+                for each in ranges:
+                    _demand_range(each)
+            case _:
+                pass
+
+
+def _demand_range(found: ReRange) -> None:
+    first, last = ord(found.first), ord(found.last)
+    if first <= last and not (
+        last <= HIGHEST_CHARACTER or (last == sys.maxunicode and first <= HIGHEST_CHARACTER + 1)
+    ):
+        raise UnsupportedError(_PAST)
 
 
 class _Regexes:

@@ -23,6 +23,7 @@ from lictor_ir.evaluate import (
     run,
 )
 from lictor_ir.goals import Goal, GoalKind, Strength
+from lictor_ir.operators import decimal
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_ir.valuation import Evaluation
 from lictor_ir.values import EnumValue, RowValue
@@ -160,6 +161,8 @@ def _text(value: Any) -> str:
             items = cast(list[Any], value)
             more = f", … {len(items)} in all" if len(items) > MAX_ITEMS else ""
             told = f"[{', '.join(map(_text, items[:MAX_ITEMS]))}{more}]"
+        case int() if not isinstance(value, bool):
+            told = decimal(value)
         case _:
             told = (
                 ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)

@@ -138,7 +138,7 @@ class _Found:
     counterexample: Counterexample | None
     ms: float
     needs_promises: bool = False
-    """A solver proved it, which was told what trusted calls promise."""
+    """It was proved with what trusted calls promise."""
 
 
 class _Deciding:
@@ -158,7 +158,14 @@ class _Deciding:
             verdict, how, reason = self._possible(goal)
             return _Found(verdict, how, reason, None, _since(begun))
         if goal.folded and not goal.undecided:
-            return _Found(Verdict.PROVED, "evaluation", "", None, _since(begun))
+            return _Found(
+                Verdict.PROVED,
+                "evaluation",
+                "",
+                None,
+                _since(begun),
+                needs_promises=goal.rests_on_promises,
+            )
         tried = None if goal.folded else self._plain_run(goal)
         if tried is not None:
             return _Found(Verdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))

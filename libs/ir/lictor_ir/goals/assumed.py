@@ -29,6 +29,7 @@ from lictor_ir.terms import (
     eq,
     implies,
     or_,
+    results,
     substitute,
 )
 
@@ -55,12 +56,17 @@ class Assumed:
         self._expander = expander
         self._atoms = {atom.id: (at, atom) for at, atom in enumerate(document.atoms)}
         self._by_call: dict[str, list[tuple[Assumption, bool]]] = {}
+        self._unread: list[Assumption] = []
         for assumption in document.assumptions:
             entry = self._atoms.get(assumption.call)
             if entry is None or assumption.binders[: len(entry[1].binders)] != entry[1].binders:
                 continue  # nothing can be made of it: not relying on it is sound
             own = _speaks_of_result_alone(assumption, entry[1])
             self._by_call.setdefault(assumption.call, []).append((assumption, own))
+            if not own and not any(
+                each.call == assumption.call for each in results(assumption.formula)
+            ):
+                self._unread.append(assumption)
 
     @property
     def calls(self) -> list[str]:
@@ -108,19 +114,40 @@ class Assumed:
                     formulas.append(instance.formula)
         return formulas
 
-    def closed(self, call: str, *, own: bool) -> tuple[Point, Term, Term]:
-        """The call, its guard, and all that it promises, so that a model of it is one: rows of short lists each."""
+    def guards(self, call: str, *, own: bool) -> list[Term]:
+        """The conditions under which the call promises something of that kind, each once."""
+        return list(
+            dict.fromkeys(each.guard for each, is_own in self._by_call[call] if is_own == own)
+        )
+
+    def closed(self, call: str, guard: Term, *, own: bool) -> tuple[Point, Term, Term]:
+        """The call, the guard, and all that it promises there, so that a model of it is one: rows of short lists.
+
+        A promise about the result alone must be possible whatever its guard says.
+        """
         at, atom = self._atoms[call]
         formulas: list[Term] = []
-        guards: list[Term] = []
         for assumption, is_own in self._by_call[call]:
             if is_own == own:
                 extra = assumption.binders[len(atom.binders) :]
-                formulas.append(_for_all(extra, assumption.formula))
-                guards.append(assumption.guard)
+                formula = _for_all(extra, assumption.formula)
+                if not own and assumption.guard is not guard:
+                    formula = implies(assumption.guard, formula)
+                formulas.append(formula)
         point = Point(at, atom.binders, tuple(binder.index for binder in atom.binders))
-        guard = and_(in_bounds(atom.binders, {}), *guards)
-        return point, self._expander.expand(guard), self._expander.expand(and_(*formulas))
+        reached = and_(in_bounds(atom.binders, {}), guard)
+        return point, self._expander.expand(reached), self._expander.expand(and_(*formulas))
+
+    def without_result(self, before: int) -> list[Instance]:
+        """Promises of earlier calls that read no result: nothing that is read would bring them in."""
+        found: list[Instance] = []
+        for assumption in self._unread:
+            if self._atoms[assumption.call][0] < before:
+                indices = tuple(binder.index for binder in assumption.binders)
+                instance = self._instance(assumption, indices, own=False)
+                if instance is not None:
+                    found.append(instance)
+        return found
 
     def promises(self, call: str, *, own: bool) -> bool:
         """Whether the call promises something of that kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,6 +70,10 @@ class Builder:
         """Python's == of two terms, over scalars."""
         return self.expander.equal(left, right)
 
+    def moved(self, term: Term, values: Mapping[Term, Term]) -> Term:
+        """An expanded term in the iteration that the values choose."""
+        return self.expander.moved(term, values)
+
     def one_of(self, choice: Term, numbers: range) -> Term:
         """The choice is one of the numbers."""
         return and_(
@@ -106,7 +110,17 @@ class Builder:
             *(and_(each.formula, *self._after(each, ordered)) for each in live),
         )
         return self.finished(
-            Goal(goal_id, kind, subject, tuple(relied), refute, strength, atoms, tuple(undecided))
+            Goal(
+                goal_id,
+                kind,
+                subject,
+                tuple(relied),
+                refute,
+                strength,
+                atoms,
+                tuple(undecided),
+                rests_on_promises=refute is FALSE and bool(ordered),
+            )
         )
 
     def finished(self, goal: Goal) -> Goal:
@@ -134,6 +148,7 @@ class Builder:
             goal.undecided,
             approximate=bool(stand_ins),
             stand_ins=tuple(stand_ins),
+            rests_on_promises=goal.rests_on_promises,
         )
 
     def _after(self, violation: Violation, ordered: Sequence[Instance]) -> list[Term]:

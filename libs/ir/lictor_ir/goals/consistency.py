@@ -15,7 +15,7 @@ from lictor_ir.expand import STAND_IN
 from lictor_ir.goals.assumed import usable
 from lictor_ir.goals.build import Builder
 from lictor_ir.goals.model import Goal, GoalKind, Strength
-from lictor_ir.places import place, solver_order
+from lictor_ir.places import LENGTH, place, solver_order
 from lictor_ir.terms import FALSE, TRUE, Result, Term, Var, and_, const, implies, substitute
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 
@@ -45,14 +45,19 @@ def consistency_goals(builder: Builder) -> Iterator[Goal]:
             if not builder.assumed.promises(call, own=own):
                 continue
             goal_id = f"consistency.{subjects[call]}.{'result' if own else 'arguments'}"
-            goal = _goal(builder, call, goal_id, subjects[call], own=own)
-            if goal is not None:
-                yield goal
+            guards = [TRUE] if own else builder.assumed.guards(call, own=own)
+            for number, guard in enumerate(guards):
+                name = f"{goal_id}.{number}" if number else goal_id
+                goal = _goal(builder, call, guard, name, subjects[call], own=own)
+                if goal is not None:
+                    yield goal
 
 
-def _goal(builder: Builder, call: str, goal_id: str, subject: int, *, own: bool) -> Goal | None:
+def _goal(
+    builder: Builder, call: str, when: Term, goal_id: str, subject: int, *, own: bool
+) -> Goal | None:
     try:
-        point, guard, promised = builder.assumed.closed(call, own=own)
+        point, guard, promised = builder.assumed.closed(call, when, own=own)
     except (UnsupportedError, TermError) as why:
         # Promises that can't be expanded are not relied on anywhere either, but they may be half relied on.
         return Goal(goal_id, GoalKind.CONSISTENCY, subject, (), FALSE, undecided=(str(why),))
@@ -61,7 +66,8 @@ def _goal(builder: Builder, call: str, goal_id: str, subject: int, *, own: bool)
         if guard is FALSE:
             return None
         given.append(guard)
-        for instance in builder.assumed.relevant([guard, promised]):
+        unread = builder.assumed.without_result(point.position)
+        for instance in [*unread, *builder.assumed.relevant([guard, promised])]:
             earlier = builder.expand(usable(instance, (point,), ()))
             given.append(implies(earlier, instance.formula))
     if promised is TRUE or _plainly_possible(and_(*given, promised)):
@@ -84,7 +90,7 @@ def _plainly_possible(formula: Term) -> bool:
     if any(isinstance(term, Var) and term.name.startswith(STAND_IN) for term in found):
         return False
     lengths = {
-        term for term in found if (at := place(term)) is not None and at.steps[-1:] == ("len",)
+        term for term in found if (at := place(term)) is not None and at.steps[-1:] == (LENGTH,)
     }
     for (number, text, truth), shift in product(TRIES, SHIFTS):
         for size in (0, 1, 2) if lengths else (0,):

@@ -31,6 +31,7 @@ from lictor_ir.goals.facts import (
 )
 from lictor_ir.goals.fluents import at_end_goal
 from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.provenance import hidden_rows
 from lictor_ir.terms import (
     FALSE,
     TRUE,
@@ -122,6 +123,9 @@ class _Violations:
     # -- one effect ------------------------------------------------------------------------------
 
     def _each(self, found: Iterable[Fact], holds: Term | None) -> Iterator[Violation]:
+        hidden = None if holds is None else hidden_rows(holds, self._builder.document.schemas)
+        if hidden is not None:
+            self.undecided.append(hidden)
         for fact in found:
             try:
                 wrong = [] if holds is None else [not_(fact.read(holds))]
@@ -178,7 +182,7 @@ class _Violations:
         again, again_key = other
         values = copied(again.atom.binders, 1)
         try:
-            equal = self._builder.equal(key, substitute(again_key, values))
+            equal = self._builder.equal(key, self._builder.moved(again_key, values))
             if equal is FALSE:
                 return Violation(FALSE)
             conditions = [fact.happens({}), again.happens(values)]
@@ -297,7 +301,7 @@ class _Violations:
         for values in _iterations(one, then):
             order = before(one.point(values), then.point({}))
             if order is not FALSE:
-                same = self._builder.equal(substitute(one_key, values), key)
+                same = self._builder.equal(self._builder.moved(one_key, values), key)
                 yield and_(order, one.happens(values), same)
 
 

@@ -49,6 +49,9 @@ class Goal:
     stand_ins: tuple[Var, ...] = ()
     """The variables that allow more."""
 
+    rests_on_promises: bool = False
+    """Nothing is left of the formula because of what trusted calls promise."""
+
     @property
     def folded(self) -> bool:
         """Whether nothing is left for a solver."""
