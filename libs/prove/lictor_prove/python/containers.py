@@ -101,7 +101,9 @@ def contains(machine: Machine, container: Value, item: Value) -> Term:
             if keyed != "list":
                 hashable(machine, item)
             return _among(machine, item, entries(machine, container), keys=keyed == "dict")
-        case OnceV(items):
+        case OnceV(items, watched):
+            if any(machine.store.get(key) is not content for key, content in watched):
+                _opaque(container)
             return _among(machine, item, items, keys=False)
         case RangeV(held):
             return _in_range(held, item)

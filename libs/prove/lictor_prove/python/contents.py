@@ -112,6 +112,19 @@ def unordered(value: Any) -> bool:
     )
 
 
+def without_nan(value: Any) -> None:
+    """Refuse a NaN inside of a container that is ordered: containers ask first which object it is, and nobody knows."""
+    if isinstance(value, float) and value != value:
+        refuse(
+            "float.identity",
+            "containers with NaN in them are ordered by which object it is",
+            "Compare floats with `<`, one by one.",
+        )
+    if isinstance(value, tuple | list | set | dict):
+        for item in cast(list[Any], value):
+            without_nan(item)
+
+
 def _known_all(machine: Machine, values: Iterable[Value], make: Any) -> Any:
     found = [known_value(machine, value) for value in values]
     return UNKNOWN if any(one is UNKNOWN for one in found) else make(found)

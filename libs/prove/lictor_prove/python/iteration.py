@@ -61,6 +61,8 @@ def plan(machine: Machine, value: Value) -> Plan:
         case Ref():
             return _object(machine, value)
         case OnceV(items, watched):
+            # Python looks into a view when it is iterated over, which may be later than when it was made.
+            unchanged(machine, watched)
             return Known(items, watched)
         case RangeV(held):
             if len(held) > MAX_ITERATIONS:

@@ -307,6 +307,7 @@ def template(
         refuse("string.format", "format is supported on known strings", "Use an f-string.")
     parts: list[Term] = []
     automatic = 0
+    numbered = False
     try:
         pieces = list(string.Formatter().parse(text.value))
     except ValueError as error:
@@ -318,6 +319,10 @@ def template(
         name = field
         if not name:
             name, automatic = str(automatic), automatic + 1
+        elif name.isdecimal():
+            numbered = True
+        if numbered and automatic:
+            raise Raises("ValueError", "a format has fields with and without numbers")
         if name.isdecimal() and int(name) < len(args):
             value = args[int(name)]
         elif name in keywords:

@@ -196,6 +196,8 @@ class OnceV(Value):
 
     items: tuple[Entry, ...]
     watched: tuple[tuple[int, Content], ...]
+    reversible: bool = False
+    """True for the views of a dict; iterators can't be reversed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
