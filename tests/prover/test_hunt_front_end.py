@@ -156,6 +156,40 @@ def main() -> None:
     for x, y in xs[0]:
         send_email(x, y)
 """,
+    "tuple doubling": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    t = (1,)
+    for i in range(40):
+        t = t + t
+""",
+    "nested tuple str": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int) -> None:
+    t = (1,)
+    for i in range(40):
+        t = (t, t)
+    log(str(t))
+""",
+    "nested tuple merge": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int) -> None:
+    t = (1,)
+    u = (2,)
+    for i in range(40):
+        t = (t, t)
+        u = (u, u)
+    v = t if x > 3 else u
+""",
+    "huge ints": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    x = 3
+    for i in range(40):
+        x = x * x
+    if x < 0:
+        send_email("eve", "x")
+""",
 }
 
 STILL_PROVED = {
@@ -196,3 +230,45 @@ def test_it_is_not_proved(name: str, layer: Layer) -> None:
 def test_its_honest_neighbour_is_still_proved(name: str, layer: Layer) -> None:
     proof = prove(HEAD + STILL_PROVED[name], name="program.py", layer=layer)
     assert str(proof.verdict) == "proved", proof.reasons
+
+
+EFFECTS = """
+from lictor_layer import ensures, trusted
+
+@ensures(lambda result, *, limit=5: result <= limit)
+@trusted
+def draw(limit: int = 5) -> int: ...
+
+@trusted
+def pay(amount: int) -> None: ...
+"""
+CONTRACTS = """
+from lictor_layer import Spec, contract, effect
+from tools.bank.trusted.effects import pay
+
+@contract
+def at_most(most: int) -> Spec:
+    return effect(pay).all(lambda e: e.amount <= most)
+"""
+DRAWS = """
+import lictor_layer
+from tools.bank.trusted import contracts
+from tools.bank.trusted.effects import draw, pay
+
+@lictor_layer.guarantee(contracts.at_most(5))
+def main() -> None:
+    pay(draw({limit}))
+"""
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [("1000", "refuted"), ("", "proved")])
+def test_a_promise_with_a_parameter_by_keyword_only_is_about_what_was_passed(
+    limit: str, verdict: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "tools/bank/trusted"
+    root.mkdir(parents=True)
+    (root / "effects.py").write_text(EFFECTS, "utf-8")
+    (root / "contracts.py").write_text(CONTRACTS, "utf-8")
+    bank = load_layer([root], [tmp_path])
+    proof = prove(DRAWS.format(limit=limit), name="program.py", layer=bank)
+    assert str(proof.verdict) == verdict, proof

@@ -132,7 +132,11 @@ def _among(machine: Machine, item: Value, held: Sequence[Entry], *, keys: bool) 
 
 def _in_range(held: range, item: Value) -> Term:
     if is_known(item):
-        return const(known_scalar(item) in held)
+        number = known_scalar(item)
+        if isinstance(number, float):
+            # Python goes through the whole range, and comes to the same.
+            return const(number.is_integer() and int(number) in held)
+        return const(isinstance(number, int) and number in held)
     if isinstance(item, Sym) and item.type in (INT, BOOL) and held.step == 1:
         number = apply("int_of_bool", item.term) if item.type == BOOL else item.term
         return and_(apply("le", const(held.start), number), apply("lt", number, const(held.stop)))

@@ -82,6 +82,7 @@ def known_value(machine: Machine, value: Value) -> Any:
         case RangeV(held):
             return held
         case Ref():
+            machine.step()
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):
                 return UNKNOWN
@@ -165,6 +166,7 @@ def term_of(machine: Machine, value: Value) -> Term:
         case TupleV(items):
             return apply("tuple", *(term_of(machine, item) for item in items))
         case Ref():
+            machine.step()
             content = machine.content(value)
             options = configurations(machine, content)
             return chosen([(guard, _made(machine, content.kind, held)) for guard, held in options])

@@ -173,6 +173,7 @@ def _items(machine: Machine, left: tuple[Value, ...], right: tuple[Value, ...]) 
 def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
     if left.id == right.id:
         return TRUE
+    machine.step()
     one, other = machine.content(left), machine.content(right)
     if one.kind != other.kind:
         return FALSE
