@@ -190,6 +190,74 @@ def main() -> None:
     if x < 0:
         send_email("eve", "x")
 """,
+    "a union of unions compared": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int, k: bool) -> None:
+    v = None if k else "eve"
+    w = 5 if k else "eve"
+    xs = [v]
+    ys = [w, 1]
+    zs = xs if x > 3 else ys
+    if zs[0] == "eve":
+        send_email("eve", "m")
+""",
+    "a union of unions that is None": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int, k: bool) -> None:
+    v = None if k else "eve"
+    w = None if k else 5
+    xs = [v]
+    ys = [w, 1]
+    zs = xs if x > 3 else ys
+    if zs[0] is None:
+        send_email("eve", "m")
+""",
+    "a union of unions whose type is asked": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int, k: bool) -> None:
+    v = None if k else "eve"
+    w = None if k else 5
+    xs = [v]
+    ys = [w, 1]
+    zs = xs if x > 3 else ys
+    if isinstance(zs[0], str):
+        send_email("eve", "m")
+""",
+    "a list made from a list compared with it": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    ws = names()
+    if [w for w in ws] == ws:
+        send_email("eve", "m")
+""",
+    "a slice compared with its list": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    ws = names()
+    if ws[0:] == ws:
+        send_email("eve", "m")
+""",
+    "a slice not equal to its list": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    ws = names()
+    if not (ws[0:] != ws):
+        send_email("eve", "m")
+""",
+    "a slice looked for in a list of lists": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    ws = names()
+    if ws[0:] in [ws]:
+        send_email("eve", "m")
+""",
+    "tuple of slices compared": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    ws = names()
+    if (ws[0:], 1) == (ws, 1):
+        send_email("eve", "m")
+""",
 }
 
 STILL_PROVED = {
