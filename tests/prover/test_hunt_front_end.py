@@ -258,6 +258,43 @@ def main() -> None:
     if (ws[0:], 1) == (ws, 1):
         send_email("eve", "m")
 """,
+    "set intersection element of which side": """
+@lictor_layer.guarantee(c.log_is("True"))
+def main(x: int) -> None:
+    t = {True} & {1}
+    for a in t:
+        log(str(a))
+""",
+    "set intersection bigger left": """
+@lictor_layer.guarantee(c.log_is("True"))
+def main(x: int) -> None:
+    t = {True, 5, 6} & {1}
+    for a in t:
+        log(str(a))
+""",
+    "set intersection method": """
+@lictor_layer.guarantee(c.log_is("True"))
+def main(x: int) -> None:
+    t = {True}.intersection([1])
+    for a in t:
+        log(str(a))
+""",
+    "set intersection in place": """
+@lictor_layer.guarantee(c.log_is("True"))
+def main(x: int) -> None:
+    t = {True, 5}
+    t &= {1}
+    for a in t:
+        log(str(a))
+""",
+    "set intersection update": """
+@lictor_layer.guarantee(c.log_is("True"))
+def main(x: int) -> None:
+    t = {True, 5}
+    t.intersection_update([1.0])
+    for a in t:
+        log(str(a))
+""",
 }
 
 STILL_PROVED = {
@@ -279,6 +316,12 @@ def main(x: int) -> None:
         send_email(v, k)
     for v in d.values():
         send_email(v, str(max({1, 2, 3})) + "".join(sorted({"a", "b"})))
+""",
+    "intersection of strings": """
+@lictor_layer.guarantee(c.only(["bob"]))
+def main(s: str) -> None:
+    for a in {s} & {"bob"}:
+        send_email(a, "m")
 """,
 }
 
