@@ -202,7 +202,7 @@ def type_name(machine: Machine, value: Value) -> str:
 _TYPES: Final = frozenset({"bool", "int", "float", "str", "list", "dict", "tuple", "set"})
 
 
-def _print(machine: Machine, _: Args, keywords: Mapping[str, Value]) -> Value:
+def _print(machine: Machine, __: Args, keywords: Mapping[str, Value]) -> Value:
     for name in ("sep", "end"):
         for _, one in machine.cases(keywords.get(name, NONE_VALUE)):
             if not isinstance(one, Sym) or one.type not in (STR, NONE):
