@@ -28,7 +28,7 @@ from lictor_prove.proof import OnProgress, Proof, rejected
 from lictor_prove.prover import prove_document
 from lictor_prove.python.predicates import predicate_term
 from lictor_prove.python.refusals import Refusal
-from lictor_prove.python.trusted import performed, updated
+from lictor_prove.python.trusted import parameter_names, performed, updated
 from lictor_prove.settings import DEFAULT, Settings
 
 
@@ -160,7 +160,7 @@ def _promises(atom: Atom, function: TrustedFunction) -> Iterator[Assumption]:
         return
     returned = result(atom.id, function.result, [binder.index for binder in atom.binders])
     for predicate in function.ensures:
-        names = [argument.arg for argument in predicate.node.args.args]
+        names = parameter_names(predicate)
         told: dict[str, Term] = {**atom.arguments, "result": returned}
         if len(names) == 1:
             told = {names[0]: returned}

@@ -179,6 +179,8 @@ def _ints(machine: Machine, op: str, a: Term, b: Term) -> Value:
         case "-":
             return Sym(apply("sub", a, b))
         case "*":
+            if _bits(a) + _bits(b) > MAX_TEXT:
+                _too_large()
             return Sym(apply("mul", a, b))
         case "//" | "%":
             machine.require(not_(eq(b, const(0))), "the divisor is not zero (ZeroDivisionError)")
@@ -187,6 +189,13 @@ def _ints(machine: Machine, op: str, a: Term, b: Term) -> Value:
             return _int_division(machine, a, b)
         case _:
             return _power(machine, a, b)
+
+
+def _bits(term: Term) -> int:
+    """How large a product with it gets: squaring in a loop doubles the digits, or the factors, each time."""
+    if isinstance(term, Const) and isinstance(term.value, int):
+        return term.value.bit_length()
+    return len(term.args) if isinstance(term, App) and term.op == "mul" else 1
 
 
 def _int_division(machine: Machine, a: Term, b: Term) -> Value:

@@ -11,7 +11,15 @@ from lictor_ir.terms import const
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
 from lictor_prove.python import contents, conversions, iterators, library, methods
 from lictor_prove.python.containers import length, put
-from lictor_prove.python.conversions import ANY_NUMBER, NO_KEYWORDS, Args, Table, each, unordered
+from lictor_prove.python.conversions import (
+    ANY_NUMBER,
+    NO_KEYWORDS,
+    Args,
+    Table,
+    each,
+    ordered_items,
+    unordered,
+)
 from lictor_prove.python.iteration import known_items
 from lictor_prove.python.merging import union
 from lictor_prove.python.refusals import Raises, refuse
@@ -111,7 +119,7 @@ def _dict(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
 
 def _sorted(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     reverse = contents.known_value(machine, keywords["reverse"]) if "reverse" in keywords else False
-    items = known_items(machine, unordered(machine, args[0]), "sorted()")
+    items = known_items(machine, unordered(machine, args[0], ordered_items), "sorted()")
     held = [contents.known_value(machine, item) for item in items[0][1]] if len(items) == 1 else []
     if (
         len(items) != 1
@@ -123,6 +131,9 @@ def _sorted(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Valu
             "sorted() is supported for known values",
             "Write the order out, or let the trusted function sort.",
         )
+    for one in held:
+        if not isinstance(one, float):
+            contents.without_nan(one)
     order = list(range(len(held)))
     try:
         order.sort(key=lambda at: held[at], reverse=bool(reverse))
@@ -191,7 +202,11 @@ def type_name(machine: Machine, value: Value) -> str:
 _TYPES: Final = frozenset({"bool", "int", "float", "str", "list", "dict", "tuple", "set"})
 
 
-def _print(_: Machine, __: Args, ___: Mapping[str, Value]) -> Value:
+def _print(machine: Machine, __: Args, keywords: Mapping[str, Value]) -> Value:
+    for name in ("sep", "end"):
+        for _, one in machine.cases(keywords.get(name, NONE_VALUE)):
+            if not isinstance(one, Sym) or one.type not in (STR, NONE):
+                raise Raises("TypeError", f"{name} of print() is a string, not {described(one)}")
     return NONE_VALUE
 
 

@@ -84,11 +84,13 @@ def call(machine: Machine, function: Value, args: Sequence[Value], keywords: Key
             owners = machine.cases(one.owner)
             if len(owners) > 1:
                 return run([(g, MethodV(owner, one.name)) for g, owner in owners], alone=False)
+        here = machine.guard
         try:
             return _call(machine, one, args, keywords)
         except Raises as problem:
             if alone:
                 always_raises(problem)
+            machine.guard = here
             machine.require(FALSE, f"no {problem.error}: {problem.message}")
             return Opaque("a value that no path reaches")
 

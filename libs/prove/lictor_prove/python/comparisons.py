@@ -171,6 +171,8 @@ def _less(machine: Machine, op: str, left: Value, right: Value) -> Term:
         contents.known_value(machine, right),
     )
     if known_left is not contents.UNKNOWN and known_right is not contents.UNKNOWN:
+        contents.without_nan(known_left)
+        contents.without_nan(known_right)
         try:
             outcome = known_left <= known_right if op == "le" else known_left < known_right
         except TypeError as error:

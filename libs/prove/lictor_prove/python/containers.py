@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from lictor_ir.terms import TRUE, Const, Term, and_, apply, const, ite, not_, or_
-from lictor_ir.types import ANY, BOOL, FLOAT, INT, STR, ListOf, MapOf, SetOf, TupleOf
+from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, ite, not_, or_
+from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
 from lictor_prove.python.contents import count_of, entries, term_of
 from lictor_prove.python.equality import same
 from lictor_prove.python.iteration import unchanged
@@ -132,7 +132,11 @@ def _among(machine: Machine, item: Value, held: Sequence[Entry], *, keys: bool) 
 
 def _in_range(held: range, item: Value) -> Term:
     if is_known(item):
-        return const(known_scalar(item) in held)
+        number = known_scalar(item)
+        if isinstance(number, float):
+            # Python goes through the whole range, and comes to the same.
+            return const(number.is_integer() and int(number) in held)
+        return const(isinstance(number, int) and number in held)
     if isinstance(item, Sym) and item.type in (INT, BOOL) and held.step == 1:
         number = apply("int_of_bool", item.term) if item.type == BOOL else item.term
         return and_(apply("le", const(held.start), number), apply("lt", number, const(held.stop)))
@@ -241,6 +245,7 @@ def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Entr
         case "^":
             return [*first_only, *second_only]
         case _:
+            _interchangeable(machine, one, other)
             return [
                 Entry(
                     and_(entry.present, _among(machine, entry.value, other, keys=False)),
@@ -248,6 +253,33 @@ def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Entr
                 )
                 for entry in one
             ]
+
+
+def _interchangeable(machine: Machine, one: Sequence[Entry], other: Sequence[Entry]) -> None:
+    """Refuse where it matters whose item an intersection keeps: Python takes that of the smaller set."""
+    for first in one:
+        for second in other:
+            if same(machine, first.value, second.value) is not FALSE and not _alike(
+                first.value, second.value
+            ):
+                refuse(
+                    "set.intersection",
+                    "equal items of the two sets may be different values, as 1 and True are, and either may be kept",
+                    "Keep values of one type in the sets.",
+                )
+
+
+def _alike(one: Value, other: Value) -> bool:
+    """Whether the two are the same value if they are equal."""
+    match one, other:
+        case Sym(), Sym():
+            return one.term is other.term or (
+                one.type == other.type and one.type in (BOOL, INT, STR, NONE)
+            )
+        case TupleV(), TupleV():
+            return all(map(_alike, one.items, other.items))
+        case _:
+            return False
 
 
 def _unless(machine: Machine, entry: Entry, held: Sequence[Entry]) -> Entry:

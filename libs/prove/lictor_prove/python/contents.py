@@ -82,6 +82,7 @@ def known_value(machine: Machine, value: Value) -> Any:
         case RangeV(held):
             return held
         case Ref():
+            machine.step()
             held = entries(machine, value)
             if any(entry.present is not TRUE for entry in held):
                 return UNKNOWN
@@ -110,6 +111,19 @@ def unordered(value: Any) -> bool:
     return isinstance(value, dict) and any(
         unordered(v) for v in cast(dict[Any, Any], value).values()
     )
+
+
+def without_nan(value: Any) -> None:
+    """Refuse a NaN inside of a container that is ordered: containers ask first which object it is, and nobody knows."""
+    if isinstance(value, float) and value != value:
+        refuse(
+            "float.identity",
+            "containers with NaN in them are ordered by which object it is",
+            "Compare floats with `<`, one by one.",
+        )
+    if isinstance(value, tuple | list | set | dict):
+        for item in cast(list[Any], value):
+            without_nan(item)
 
 
 def _known_all(machine: Machine, values: Iterable[Value], make: Any) -> Any:
@@ -152,6 +166,7 @@ def term_of(machine: Machine, value: Value) -> Term:
         case TupleV(items):
             return apply("tuple", *(term_of(machine, item) for item in items))
         case Ref():
+            machine.step()
             content = machine.content(value)
             options = configurations(machine, content)
             return chosen([(guard, _made(machine, content.kind, held)) for guard, held in options])

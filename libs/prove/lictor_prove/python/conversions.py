@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from lictor_ir.terms import FALSE, TRUE, Term, and_, apply, not_, or_
+from lictor_ir.terms import FALSE, TRUE, and_, apply, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, STR
 from lictor_prove.python import contents, methods, strings
 from lictor_prove.python.arithmetic import binary, is_number, known_int, to_float
 from lictor_prove.python.comparisons import NUMBERS, less, truth, whole
 from lictor_prove.python.iteration import known_items
 from lictor_prove.python.limits import MAX_TEXT
-from lictor_prove.python.merging import merge, union
+from lictor_prove.python.merging import merge
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
@@ -126,18 +126,15 @@ def _abs(_: Machine, value: Value) -> Value:
 
 def _extreme(name: str) -> Function:
     def of(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+        if len(args) > 1 and keywords:
+            raise Raises("TypeError", f"{name}() takes a default with one iterable only")
         options = (
-            known_items(machine, unordered(machine, args[0]), name)
+            known_items(machine, unordered(machine, args[0], ordered_items), name)
             if len(args) == 1
             else [(TRUE, tuple(args))]
         )
-        found: list[tuple[Term, Value]] = []
-        outer = machine.guard
-        for guard, items in options:
-            machine.guard = and_(outer, guard)
-            found.append((guard, _best(machine, name, items, keywords.get("default"))))
-            machine.guard = outer
-        return union(found) if len(found) > 1 else found[0][1]
+        default = keywords.get("default")
+        return machine.under(options, lambda items: _best(machine, name, items, default))
 
     return of
 
@@ -155,12 +152,28 @@ def _best(machine: Machine, name: str, items: Args, default: Value | None) -> Va
     return best
 
 
-def unordered(machine: Machine, value: Value) -> Value:
-    """A set of known items as a tuple: for functions to which order does not matter."""
+def unordered(machine: Machine, value: Value, fits: Callable[[set[Any]], bool]) -> Value:
+    """A set of known items as a tuple, where they are such that their order does not matter to the function."""
     held = contents.known_value(machine, value)
-    if isinstance(held, set):
+    if isinstance(held, set) and fits(cast(set[Any], held)):
         return TupleV(tuple(entry.value for entry in contents.entries(machine, _ref(value))))
     return value
+
+
+def any_items(_: set[Any]) -> bool:
+    """For functions that only ask whether there is such an item."""
+    return True
+
+
+def ordered_items(held: set[Any]) -> bool:
+    """Whether there is one order that all of them are in. NaN is in none."""
+    return all(isinstance(one, str) for one in held) or all(
+        isinstance(one, int | float) and one == one for one in held
+    )
+
+
+def _ints(held: set[Any]) -> bool:
+    return all(isinstance(one, int) for one in held)
 
 
 def _ref(value: Value) -> Ref:
@@ -170,9 +183,11 @@ def _ref(value: Value) -> Ref:
 
 def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     total = args[1] if len(args) > 1 else keywords.get("start", known(0))
-    if any(strings.is_text(one) for _, one in machine.cases(total)):
+    if len(args) > 1 and keywords:
+        raise Raises("TypeError", "sum() is given its start twice")
+    if any(strings.is_text(start) for _, start in machine.cases(total)):
         raise Raises("TypeError", "sum() does not add strings", "Use ''.join(…).")
-    for entry in methods.items_of(machine, unordered(machine, args[0])):
+    for entry in methods.items_of(machine, unordered(machine, args[0], _ints)):
         for one in (entry.value, total):
             for _, case in machine.cases(one):
                 if isinstance(case, Sym) and case.type == FLOAT:
@@ -186,12 +201,12 @@ def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
 
 
 def _any(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
-    held = methods.items_of(machine, unordered(machine, args[0]))
+    held = methods.items_of(machine, unordered(machine, args[0], any_items))
     return boolean(or_(*(and_(e.present, truth(machine, e.value)) for e in held)))
 
 
 def _all(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
-    held = methods.items_of(machine, unordered(machine, args[0]))
+    held = methods.items_of(machine, unordered(machine, args[0], any_items))
     return boolean(and_(*(or_(not_(e.present), truth(machine, e.value)) for e in held)))
 
 

@@ -28,14 +28,22 @@ from lictor_prove.python.contents import configurations, term_of
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
+    BuiltinV,
     ColumnV,
     Content,
     ContractV,
     Entry,
+    FunctionV,
+    MatchV,
+    MethodV,
+    ModuleV,
     Opaque,
+    PatternV,
     RangeV,
     Ref,
+    SchemaV,
     Sym,
+    TrustedV,
     TupleV,
     Value,
     boolean,
@@ -43,6 +51,18 @@ from lictor_prove.python.values import (
 )
 
 _NUMBERS = (BOOL, INT, FLOAT)
+_NO_TERMS = (
+    BuiltinV,
+    FunctionV,
+    MatchV,
+    MethodV,
+    ModuleV,
+    PatternV,
+    RangeV,
+    SchemaV,
+    TrustedV,
+)
+"""Values that no term equals."""
 
 
 def equal(machine: Machine, left: Value, right: Value) -> Term:
@@ -68,9 +88,10 @@ def equal(machine: Machine, left: Value, right: Value) -> Term:
         case (Ref() | TupleV() | RangeV(), Ref() | TupleV() | RangeV()):
             return FALSE
         case (Sym(), _) | (_, Sym()):
-            scalar = left if isinstance(left, Sym) else right
-            assert isinstance(scalar, Sym)
-            if scalar.type != ANY:
+            term, other = (left, right) if isinstance(left, Sym) else (right, left)
+            assert isinstance(term, Sym)
+            # A list that was made from one of unknown length is none of these: it may well be equal.
+            if term.type != ANY and isinstance(other, _NO_TERMS):
                 return FALSE
             _cannot(left, right)
         case _:
@@ -173,6 +194,7 @@ def _items(machine: Machine, left: tuple[Value, ...], right: tuple[Value, ...]) 
 def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
     if left.id == right.id:
         return TRUE
+    machine.step()
     one, other = machine.content(left), machine.content(right)
     if one.kind != other.kind:
         return FALSE

@@ -57,6 +57,8 @@ def make_range(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
 
 def make_enumerate(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     """`enumerate(xs, start)`."""
+    if len(args) > 1 and keywords:
+        raise Raises("TypeError", "enumerate() is given its start twice")
     given = args[1] if len(args) > 1 else keywords.get("start", known(0))
     start = known_int(given)
     if start is None:
@@ -124,6 +126,10 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value
     def of(value: Value) -> Value:
         if isinstance(value, Ref) and machine.content(value).kind == "set":
             raise Raises("TypeError", "a set has no order")
+        if (isinstance(value, OnceV) and not value.reversible) or (
+            isinstance(value, SequenceV) and not value.reusable
+        ):
+            raise Raises("TypeError", "an iterator can't be reversed", "Make a list of it first.")
         how = plan(machine, value)
         if isinstance(how, Known):
             return OnceV(tuple(reversed(how.entries)), how.watched)

@@ -55,7 +55,9 @@ def choose(options: Sequence[tuple[Term, Value]]) -> Value:
 def union(options: Sequence[tuple[Term, Value]]) -> Value:
     """One of these, by guards that exclude each other; what can be one term becomes one."""
     kept: list[tuple[Term, Value]] = []
-    for guard, value in options:
+    # Whoever looks at an alternative takes it for a value, so a union never holds another one.
+    flat = [(and_(guard, g), one) for guard, value in options for g, one in alternatives(value)]
+    for guard, value in flat:
         if guard is FALSE:
             continue
         for at, (other_guard, other) in enumerate(kept):

@@ -240,7 +240,7 @@ def _view(pick: Callable[[Entry], Value]) -> Callable[[Machine, Value, Args], Va
         ref = _ref(owner)
         held = contents.entries(machine, ref)
         seen = tuple(Entry(entry.present, pick(entry)) for entry in held)
-        return OnceV(seen, ((ref.id, machine.content(ref)),))
+        return OnceV(seen, ((ref.id, machine.content(ref)),), reversible=True)
 
     return of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeVar
 
 from lictor_ir.document import Assumption, Atom, Binder, Obligation, ObligationKind, Span
 from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, not_, or_, var
@@ -38,11 +38,14 @@ from lictor_prove.python.values import (
     Poison,
     Ref,
     SequenceV,
+    TupleV,
     Unbound,
     UnionV,
     Value,
     alternatives,
 )
+
+T = TypeVar("T")
 
 
 class Hooks(Protocol):
@@ -213,19 +216,29 @@ class Machine:
                 return function(cases[0][1])
             except Raises as problem:
                 always_raises(problem)
+        try:
+            return self.under(cases, function)
+        except Raises as problem:
+            always_raises(problem)
+
+    def under(self, cases: Sequence[tuple[Term, T]], function: Callable[[T], Value]) -> Value:
+        """The function on each path; a path on which it raises is an obligation. Raises when it raises on all."""
         outer, options = self.guard, list[tuple[Term, Value]]()
         last: Raises | None = None
         for guard, option in cases:
-            self.guard = and_(outer, guard)
+            here = and_(outer, guard)
+            self.guard = here
             try:
                 options.append((guard, function(option)))
             except Raises as problem:
                 last = problem
+                # The whole path is given up, also if only a part of it raised.
+                self.guard = here
                 self.require(FALSE, f"no {problem.error}: {problem.message}")
             self.guard = outer
         if not options:
             assert last is not None
-            always_raises(last)
+            raise last
         return union(options) if len(options) > 1 else options[0][1]
 
     def each_pair(
@@ -247,12 +260,14 @@ class Machine:
         outer, options = self.guard, list[tuple[Term, Value]]()
         last: Raises | None = None
         for guard, first, second in pairs:
-            self.guard = and_(outer, guard)
-            if self.guard is not FALSE or len(pairs) == 1:
+            here = and_(outer, guard)
+            self.guard = here
+            if here is not FALSE or len(pairs) == 1:
                 try:
                     options.append((guard, function(first, second)))
                 except Raises as problem:
                     last = problem
+                    self.guard = here
                     self.require(FALSE, f"no {problem.error}: {problem.message}")
             self.guard = outer
         if not options:
@@ -294,9 +309,11 @@ class Machine:
     def replace(self, ref: Ref, entries: Iterable[Entry]) -> None:
         """Change what an object holds."""
         kind = self.content(ref).kind
-        self.store.written[ref.id] = Content(
-            kind, tuple(entry for entry in entries if entry.present is not FALSE)
-        )
+        held = tuple(entry for entry in entries if entry.present is not FALSE)
+        for entry in held:
+            if isinstance(entry.value, OnceV | SequenceV | TupleV | UnionV):
+                kept(entry.value)
+        self.store.written[ref.id] = Content(kind, held)
 
     # -- paths ---------------------------------------------------------------------------------------
 
@@ -385,6 +402,9 @@ class Machine:
 def kept(value: Value) -> None:
     """Refuse to keep what Python gives only once."""
     for _, one in alternatives(value):
+        if isinstance(one, TupleV):
+            for item in one.items:
+                kept(item)
         if isinstance(one, OnceV) or (isinstance(one, SequenceV) and not one.reusable):
             refuse(
                 "iterator.kept",

@@ -54,12 +54,9 @@ def _item(machine: Machine, owner: Value, index: Value) -> Value:
             return _of_items(machine, items, at)
         case Ref():
             options = contents.configurations(machine, machine.content(owner))
-            outer, found = machine.guard, list[tuple[Term, Value]]()
-            for guard, held in options:
-                machine.guard = and_(outer, guard)
-                found.append((guard, _of_items(machine, tuple(e.value for e in held), at)))
-                machine.guard = outer
-            return containers.union_of(found)
+            return machine.under(
+                options, lambda held: _of_items(machine, tuple(e.value for e in held), at)
+            )
         case Sym() if owner.type == STR:
             place = _place(machine, at, apply("len", owner.term), "string")
             return Sym(apply("substring", owner.term, place, const(1)))

@@ -115,7 +115,7 @@ class TrustedCalls:
         if not isinstance(given["result"], Sym):
             return
         for predicate in function.ensures:
-            names = [argument.arg for argument in predicate.node.args.args]
+            names = parameter_names(predicate)
             told = dict(given)
             if len(names) == 1:
                 told = {names[0]: given["result"]}
@@ -128,6 +128,12 @@ class TrustedCalls:
                 machine.assumptions.append(
                     Assumption(call, formula, machine.guard, machine.binders, predicate.text)
                 )
+
+
+def parameter_names(predicate: Predicate) -> list[str]:
+    """What a condition is given; one name alone is the result."""
+    taken = predicate.node.args
+    return [argument.arg for argument in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
 
 
 def _with_defaults(predicate: Predicate, given: Mapping[str, Value]) -> Mapping[str, Value]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lictor_ir.document import Schema
@@ -24,6 +24,7 @@ from lictor_ir.terms import (
 )
 from lictor_ir.types import BOOL, FLOAT, INT, NONE, STR, Type
 from lictor_prove.layer_model import ContractBuilder, TrustedFunction
+from lictor_prove.python.limits import MAX_ITERATIONS
 from lictor_prove.python.refusals import refuse
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
@@ -50,6 +51,18 @@ class TupleV(Value):
     """A tuple."""
 
     items: tuple[Value, ...]
+    size: int = field(init=False)
+    """How many items it has, with those of the tuples in it: `t = (t, t)` doubles what has to be looked at."""
+
+    def __post_init__(self) -> None:
+        size = sum(item.size + 1 if isinstance(item, TupleV) else 1 for item in self.items)
+        if size > MAX_ITERATIONS:
+            refuse(
+                "limits.items",
+                f"a tuple here has more than {MAX_ITERATIONS} items, with those in its items",
+                "Make it smaller.",
+            )
+        object.__setattr__(self, "size", size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,6 +209,8 @@ class OnceV(Value):
 
     items: tuple[Entry, ...]
     watched: tuple[tuple[int, Content], ...]
+    reversible: bool = False
+    """True for the views of a dict; iterators can't be reversed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
