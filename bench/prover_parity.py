@@ -22,7 +22,9 @@ from prover_clauz3 import Answer, Clauz3, environment
 from prover_ours import Ours
 
 EXPLAINED = Path(__file__).resolve().parent.parent / "docs" / "parity.md"
-_ROW = re.compile(r"^\|\s*`(?P<case>[^`]+_(?:pass|fail)\.py)`\s*\|(?P<why>.+)\|\s*$", re.M)
+_ROW = re.compile(
+    r"^\|\s*`(?:clauz3-[\d.]+/)?(?P<case>[^`]+_(?:pass|fail)\.py)`\s*\|(?P<why>.+)\|\s*$", re.M
+)
 
 
 @dataclass(frozen=True, slots=True)
