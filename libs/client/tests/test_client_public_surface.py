@@ -37,6 +37,7 @@ def test_the_public_surface_is_exactly_this() -> None:
         "Guard",
         "GuardCallbackHandler",
         "LictorError",
+        "Program",
         "Published",
         "StopBlocked",
         "SyncGuard",

@@ -197,7 +197,9 @@ def make_service() -> Service:
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         roots = tuple(layers.layers.values())
-        pool = Pool(settings.workers, layers=roots, memory_mb=settings.memory_mb)
+        # Without a layer nothing is ever proved, and nobody has to wait for it.
+        workers = settings.workers if roots else 0
+        pool = Pool(workers, layers=roots, memory_mb=settings.memory_mb)
         try:
             await asyncio.to_thread(check, pool, layers)
         except BaseException:

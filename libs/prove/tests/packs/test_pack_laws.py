@@ -30,7 +30,7 @@ from lictor_schema.event_types import EVENT_TYPES, EventType
 from lictor_schema.events import Event
 
 LAWS = settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -410,7 +410,7 @@ def played(stream: Any) -> list[tuple[Event, EventPosition]]:
     return events
 
 
-@settings(LAWS, max_examples=100)
+@settings(LAWS, max_examples=40)
 @given(stream=STREAMS, drawn=PACKS)
 def test_along_any_stream_what_is_known_holds_and_the_same_rules_match(
     stream: Any, drawn: Any, rule: Any, packs: Any
@@ -418,7 +418,7 @@ def test_along_any_stream_what_is_known_holds_and_the_same_rules_match(
     hold_along(stream, config_of(drawn, rule, packs))
 
 
-@settings(LAWS, max_examples=100)
+@settings(LAWS, max_examples=40)
 @given(stream=STREAMS)
 def test_along_any_stream_the_shipped_packs_do_what_the_solver_says(
     stream: Any, shipped: EvaluatorConfig
