@@ -56,7 +56,8 @@ class Target:
     """A place that paths leave for: the end of a function, of a loop, or of one round of it."""
 
     kind: str
-    """`function`, `loop`, `round`; `symbolic` is the round of a loop over a list of unknown length."""
+    """`function`, `loop`, `round`; `symbolic` is the round of a loop over a list of unknown length; `else` is a loop
+    whose rounds are over, which nothing leaves for any more."""
     store: Store
     guard: Term
     departed: int
