@@ -1,0 +1,132 @@
+"""Programs of a third hunt through the front-end: each was proved once, although a run breaks what it promises.
+
+The name of a program says what it tries. None of them may be proved; those that can be read are refuted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lictor_prove.layer_model import Layer
+from lictor_prove.layers import load_layer
+from lictor_prove.prover import prove
+
+LAYERS = Path(__file__).parent / "layers"
+HEAD = """
+import lictor_layer
+import math
+import re
+from lictor_layer import Row
+from tools.desk.trusted import contracts as c
+from tools.desk.trusted.effects import everybody, log, lookup, names, number, orders
+from tools.desk.trusted.effects import pay, pay_float, rate, send_copies, send_email, users
+from tools.desk.trusted.schemas import OrderRow, UserRow
+"""
+
+FALSE_PROOFS = {
+    "a break in else leaves the loop around": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int) -> None:
+    last = ""
+    for a in ["x", "y"]:
+        last = a
+        for b in ["1"]:
+            if x > 5:
+                break
+        else:
+            break
+    if last == "x":
+        send_email("eve", "m")
+""",
+    "what follows a break in else does not happen": """
+@lictor_layer.guarantee(c.at_least(1))
+def main(x: int) -> None:
+    for a in ["x", "y"]:
+        for b in ["1"]:
+            if x > 5:
+                break
+        else:
+            break
+        send_email("eve", "m")
+""",
+    "dict() of one of two dicts with pairs for keys": """
+@lictor_layer.guarantee(c.only(["bob"]))
+def main(x: int) -> None:
+    d = {("a", "bob"): 1} if x > 3 else {("a", "bob"): 2}
+    e = dict(d)
+    if "a" in e:
+        send_email("bob", "m")
+    else:
+        send_email("eve", "m")
+""",
+    "a list is extended by a zip of itself": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    xs = ["a"]
+    xs.extend(zip(xs, [1, 2]))
+    if len(xs) != 2:
+        send_email("eve", "m")
+""",
+    "a list is extended in place by a zip of itself": """
+@lictor_layer.guarantee(c.none_sent())
+def main() -> None:
+    xs = ["a"]
+    xs += zip(xs, [1, 2])
+    if len(xs) != 2:
+        send_email("eve", "m")
+""",
+    "a set is changed by a zip of itself": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    s = {"a"}
+    s.update(zip(s, [1, 2]))
+    send_email("eve", "m")
+""",
+}
+
+STILL_PROVED = {
+    "break in else of one loop": """
+@lictor_layer.guarantee(c.only(["x"]))
+def main(x: int) -> None:
+    for a in ["x", "y"]:
+        for b in ["1"]:
+            if x > 5:
+                break
+        else:
+            send_email(a, "m")
+            break
+""",
+    "dict of one of two dicts": """
+@lictor_layer.guarantee(c.only(["bob"]))
+def main(x: int) -> None:
+    d = dict({"a": "bob"} if x > 3 else [("a", "bob"), ("b", "eve")])
+    send_email(d["a"], "m")
+""",
+    "a list is extended by itself": """
+@lictor_layer.guarantee(c.at_least(4))
+def main() -> None:
+    xs = ["a", "b"]
+    xs.extend(xs)
+    for x in xs:
+        send_email(x, "m")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def layer() -> Layer:
+    return load_layer([LAYERS / "tools/desk/trusted"], [LAYERS])
+
+
+@pytest.mark.parametrize("name", FALSE_PROOFS)
+def test_it_is_not_proved(name: str, layer: Layer) -> None:
+    proof = prove(HEAD + FALSE_PROOFS[name], name="program.py", layer=layer)
+    assert str(proof.verdict) in ("refuted", "unknown", "rejected"), proof
+
+
+@pytest.mark.parametrize("name", STILL_PROVED)
+def test_its_honest_neighbour_is_still_proved(name: str, layer: Layer) -> None:
+    proof = prove(HEAD + STILL_PROVED[name], name="program.py", layer=layer)
+    assert str(proof.verdict) == "proved", proof.reasons
