@@ -87,6 +87,14 @@ def main() -> None:
 }
 
 STILL_PROVED = {
+    "one of three paths makes an object": """
+@lictor_layer.guarantee(c.none_sent())
+def main(x: int) -> None:
+    for i in [1, 2]:
+        if x == i:
+            log(str([x][0]))
+            break
+""",
     "break in else of one loop": """
 @lictor_layer.guarantee(c.only(["x"]))
 def main(x: int) -> None:

@@ -78,14 +78,12 @@ class Frame:
 
 def joined(
     key: Key, condition: Term, one: Value | Content | None, other: Value | Content | None
-) -> Value | Content:
-    """What a name or an object is after two paths."""
+) -> Value | Content | None:
+    """What a name or an object is after two paths; None for an object that neither made."""
     if isinstance(key, int):
         # An object that only one path made is out of reach on the other.
         if one is None or other is None:
-            found = one or other
-            assert found is not None
-            return found
+            return one or other
         assert isinstance(one, Content)
         assert isinstance(other, Content)
         return merge_contents(condition, one, other)
