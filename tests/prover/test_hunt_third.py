@@ -84,9 +84,79 @@ def main() -> None:
     s.update(zip(s, [1, 2]))
     send_email("eve", "m")
 """,
+    "a parameter is annotated with a name that is not there": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    def helper(a: NoSuch) -> None:
+        pass
+    send_email("eve", "m")
+""",
+    "the result is annotated with a name that is not there": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> NoSuch:
+    send_email("eve", "m")
+""",
+    "an annotation that raises": """
+def helper(a: "x" | int) -> None:
+    pass
+
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    send_email("eve", "m")
+""",
+    "a row class that is defined below": """
+def helper(a: Later) -> None:
+    pass
+
+class Later(Row):
+    a: int
+
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    send_email("eve", "m")
+""",
+    "a constant is annotated with a name that is not there": """
+LIMIT: NoSuch = 5
+
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    send_email("eve", "m")
+""",
+    "typing has no such name": """
+from typing import NoSuch
+
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    send_email("eve", "m")
+""",
+    "the contracts are imported below the guarantee": """
+@lictor_layer.guarantee(later.at_least(1))
+def main() -> None:
+    send_email("eve", "m")
+
+from tools.desk.trusted import contracts as later
+""",
 }
 
 STILL_PROVED = {
+    "annotations of all kinds": """
+import typing
+from typing import Any, Optional
+
+class Mine(Row):
+    self: int
+
+def helper(a: list[Mine], b: Mine | None, c: "NoSuch", d: Optional[int], e: typing.Any) -> dict[str, tuple[int, ...]]:
+    def inner(f: UserRow | OrderRow | None, g: Any = None) -> None:
+        pass
+    inner(None)
+    return {}
+
+@lictor_layer.guarantee(c.at_least(1))
+def main(n: int) -> None:
+    helper([], Mine(self=1), 1, n, None)
+    send_email("eve", "m")
+""",
     "one of three paths makes an object": """
 @lictor_layer.guarantee(c.none_sent())
 def main(x: int) -> None:
