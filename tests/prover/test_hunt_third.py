@@ -208,3 +208,87 @@ def test_it_is_not_proved(name: str, layer: Layer) -> None:
 def test_its_honest_neighbour_is_still_proved(name: str, layer: Layer) -> None:
     proof = prove(HEAD + STILL_PROVED[name], name="program.py", layer=layer)
     assert str(proof.verdict) == "proved", proof.reasons
+
+
+# -- names of a layer's own functions -------------------------------------------------------------------
+
+BANK = {
+    "effects": """
+from lictor_layer import trusted
+
+@trusted
+def pay(amount: int) -> None: ...
+""",
+    "elsewhere": """
+LIMIT = 1000
+
+def holds(amount, test):
+    return test(amount)
+""",
+    "limits": """
+from . import elsewhere
+
+LIMIT = 5
+
+def under(more):
+    return lambda amount: amount < LIMIT + more
+
+def holds(amount, test):
+    return test(amount)
+
+def holds_here(amount):
+    return elsewhere.holds(amount, lambda each: each < LIMIT)
+""",
+    "contracts": """
+from lictor_layer import Spec, contract, effect
+from .effects import pay
+from .limits import holds, holds_here, under
+
+LIMIT = 1000
+Pay = effect(pay)
+
+@contract
+def by_a_function_that_was_returned() -> Spec:
+    return Pay.all(lambda e: under(0)(e.amount) and LIMIT > 0)
+
+@contract
+def by_a_function_that_is_passed() -> Spec:
+    return Pay.all(lambda e: holds(e.amount, lambda amount: amount < LIMIT))
+
+@contract
+def by_a_function_that_a_helper_passes() -> Spec:
+    return Pay.all(lambda e: holds_here(e.amount))
+""",
+}
+PAYS = """
+import lictor_layer
+from tools.bank.trusted import contracts
+from tools.bank.trusted.effects import pay
+
+@lictor_layer.guarantee(contracts.{contract}())
+def main() -> None:
+    pay({amount})
+"""
+
+
+@pytest.mark.parametrize(
+    ("contract", "amount", "verdict"),
+    [
+        ("by_a_function_that_was_returned", 4, "proved"),
+        ("by_a_function_that_was_returned", 900, "refuted"),
+        ("by_a_function_that_is_passed", 900, "proved"),
+        ("by_a_function_that_is_passed", 1000, "refuted"),
+        ("by_a_function_that_a_helper_passes", 4, "proved"),
+        ("by_a_function_that_a_helper_passes", 900, "refuted"),
+    ],
+)
+def test_a_function_of_a_layer_keeps_the_names_of_its_module(
+    contract: str, amount: int, verdict: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "tools/bank/trusted"
+    root.mkdir(parents=True)
+    for name, text in BANK.items():
+        (root / f"{name}.py").write_text(text, "utf-8")
+    program = PAYS.format(contract=contract, amount=amount)
+    proof = prove(program, name="program.py", layer=load_layer([root], [tmp_path]))
+    assert str(proof.verdict) == verdict, proof

@@ -172,7 +172,8 @@ class _LayerHooks:
     """What names, attributes and calls mean in a lambda of the layer."""
 
     def __init__(self, names: Mapping[str, object]) -> None:
-        self._spaces: list[Mapping[str, object]] = [names]
+        self._spaces: dict[int, Mapping[str, object]] = {0: names}
+        """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
         self.missing: set[str] = set()
 
     def evaluate(self, machine: Machine, node: ast.expr) -> Value:
@@ -205,18 +206,18 @@ class _LayerHooks:
         return None
 
     def lookup(self, machine: Machine, name: str) -> Value:
-        frame: Frame | None = machine.frame
-        while frame is not None:
-            if name in frame.names:
-                return machine.held(frame.id, name)
+        frame = machine.frame
+        while name not in frame.names and frame.above is not None:
             frame = frame.above
-        if name in self.missing and len(self._spaces) == 1:
+        if name in frame.names:
+            return machine.held(frame.id, name)
+        if name in self.missing and frame.id == 0:
             refuse(
                 "predicate.omitted",
                 f"the predicate reads {name}, which the call leaves to its default",
                 f"Pass {name}",
             )
-        space = self._spaces[-1]
+        space = self._spaces[frame.id]
         if name in space:
             return self._meaning(machine, space[name])
         if name in BUILTINS:
@@ -290,12 +291,10 @@ class _LayerHooks:
             )
         node = _definition(held.__code__)
         defaults = {name: self._meaning(machine, value) for name, value in _defaults(held).items()}
-        self._spaces.append(_Space(held))
-        value = calls.inline(
-            machine, FunctionV(node, machine.frame.id, defaults), args, keywords, alone=True
-        )
-        self._spaces.pop()
-        return value
+        around = Frame(machine.fresh_id(), None, frozenset())
+        machine.frames[around.id] = around
+        self._spaces[around.id] = _Space(held)
+        return calls.inline(machine, FunctionV(node, around.id, defaults), args, keywords)
 
 
 class _Space(Mapping[str, object]):
