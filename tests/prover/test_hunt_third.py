@@ -292,3 +292,72 @@ def test_a_function_of_a_layer_keeps_the_names_of_its_module(
     program = PAYS.format(contract=contract, amount=amount)
     proof = prove(program, name="program.py", layer=load_layer([root], [tmp_path]))
     assert str(proof.verdict) == verdict, proof
+
+
+# -- indices of a program's loops in conditions of its layer --------------------------------------------
+
+SHOP = {
+    "effects": """
+from lictor_layer import requires, trusted
+
+@trusted
+def names() -> list[str]: ...
+
+@trusted
+def items(name: str) -> list[str]: ...
+
+@trusted
+def numbers() -> list[int]: ...
+
+@requires(lambda held: len([each for each in held]) > 0 and [each for each in held][0] == "ok")
+@trusted
+def act(held: list[str]) -> None: ...
+
+@requires(lambda held: len([10 // each for each in held]) >= 0)
+@trusted
+def divide(held: list[int]) -> None: ...
+""",
+    "contracts": """
+from lictor_layer import Spec, contract, no_guarantees
+
+@contract
+def nothing() -> Spec:
+    return no_guarantees()
+""",
+}
+ORDERS = {
+    "what holds of the first list holds of the others": """
+    held = [items(name) for name in names()]
+    if len(held) > 0 and len(held[0]) > 0 and held[0][0] == "ok":
+        for each in held:
+            if len(each) > 0:
+                act(each)
+""",
+    "what holds of one item holds of the others": """
+    held = numbers()
+    for each in held:
+        if each != 0:
+            divide(held)
+""",
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_condition_of_a_layer_is_not_about_the_iteration_of_a_program(
+    name: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "tools/shop/trusted"
+    root.mkdir(parents=True)
+    for module, text in SHOP.items():
+        (root / f"{module}.py").write_text(text, "utf-8")
+    program = f"""
+import lictor_layer
+from tools.shop.trusted import contracts
+from tools.shop.trusted.effects import act, divide, items, names, numbers
+
+@lictor_layer.guarantee(contracts.nothing())
+def main() -> None:
+{ORDERS[name]}
+"""
+    proof = prove(program, name="program.py", layer=load_layer([root], [tmp_path]))
+    assert str(proof.verdict) in ("refuted", "unknown", "rejected"), proof

@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 from lictor_ir.document import Span
 from lictor_ir.errors import IrError
-from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder
+from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, variables
 from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
@@ -91,6 +91,12 @@ def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
 
     def read(machine: Machine) -> Term:
         holds = truth(machine, machine.evaluate(predicate.node.body))
+        looped = [each for each in machine.obligations if each.binders]
+        if looped:
+            # It would have to hold of every item, and a condition has no words for that.
+            raise ProveError(
+                f"{predicate.place}: this predicate may raise for an item of a list ({looped[0].text})"
+            )
         safe = [or_(not_(each.guard), each.formula) for each in machine.obligations]
         formula = and_(*safe, holds)
         if _speaks_of_origin(formula):
@@ -105,6 +111,9 @@ def _read(
 ) -> Term:
     hooks = _LayerHooks(predicate.names)
     machine = Machine(hooks)
+    # What is given may stand in loops of a program: their indices must not be taken for those made here.
+    terms = [value.term for value in given.values() if isinstance(value, Sym)]
+    machine.taken = {each.name for each in variables(*terms)}
     machine.frame = Frame(0, None, frozenset(given))
     machine.frames[0] = machine.frame
     for name, value in given.items():
