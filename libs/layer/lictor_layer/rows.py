@@ -91,7 +91,7 @@ class Row(metaclass=RowType):
 
     _columns: Mapping[str, Any]
 
-    def __init__(self, **columns: Any) -> None:
+    def __init__(self, /, **columns: Any) -> None:
         declared = type(self).__lictor_columns__
         for problem, names in (
             ("lacks", declared.keys() - columns.keys()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-ENGINE: Final = "lictor-prove/1"
+ENGINE: Final = "lictor-prove/2"
 """Changes whenever the same program could get another answer."""
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lictor_ir.terms import const
+from lictor_ir.terms import and_, const
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
 from lictor_prove.python import contents, conversions, iterators, library, methods
 from lictor_prove.python.containers import length, put
@@ -27,6 +27,7 @@ from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
     NONE_VALUE,
     BuiltinV,
+    Entry,
     FunctionV,
     OnceV,
     Opaque,
@@ -102,19 +103,25 @@ def _set(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
 
 def _dict(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     made = machine.make("dict", ())
-    if args:
-        source = args[0]
-        if isinstance(source, Ref) and machine.content(source).kind == "dict":
-            methods.update(machine, made, source)
-        else:
-            for entry in methods.items_of(machine, source):
-                if not isinstance(entry.value, TupleV) or len(entry.value.items) != 2:
-                    refuse("builtin.dict", "dict() takes a dict or pairs", "Use a display: {…}.")
-                key, value = entry.value.items
-                put(machine, made, key, value, entry.present)
+    for guard, source in machine.cases(args[0]) if args else ():
+        for entry in _pairs(machine, source):
+            assert entry.key is not None
+            put(machine, made, entry.key, entry.value, and_(guard, entry.present))
     for name, value in keywords.items():
         put(machine, made, known(name), value)
     return made
+
+
+def _pairs(machine: Machine, source: Value) -> Iterator[Entry]:
+    """What `dict(source)` takes over; iterating over a dict would give its keys only."""
+    if isinstance(source, Ref) and machine.content(source).kind == "dict":
+        yield from contents.entries(machine, source)
+        return
+    for entry in methods.items_of(machine, source):
+        if not isinstance(entry.value, TupleV) or len(entry.value.items) != 2:
+            refuse("builtin.dict", "dict() takes a dict or pairs", "Use a display: {…}.")
+        key, value = entry.value.items
+        yield Entry(entry.present, value, key)
 
 
 def _sorted(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:

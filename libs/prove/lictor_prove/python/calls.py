@@ -239,10 +239,8 @@ def inline(
     function: FunctionV,
     args: Sequence[Value],
     keywords: Keywords,
-    *,
-    alone: bool = False,
 ) -> Value:
-    """Execute a helper in place; `alone` has no scope around it, as functions of a layer have none here."""
+    """Execute a helper in place."""
     node = function.node
     if node in machine.active:
         refuse(
@@ -256,8 +254,7 @@ def inline(
         )
     bound = bound_arguments(node, function.name, args, keywords, function.defaults)
     outer, at = machine.frame, machine.at
-    above = None if alone else machine.frames[function.frame]
-    frame = Frame(machine.fresh_id(), above, local_names(node))
+    frame = Frame(machine.fresh_id(), machine.frames[function.frame], local_names(node))
     machine.frames[frame.id] = frame
     machine.active.append(node)
     target = machine.enter("function")

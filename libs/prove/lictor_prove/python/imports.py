@@ -7,13 +7,14 @@ to the few standard modules that are modelled; what is not there is refused, whe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import Final, NoReturn
 
 import lictor_layer
 from lictor_ir.document import Parameter, Schema
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.layer_model import Layer, TrustedFunction, TrustedModule
+from lictor_prove.python import annotations
 from lictor_prove.python.builtins import STANDARD
 from lictor_prove.python.calls import function_value
 from lictor_prove.python.paths import Frame
@@ -68,9 +69,13 @@ class Module:
         machine.frame = Frame(0, None, frozenset(stored_names(tree.body)))
         machine.frames[0] = machine.frame
         found: ast.FunctionDef | None = None
+        late = annotations.are_late(tree)
         for statement in tree.body:
             machine.at = statement
+            if not late:
+                annotations.check_at_load(statement, self.bound, self.member)
             if isinstance(statement, ast.FunctionDef) and statement.name == target:
+                self._check_order(statement, machine.frame.names)
                 self._bind(statement, target, Opaque(f"the target {target}"))
                 found = statement
             else:
@@ -81,9 +86,24 @@ class Module:
                 f"there is no function {target} at the top level of the file",
                 f"Define `def {target}() -> None:` there.",
             )
+        for statement in () if late else tree.body:
+            if isinstance(statement, ast.FunctionDef):
+                annotations.check_nested(statement, self.bound, self.member)
         for name, value in self.bound.items():
             machine.store.written[(0, name)] = value
         return found
+
+    def _check_order(self, target: ast.FunctionDef, names: Collection[str]) -> None:
+        """Guarantees are evaluated where they stand: what they name is bound above them."""
+        for decorator in target.decorator_list:
+            for node in ast.walk(decorator):
+                if isinstance(node, ast.Name) and node.id in names and node.id not in self.bound:
+                    refuse(
+                        "guarantee.order",
+                        f"{node.id} is bound below the guarantee that names it",
+                        "Move it above the function.",
+                        node,
+                    )
 
     def _bind(self, node: ast.AST, name: str, value: Value) -> None:
         before = self.bound.get(name)
@@ -199,7 +219,10 @@ class Module:
                 node,
             )
         if module == "typing":
-            return Opaque("a name for annotations")
+            hint = annotations.hint(name)
+            if hint is not None:
+                return hint
+            refuse("import.missing", f"typing has no {name}", "Correct the name.", node)
         full = f"{module}.{name}"
         trusted = self.layer.modules.get(module)
         if trusted is not None and name in trusted.names:
@@ -361,21 +384,12 @@ def _check_placement(tree: ast.Module, target: str) -> None:
                         f"State the guarantee on {target}.",
                         node.decorator_list[0],
                     )
-                for annotation in _annotations(node):
+                for annotation in annotations.of_function(node):
                     _check_annotation(annotation)
             case ast.AnnAssign():
                 _check_annotation(node.annotation)
             case _:
                 pass
-
-
-def _annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    arguments = node.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        if argument.annotation is not None:
-            yield argument.annotation
-    if node.returns is not None:
-        yield node.returns
 
 
 def _check_annotation(annotation: ast.expr) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from lictor_ir.terms import TRUE, Const, Term, apply, const
@@ -42,7 +43,10 @@ def make_range(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     if all(isinstance(value, int) for value in values):
         if len(values) == 3 and values[2] == 0:
             raise Raises("ValueError", "the step of a range is not 0")
-        return RangeV(range(*[value for value in values if isinstance(value, int)]))
+        made = range(*[value for value in values if isinstance(value, int)])
+        if max(abs(made.start), abs(made.stop)) > sys.maxsize // 2:
+            refuse("limits.iterations", "the range has no length in Python", "Use a smaller one.")
+        return RangeV(made)
     if len(bounds) == 3:
         refuse(
             "range.step",

@@ -157,6 +157,9 @@ def _run_known(machine: Machine, node: ast.For, how: Known) -> None:
         # What the last round appends would be one more round.
         machine.at = node
         unchanged(machine, how.watched)
+        if whole is not None:
+            # The rounds are over: a `break` in `else` is one of the loop around.
+            whole.kind = "else"
         machine.hooks.run(machine, node.orelse)
     if whole is not None:
         machine.close(whole, NONE_VALUE)

@@ -75,6 +75,17 @@ def _iterated(machine: Machine, value: Value) -> tuple[Entry, ...]:
     return tuple(held)
 
 
+def _not_of(machine: Machine, owner: Ref, value: Value) -> None:
+    """Refuse to change a container by an iterator over it: Python reads on in what was added meanwhile."""
+    for _, one in machine.cases(value):
+        if isinstance(one, OnceV) and any(key == owner.id for key, _ in one.watched):
+            refuse(
+                "loop.mutation",
+                "the container is changed while an iterator over it is read",
+                "Make a list of the iterator first: list(…).",
+            )
+
+
 def items_of(machine: Machine, value: Value) -> tuple[Entry, ...]:
     """What `list(value)` holds."""
     return _iterated(machine, value)
@@ -91,6 +102,7 @@ def _append(machine: Machine, owner: Value, args: Args) -> Value:
 
 def extend(machine: Machine, owner: Value, args: Args) -> Value:
     """`xs.extend(…)`, and `xs += …`."""
+    _not_of(machine, _ref(owner), args[0])
     added = _iterated(machine, args[0])
     held = contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), containers.bounded((*held, *added)))
@@ -299,6 +311,7 @@ def _combined(op: str) -> Callable[[Machine, Value, Args], Value]:
 
 def _updated(op: str) -> Callable[[Machine, Value, Args], Value]:
     def of(machine: Machine, owner: Value, args: Args) -> Value:
+        _not_of(machine, _ref(owner), args[0])
         other = as_set(machine, args[0])
         machine.replace(_ref(owner), containers.set_operation(machine, op, _ref(owner), other))
         return NONE_VALUE

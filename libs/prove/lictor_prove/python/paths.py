@@ -56,7 +56,8 @@ class Target:
     """A place that paths leave for: the end of a function, of a loop, or of one round of it."""
 
     kind: str
-    """`function`, `loop`, `round`; `symbolic` is the round of a loop over a list of unknown length."""
+    """`function`, `loop`, `round`; `symbolic` is the round of a loop over a list of unknown length; `else` is a loop
+    whose rounds are over, which nothing leaves for any more."""
     store: Store
     guard: Term
     departed: int
@@ -77,14 +78,12 @@ class Frame:
 
 def joined(
     key: Key, condition: Term, one: Value | Content | None, other: Value | Content | None
-) -> Value | Content:
-    """What a name or an object is after two paths."""
+) -> Value | Content | None:
+    """What a name or an object is after two paths; None for an object that neither made."""
     if isinstance(key, int):
         # An object that only one path made is out of reach on the other.
         if one is None or other is None:
-            found = one or other
-            assert found is not None
-            return found
+            return one or other
         assert isinstance(one, Content)
         assert isinstance(other, Content)
         return merge_contents(condition, one, other)

@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 from lictor_ir.document import Span
 from lictor_ir.errors import IrError
-from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder
+from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, variables
 from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
@@ -91,6 +91,12 @@ def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
 
     def read(machine: Machine) -> Term:
         holds = truth(machine, machine.evaluate(predicate.node.body))
+        looped = [each for each in machine.obligations if each.binders]
+        if looped:
+            # It would have to hold of every item, and a condition has no words for that.
+            raise ProveError(
+                f"{predicate.place}: this predicate may raise for an item of a list ({looped[0].text})"
+            )
         safe = [or_(not_(each.guard), each.formula) for each in machine.obligations]
         formula = and_(*safe, holds)
         if _speaks_of_origin(formula):
@@ -105,6 +111,9 @@ def _read(
 ) -> Term:
     hooks = _LayerHooks(predicate.names)
     machine = Machine(hooks)
+    # What is given may stand in loops of a program: their indices must not be taken for those made here.
+    terms = [value.term for value in given.values() if isinstance(value, Sym)]
+    machine.taken = {each.name for each in variables(*terms)}
     machine.frame = Frame(0, None, frozenset(given))
     machine.frames[0] = machine.frame
     for name, value in given.items():
@@ -172,7 +181,8 @@ class _LayerHooks:
     """What names, attributes and calls mean in a lambda of the layer."""
 
     def __init__(self, names: Mapping[str, object]) -> None:
-        self._spaces: list[Mapping[str, object]] = [names]
+        self._spaces: dict[int, Mapping[str, object]] = {0: names}
+        """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
         self.missing: set[str] = set()
 
     def evaluate(self, machine: Machine, node: ast.expr) -> Value:
@@ -205,18 +215,18 @@ class _LayerHooks:
         return None
 
     def lookup(self, machine: Machine, name: str) -> Value:
-        frame: Frame | None = machine.frame
-        while frame is not None:
-            if name in frame.names:
-                return machine.held(frame.id, name)
+        frame = machine.frame
+        while name not in frame.names and frame.above is not None:
             frame = frame.above
-        if name in self.missing and len(self._spaces) == 1:
+        if name in frame.names:
+            return machine.held(frame.id, name)
+        if name in self.missing and frame.id == 0:
             refuse(
                 "predicate.omitted",
                 f"the predicate reads {name}, which the call leaves to its default",
                 f"Pass {name}",
             )
-        space = self._spaces[-1]
+        space = self._spaces[frame.id]
         if name in space:
             return self._meaning(machine, space[name])
         if name in BUILTINS:
@@ -290,12 +300,10 @@ class _LayerHooks:
             )
         node = _definition(held.__code__)
         defaults = {name: self._meaning(machine, value) for name, value in _defaults(held).items()}
-        self._spaces.append(_Space(held))
-        value = calls.inline(
-            machine, FunctionV(node, machine.frame.id, defaults), args, keywords, alone=True
-        )
-        self._spaces.pop()
-        return value
+        around = Frame(machine.fresh_id(), None, frozenset())
+        machine.frames[around.id] = around
+        self._spaces[around.id] = _Space(held)
+        return calls.inline(machine, FunctionV(node, around.id, defaults), args, keywords)
 
 
 class _Space(Mapping[str, object]):

@@ -341,7 +341,9 @@ class Machine:
             self.guard = one_guard
             return one
         for key in {**first.written, **second.written}:
-            base.written[key] = joined(key, condition, first.get(key), second.get(key))
+            found = joined(key, condition, first.get(key), second.get(key))
+            assert found is not None
+            base.written[key] = found
         self.guard = outer if self.departed == departed else or_(one_guard, other_guard)
         return merge(condition, one, other)
 

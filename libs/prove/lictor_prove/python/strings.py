@@ -125,8 +125,8 @@ def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> V
         refuse("limits.term", "a string here grows beyond what is read", "Make it shorter.")
     try:
         return contents.lift(machine, getattr(text, name)(*args))
-    except ValueError as error:
-        machine.require(FALSE, f"no ValueError: {error}")
+    except (ValueError, OverflowError) as error:
+        machine.require(FALSE, f"no {type(error).__name__}: {error}")
         return known(0) if name in ("index", "rindex") else known("")
     except TypeError as error:
         raise Raises("TypeError", str(error)) from error
@@ -256,7 +256,12 @@ def _text_of(machine: Machine, value: Value, *, quoted: bool) -> Value:
         if isinstance(held, int) and held.bit_length() > 14_000:
             machine.require(FALSE, "the int has no more digits than Python converts (ValueError)")
             return known("0")
-        return known(repr(held) if quoted else str(held))
+        try:
+            return known(repr(held) if quoted else str(held))
+        except ValueError as error:
+            # A container holds such an int.
+            machine.require(FALSE, f"no ValueError: {error}")
+            return known("")
     if isinstance(value, Sym) and not quoted and value.type == STR:
         return value
     if isinstance(value, Sym) and value.type == INT:

@@ -100,6 +100,13 @@ class Opaque(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class HintV(Opaque):
+    """A name of `typing`, for annotations."""
+
+    hint: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionV(Value):
     """A function or lambda of the program, with the frame it was defined in."""
 
