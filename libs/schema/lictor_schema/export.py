@@ -76,6 +76,7 @@ from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.patches import PatchApproval, PatchProposal, PatchRequest
 from lictor_schema.proofs import ProgramSubmission, ProofResult
 from lictor_schema.receipts import ReceiptAnswer, ReceiptReport
+from lictor_schema.runs import AnyRunEntry
 from lictor_schema.session_records import AnySessionEntry
 from lictor_schema.standing import StandingRequest, TaskStanding
 from lictor_schema.tool_calls import (
@@ -217,6 +218,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "event": TypeAdapter(Event),
         "session-entry": TypeAdapter(AnySessionEntry),
         "decision-entry": TypeAdapter(AnyDecisionEntry),
+        "run-entry": TypeAdapter(AnyRunEntry),
     }
     adapters |= {name: TypeAdapter(model) for name, model in exported_models().items()}
     return {name + SUFFIX: _schema(name, adapter) for name, adapter in sorted(adapters.items())}

@@ -95,6 +95,10 @@ _HOMES = {
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
         "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"
     ),
+    "runs": (
+        "AnyRunEntry EffectDone EffectFailed EffectStarted RunEntry RunFinished RunOutcome RunReason "
+        "RunStarted RunTakenOver UndoDone UndoFailed UndoKind UndoStarted parse_run_entry"
+    ),
     "tool_calls": (
         "CallOutcome Denial FeedbackAnswer FeedbackRequest ResetRequest Resource "
         "ResourceState RestoreRequest SeenFile SessionAnswer SessionBeginAnswer "
