@@ -41,7 +41,13 @@ class ApprovalState(StrEnum):
     EXECUTING = "executing"
     EXECUTED = "executed"
     COMPENSATED = "compensated"
+    """It failed after some effects, and all of them were taken back."""
+    PARTIAL = "partial"
+    """It failed after some effects, and not all of them could be taken back."""
+    IN_DOUBT = "in_doubt"
+    """Whether an effect happened is not known."""
     FAILED = "failed"
+    """It failed before any effect."""
 
     @property
     def is_open(self) -> bool:
@@ -215,6 +221,8 @@ _OF_THE_RUNNER = (
     ApprovalState.EXECUTING,
     ApprovalState.EXECUTED,
     ApprovalState.COMPENSATED,
+    ApprovalState.PARTIAL,
+    ApprovalState.IN_DOUBT,
     ApprovalState.FAILED,
 )
 _NEED_NO_REASON = (
