@@ -1,4 +1,4 @@
-"""Append-only logs of entries, one for each drift event or patch: read whole, and added to by one writer at a time.
+"""Append-only logs of entries, one for each drift event, patch or approval request: read whole, added to one by one.
 
 NATS puts an answer wherever the question says, so whoever may ask anything can get a message of the server into any
 log. Such a message has not the id of its own entry for its message id; it is passed over.
@@ -16,7 +16,7 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
-from lictor_schema import CanonicalError, PatchEntry, TriageEntry
+from lictor_schema import ApprovalEntry, CanonicalError, PatchEntry, TriageEntry
 
 
 class Entry(Protocol):
@@ -80,6 +80,12 @@ async def patch_log(client: Client, patch_id: str) -> EntryLog[PatchEntry]:
 async def triage_log(client: Client, drift_id: str) -> EntryLog[TriageEntry]:
     """The handling of one drift event so far."""
     return await read_log(client, streams.DRIFT, subjects.triage(drift_id), TriageEntry.from_json)
+
+
+async def approval_log(client: Client, request_id: str) -> EntryLog[ApprovalEntry]:
+    """The life of one approval request so far."""
+    subject = subjects.approval_entries(request_id)
+    return await read_log(client, streams.APPROVALS, subject, ApprovalEntry.from_json)
 
 
 async def all_entries(

@@ -19,7 +19,14 @@ from lictor_bus.subjects import SESSION_DOUBT, inboxes, token
 OPERATORS = "ops"
 LICTOR = "lictor"
 """The runtime of events that the evaluator derives; nobody may speak in its name."""
-_READABLE_BY_RUNTIMES = (streams.DECISIONS, streams.EPISODES, streams.GUIDANCE, streams.PROOFS)
+_READABLE_BY_RUNTIMES = (
+    streams.DECISIONS,
+    streams.EPISODES,
+    streams.GUIDANCE,
+    streams.PROOFS,
+    # How far its programs are; only services write there.
+    streams.APPROVALS,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +174,20 @@ def _ours() -> tuple[Role, ...]:
             declares=(streams.PROGRAMS, streams.PROOFS),
             writes=("lictor.proof.*.*", "lictor.progress.proof.*"),
         ),
+        _service(
+            "approvals",
+            declares=(streams.APPROVALS, streams.PROOFS, streams.TIMERS),
+            # What was submitted, to bind an approval to it.
+            looks_at=(streams.PROGRAMS,),
+            writes=(
+                *(
+                    f"lictor.appr.{state}.*"
+                    for state in ("requested", "approved", "rejected", "expired", "stale")
+                ),
+                "lictor.sched.approval.*",
+            ),
+            answers=("lictor.desk.approval",),
+        ),
         _operators(),
     )
 
@@ -200,7 +221,7 @@ def _operators() -> Role:
             "lictor.packs.*.*",
             "lictor.def.*",
             "lictor.gate.*",
-            # Triage and patches: no runtime may ask there.
+            # Triage, patches and approvals of programs: no runtime may ask there.
             "lictor.desk.*",
             "lictor.ask.report",
             # Approvals, the kill-switch, and how any runtime's decision stands.

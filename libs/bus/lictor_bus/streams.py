@@ -136,7 +136,8 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=APPROVALS,
             subjects=("lictor.appr.*.*",),
-            description="approval requests and states",
+            description="approval requests, and every change of their states",
+            audit=True,
         ),
         StreamSpec(
             name=EPISODES,

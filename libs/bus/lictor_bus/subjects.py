@@ -109,6 +109,16 @@ def proof_progress(task_id: str) -> str:
     return f"lictor.progress.proof.{token(task_id)}"
 
 
+def approval(state: str, request_id: str) -> str:
+    """Where a change of state of an approval request is kept."""
+    return f"lictor.appr.{state}.{token(request_id)}"
+
+
+def approval_entries(request_id: str) -> str:
+    """Every change of state of an approval request."""
+    return f"lictor.appr.*.{token(request_id)}"
+
+
 def episode(decision_type: str, episode_id: str) -> str:
     """Where the sealer publishes a sealed episode."""
     return f"lictor.ep.{token(decision_type)}.{token(episode_id)}"

@@ -15,6 +15,13 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
 from lictor_schema.agent_definitions import AgentDefinition, StoredDefinition
+from lictor_schema.approvals import (
+    ApprovalBinding,
+    ApprovalDecision,
+    ApprovalEntry,
+    ApprovalOrder,
+    ApprovalRequest,
+)
 from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.cerpa import (
     CerpaApplyResult,
@@ -149,6 +156,11 @@ def exported_models() -> dict[str, type[Model]]:
         "coverage-report": CoverageReport,
         "proof-submission": ProgramSubmission,
         "proof-result": ProofResult,
+        "approval-binding": ApprovalBinding,
+        "approval-request": ApprovalRequest,
+        "approval-decision": ApprovalDecision,
+        "approval-entry": ApprovalEntry,
+        "approval-order": ApprovalOrder,
         "gate-tool-request": ToolGateRequest,
         "gate-report-request": ReportGateRequest,
         "gate-stop-request": StopGateRequest,

@@ -1,6 +1,10 @@
 """Which module each public name lives in, so that it can be loaded on first use."""
 
 _HOMES = {
+    "approvals": (
+        "ApprovalBinding ApprovalDecision ApprovalEntry ApprovalExecution ApprovalOrder "
+        "ApprovalRequest ApprovalState PolicyGround guarantees_hash"
+    ),
     "canonical": "CanonicalError canonical_json content_hash hash_bytes parse_json",
     "capabilities": (
         "AdapterCapabilities AdapterRuntime CapabilitiesMetadata Capability CapabilityGroups "

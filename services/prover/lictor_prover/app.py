@@ -20,10 +20,11 @@ from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.pool import Job, Pool
 from lictor_prove.proof import Progress, Proof, rejected
 from lictor_prove.settings import Settings
+from lictor_prove.shelf import Shelf
 from lictor_prover import __version__
 from lictor_prover.answers import Answers
 from lictor_prover.judging import answer, answered_before, result_id
-from lictor_prover.layers import Shelf, check, shelf
+from lictor_prover.layers import check, shelf
 from lictor_prover.loop import ProvingLoop
 from lictor_schema import ProgramSubmission, ProofProgress, ProofResult
 
