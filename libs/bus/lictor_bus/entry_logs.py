@@ -16,7 +16,14 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
-from lictor_schema import ApprovalEntry, CanonicalError, PatchEntry, TriageEntry
+from lictor_schema import (
+    AnyRunEntry,
+    ApprovalEntry,
+    CanonicalError,
+    PatchEntry,
+    TriageEntry,
+    parse_run_entry,
+)
 
 
 class Entry(Protocol):
@@ -86,6 +93,13 @@ async def approval_log(client: Client, request_id: str) -> EntryLog[ApprovalEntr
     """The life of one approval request so far."""
     subject = subjects.approval_entries(request_id)
     return await read_log(client, streams.APPROVALS, subject, ApprovalEntry.from_json)
+
+
+async def run_journal(client: Client, task_id: str, run_id: str) -> EntryLog[AnyRunEntry]:
+    """The journal of one run so far."""
+    return await read_log(
+        client, streams.RUNS, subjects.run_journal(task_id, run_id), parse_run_entry
+    )
 
 
 async def all_entries(

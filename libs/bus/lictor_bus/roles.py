@@ -119,6 +119,7 @@ def _ours() -> tuple[Role, ...]:
                 streams.PROOFS,
                 streams.RECEIPTS,
                 streams.SESSIONS,
+                streams.RUNS,
             ),
             # Which packs are in force, and their envelopes.
             looks_at=(streams.EVENTS, streams.PACKS),
@@ -187,6 +188,27 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.sched.approval.*",
             ),
             answers=("lictor.desk.approval",),
+        ),
+        _service(
+            "runner",
+            declares=(streams.APPROVALS, streams.RUNS),
+            # What was submitted and proved, to hold it against the approval.
+            looks_at=(streams.PROGRAMS, streams.PROOFS),
+            writes=(
+                *(
+                    f"lictor.appr.{state}.*"
+                    for state in (
+                        "stale",
+                        "executing",
+                        "executed",
+                        "compensated",
+                        "partial",
+                        "in_doubt",
+                        "failed",
+                    )
+                ),
+                "lictor.run.*.*",
+            ),
         ),
         _operators(),
     )

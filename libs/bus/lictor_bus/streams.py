@@ -46,6 +46,7 @@ DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
 ACTIONS = "ACTIONS"
+RUNS = "RUNS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +186,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=ACTIONS,
             subjects=("lictor.act.*",),
             description="the logs of governed decisions, and that of the kill-switch",
+            audit=True,
+        ),
+        StreamSpec(
+            name=RUNS,
+            subjects=("lictor.run.*.*",),
+            description="the journals of runs: what approved programs did, each effect before it is made",
             audit=True,
         ),
         StreamSpec(

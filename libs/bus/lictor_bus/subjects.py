@@ -94,6 +94,11 @@ def decisions_on_task(task_id: str) -> str:
     return f"lictor.dec.*.{token(task_id)}"
 
 
+def run_journal(task_id: str, run_id: str) -> str:
+    """Where everything is kept that a run of a task did."""
+    return f"lictor.run.{token(task_id)}.{token(run_id)}"
+
+
 def program(task_id: str) -> str:
     """Where a runtime submits a program for proof."""
     return f"lictor.prog.{token(task_id)}"

@@ -10,10 +10,11 @@ import asyncio
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, get_args
 
+from lictor_run.errors import NotStarted
 from lictor_run.orders import Approved, Place, Undoing, UndoStep
 from lictor_run.process import Child, child_process
 from lictor_run.transaction import Effect, Stage, effects_of, left, outcome, to_undo
@@ -58,21 +59,27 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Clock:
-    """Time, as a run needs it."""
-
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+Begin = Callable[[], Awaitable[None]]
+"""Claims the approval; returns when nobody else can run by it. Whatever it raises keeps the run from beginning."""
 
 
 class Run:
     """One run, by its journal."""
 
-    def __init__(self, run_id: str, task_id: str, journal: Journal, clock: Clock | None = None):
+    def __init__(
+        self,
+        run_id: str,
+        task_id: str,
+        journal: Journal,
+        *,
+        writer: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self.run_id = run_id
         self._task_id = task_id
         self._journal = journal
-        self._clock = clock or Clock()
+        self._writer = writer
+        self._now = now
         self._output = b""
 
     @property
@@ -86,26 +93,29 @@ class Run:
         (name,) = get_args(kind.model_fields["kind"].annotation)
         entry = kind(
             kind=name,
-            entry_id=run_entry_id(self.run_id, number),
+            entry_id=run_entry_id(self.run_id, number, self._writer),
             run_id=self.run_id,
             task_id=self._task_id,
             number=number,
-            at=utc_millis(self._clock.now()),
+            at=utc_millis(self._now()),
             **more,
         )
         await self._journal.append(entry)
         return entry
 
-    async def execute(self, approved: Approved, place: Place) -> RunFinished:
-        """Run it to its end; when it does not get there, take back what it did."""
+    async def execute(self, approved: Approved, place: Place, begin: Begin) -> RunFinished:
+        """Run it to its end; when it does not get there, take back what it did.
+
+        Everything is held against what was approved before `begin` is called; NotStarted when it differs.
+        """
         begun = time.monotonic()
         order = {"do": "run", "approved": asdict(approved)}
-        talk = _Talk(self, place.limits.wall_s)
+        talk = _Talk(self, place.limits.wall_s, begin)
         reason = await self._converse(order, place, talk, talk.on_run)
+        if not talk.is_ready:
+            raise NotStarted(reason or _GARBLED)
         if reason is None:
             return await self._finish(RunOutcome.EXECUTED, None, begun)
-        if not talk.is_ready:
-            return await self._finish(RunOutcome.REFUSED, reason, begun)
         return await self.compensate(approved.layer_hash, place, reason, begun)
 
     async def compensate(
@@ -119,7 +129,7 @@ class Run:
             )
             undoing = Undoing(run_id=self.run_id, layer_hash=layer_hash, steps=told)
             order = {"do": "undo", "undoing": asdict(undoing)}
-            talk = _Talk(self, place.limits.wall_s)
+            talk = _Talk(self, place.limits.wall_s, _at_once)
             written = len(self._journal.entries)
             trouble = await self._converse(order, place, talk, talk.on_undo)
             if trouble is not None and len(self._journal.entries) == written:
@@ -128,10 +138,6 @@ class Run:
                 reason = reason.model_copy(update={"message": _cut(message)})
                 break
         return await self._finish(outcome(self.effects), reason, begun)
-
-    async def refuse(self, reason: RunReason) -> RunFinished:
-        """It does not run."""
-        return await self._finish(RunOutcome.REFUSED, reason, time.monotonic())
 
     async def _finish(
         self, became: RunOutcome, reason: RunReason | None, begun: float
@@ -169,8 +175,9 @@ class Run:
 class _Talk:
     """What one child says, and what is made of it."""
 
-    def __init__(self, run: Run, wall_s: float) -> None:
+    def __init__(self, run: Run, wall_s: float, begin: Begin) -> None:
         self._run = run
+        self._begin = begin
         self._wall_s = wall_s
         self._open: tuple[str, int] | None = None
         """An effect, or its undoing, that has begun and of which nothing is heard yet."""
@@ -209,6 +216,7 @@ class _Talk:
         """A message of a running program."""
         match heard:
             case {"say": "ready"}:
+                await self._begin()
                 self.is_ready = True
                 await child.say({"say": "go"})
             case {"say": "started", "call": int(call)}:
@@ -268,6 +276,10 @@ class _Talk:
             await self._run.write(UndoFailed, call=call, reason=reason)
         else:
             await self._run.write(EffectFailed, call=call, happened="unknown", reason=reason)
+
+
+async def _at_once() -> None:
+    """What was begun may be taken back without anybody's leave."""
 
 
 def _crashed(status: int | None) -> RunReason:

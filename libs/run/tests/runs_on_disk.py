@@ -12,6 +12,7 @@ from typing import Any
 from lictor_ir.jsonform import document_hash
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import document_of
+from lictor_run.errors import NotStarted
 from lictor_run.limits import Limits
 from lictor_run.orders import Approved, Place
 from lictor_run.running import Run
@@ -249,8 +250,30 @@ async def execute(
 ) -> tuple[RunFinished, MemoryJournal]:
     """Run a program that is approved as it stands."""
     kept = journal or MemoryJournal()
-    run = Run(RUN_ID, TASK_ID, kept)
-    return await run.execute(bank.approved(source), bank.place(**limits)), kept
+    run = Run(RUN_ID, TASK_ID, kept, writer="w")
+    return await run.execute(bank.approved(source), bank.place(**limits), at_once), kept
+
+
+async def at_once() -> None:
+    """Nobody else wants to run it."""
+
+
+async def never() -> None:
+    """What differs from what was approved is not even claimed."""
+    raise AssertionError("it is claimed")
+
+
+async def refused(bank: Bank, approved: Approved) -> str:
+    """The code of the reason why it does not begin."""
+    journal = MemoryJournal()
+    run = Run(RUN_ID, TASK_ID, journal, writer="w")
+    try:
+        await run.execute(approved, bank.place(), never)
+    except NotStarted as error:
+        assert journal.entries == []
+        assert bank.done() == []
+        return error.reason.code
+    raise AssertionError("it ran")
 
 
 def kinds(entries: Sequence[AnyRunEntry]) -> list[str]:

@@ -104,7 +104,9 @@ async def test_another_runner_takes_back_what_the_journal_of_a_killed_one_tells(
     bank.ledger.unlink()
     torn = MemoryJournal(journal.entries[:kept])
     approved = bank.approved(source)
-    ended = await Run(RUN_ID, TASK_ID, torn).compensate(approved.layer_hash, bank.place(), LOST)
+    ended = await Run(RUN_ID, TASK_ID, torn, writer="w").compensate(
+        approved.layer_hash, bank.place(), LOST
+    )
     assert ended.outcome is outcome
     assert bank.done() == undone
 
@@ -117,7 +119,9 @@ async def test_an_undo_that_was_under_way_is_repeated_only_where_it_may_be(bank:
     for at, outcome, again in ((0, RunOutcome.COMPENSATED, 2), (1, RunOutcome.IN_DOUBT, 0)):
         bank.ledger.unlink()
         torn = MemoryJournal(journal.entries[: undos[at] + 1])
-        ended = await Run(RUN_ID, TASK_ID, torn).compensate(layer_hash, bank.place(), LOST)
+        ended = await Run(RUN_ID, TASK_ID, torn, writer="w").compensate(
+            layer_hash, bank.place(), LOST
+        )
         assert (ended.outcome, len(bank.done()) if bank.ledger.exists() else 0) == (outcome, again)
         bank.ledger.touch()
 
@@ -131,7 +135,7 @@ async def test_nothing_is_taken_back_with_another_layer_than_the_one_that_did_it
     torn = MemoryJournal(journal.entries[:2])
     bank.ledger.unlink()
     bank.module.write_text(bank.module.read_text() + "# changed\n")
-    ended = await Run(RUN_ID, TASK_ID, torn).compensate(layer_hash, bank.place(), LOST)
+    ended = await Run(RUN_ID, TASK_ID, torn, writer="w").compensate(layer_hash, bank.place(), LOST)
     assert (ended.outcome, ended.left) == (RunOutcome.PARTIAL, (0,))
     assert ended.reason is not None
     assert "can't be taken back" in ended.reason.message

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program
+from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused
 
+from lictor_run.errors import Fenced
 from lictor_run.running import Run
 from lictor_schema.ids import idempotency_key
 from lictor_schema.runs import EffectDone, EffectFailed, EffectStarted, RunOutcome
@@ -199,14 +200,7 @@ def _runs(pid: int) -> bool:
 async def test_anything_that_differs_from_what_was_approved_does_not_run(
     bank: Bank, changed: dict[str, Any], code: str
 ) -> None:
-    approved = bank.approved(program("send('x')"), **changed)
-    journal = MemoryJournal()
-    ended = await Run(RUN_ID, TASK_ID, journal).execute(approved, bank.place())
-    assert ended.outcome is RunOutcome.REFUSED
-    assert ended.reason is not None
-    assert ended.reason.code == code
-    assert journal.kinds == ["run_finished"]
-    assert bank.done() == []
+    assert await refused(bank, bank.approved(program("send('x')"), **changed)) == code
 
 
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "broken"])
@@ -221,15 +215,31 @@ async def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, 
             bank.module.unlink()
         case _:
             bank.module.write_text("def (")
-    ended = await Run(RUN_ID, TASK_ID, MemoryJournal()).execute(approved, bank.place())
-    assert ended.outcome is RunOutcome.REFUSED
-    assert ended.reason is not None
-    assert ended.reason.code == "stale.layer"
+    assert await refused(bank, approved) == "stale.layer"
 
 
 async def test_a_program_with_parameters_does_not_run(bank: Bank) -> None:
     source = program("send('x')").replace("def main()", "def main(cents: int)")
-    ended, _ = await execute(bank, source)
-    assert ended.outcome is RunOutcome.REFUSED
-    assert ended.reason is not None
-    assert ended.reason.code == "inputs.not_run"
+    assert await refused(bank, bank.approved(source)) == "inputs.not_run"
+
+
+async def test_a_run_that_somebody_else_claimed_does_nothing(bank: Bank) -> None:
+    async def too_late() -> None:
+        raise Fenced("it runs elsewhere")
+
+    run = Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w")
+    with pytest.raises(Fenced):
+        await run.execute(bank.approved(program("send('x')")), bank.place(), too_late)
+    assert bank.done() == []
+
+
+async def test_a_run_whose_journal_somebody_else_took_makes_no_further_effect(bank: Bank) -> None:
+    class Taken(MemoryJournal):
+        async def append(self, entry: Any) -> None:
+            if len(self.entries) == 2:
+                raise Fenced("another runner writes here")
+            await super().append(entry)
+
+    with pytest.raises(Fenced):
+        await execute(bank, program("send('x')\nsend('y')"), journal=Taken())
+    assert bank.done() == [["send", "x"]]

@@ -30,7 +30,7 @@ HASH = "sha256:" + "0" * 64
 def _entry(kind: Any, call: int, **more: Any) -> Any:
     return kind(
         kind=kind.model_fields["kind"].annotation.__args__[0],
-        entry_id=run_entry_id(RUN_ID, call),
+        entry_id=run_entry_id(RUN_ID, call, "w"),
         run_id=RUN_ID,
         task_id="t",
         number=0,

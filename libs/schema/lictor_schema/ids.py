@@ -78,9 +78,12 @@ def approval_entry_id(request_id: str, state: str, *cause: str) -> str:
     return _derive(_APPROVAL_ENTRY, (request_id, state, *cause))
 
 
-def run_entry_id(run_id: str, number: int) -> str:
-    """The id of the entry at that place in the journal of a run."""
-    return _derive(_RUN_ENTRY, (run_id, str(number)))
+def run_entry_id(run_id: str, number: int, writer: str) -> str:
+    """The id of the entry that a writer puts at that place in the journal of a run.
+
+    Two writers never share one: the broker takes what has a known id for stored, whatever it is.
+    """
+    return _derive(_RUN_ENTRY, (run_id, str(number), writer))
 
 
 def idempotency_key(run_id: str, call: int, *, undo: bool = False) -> str:

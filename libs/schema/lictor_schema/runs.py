@@ -31,11 +31,9 @@ Arguments = Annotated[dict[Label, JsonValue], Field(max_length=256)]
 
 
 class RunOutcome(StrEnum):
-    """What became of a run. Only `executed` did what was approved; the last two need somebody to look."""
+    """What became of a run that began. Only `executed` did what was approved; the last two need somebody to look."""
 
     EXECUTED = "executed"
-    REFUSED = "refused"
-    """It did not begin: what was approved is not what is here."""
     FAILED = "failed"
     """It ended early, and had done nothing that lasts."""
     COMPENSATED = "compensated"
@@ -69,8 +67,8 @@ class RunReason(Model):
 class RunEntry(Model, Generic[K]):
     """What every entry of a journal says."""
 
+    entry_id: UuidText = Field(description="Of the run, the number and the writer; the message id")
     kind: K = Field(description="What happened")
-    entry_id: UuidText = Field(description="Of the run and the number; also the message id")
     run_id: UuidText = Field(description="The run: the id of the request that was approved")
     task_id: Identifier = Field(description="The governed task")
     number: Count = Field(description="Its place in the journal, from 0")
