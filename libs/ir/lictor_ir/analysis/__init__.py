@@ -9,6 +9,7 @@ from lictor_ir.analysis.entailment import Entailment, Verdict, entails
 from lictor_ir.analysis.sets import (
     Possibility,
     Possible,
+    Reduction,
     Redundant,
     SetAnalysis,
     analyze,
@@ -24,6 +25,7 @@ __all__ = [
     "Entailment",
     "Possibility",
     "Possible",
+    "Reduction",
     "Redundant",
     "SetAnalysis",
     "Signature",

@@ -6,15 +6,21 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from lictor_ir.analysis.settling import plainly_contradict
 from lictor_ir.answers import HOLDS, Answer, undecided
 from lictor_ir.goals.model import Goal
-from lictor_ir.terms import FALSE, and_
+from lictor_ir.terms import FALSE
 
 Decide = Callable[[Goal, int, int], Answer]
 """Whether a goal's formula has a model: the goal, milliseconds, megabytes."""
 
 DEFAULT_MS: Final = 2_000
 MEMORY_MB: Final = 512
+
+
+def plainly_holds(goal: Goal) -> bool:
+    """Whether it is seen without a solver that the goal's formula has no model."""
+    return goal.refute is FALSE or plainly_contradict([*goal.given, goal.refute])
 
 
 class Budget:
@@ -35,7 +41,7 @@ class Budget:
 
     def decide(self, goal: Goal) -> Answer:
         """Whether the goal's formula has a model."""
-        if goal.refute is FALSE or and_(*goal.given, goal.refute) is FALSE:
+        if plainly_holds(goal):
             return HOLDS
         left = int((self._end - time.perf_counter()) * 1000)
         if left <= 0:

@@ -16,14 +16,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from lictor_ir.analysis.bounds import Plan, is_hereditary, plan, relations_of
-from lictor_ir.analysis.deciding import Budget
+from lictor_ir.analysis.bounds import MAX_STEPS, Plan, is_hereditary, plan, relations_of
+from lictor_ir.analysis.deciding import Budget, plainly_holds
 from lictor_ir.analysis.domination import bounded, exceeded, mixtures
-from lictor_ir.analysis.formulas import at_end, formula, zero
+from lictor_ir.analysis.formulas import at_end, formula, violated, zero
+from lictor_ir.analysis.guessing import guessed
 from lictor_ir.analysis.leaves import UPPER, Leaf, Quiet, most_rows, parts_of
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.symbolic import Scope, SymbolicTrace
-from lictor_ir.analysis.witness import breaks, empty_trace, keeps, shortened, trace_of
+from lictor_ir.analysis.witness import (
+    breaks,
+    empty_trace,
+    keeps,
+    repeated,
+    shortened,
+    trace_of,
+)
 from lictor_ir.answers import Answer, Conclusion
 from lictor_ir.contracts import All, AtEnd, Comparison, Contract, Count, Empty, Relation, Sum
 from lictor_ir.document import Fluent
@@ -38,6 +46,9 @@ ASKED_KEY: Final = "asked key"
 """The variable for a key whose value in the end breaks a contract."""
 MORE_STEPS: Final = 2
 """How much longer traces are tried for a witness than are needed for the argument."""
+
+MOST_REPEATED: Final = 300
+"""How often one call is made in a witness."""
 
 
 class Verdict(StrEnum):
@@ -127,11 +138,7 @@ class _Question:
         """The trace as a witness, if it is one."""
         if not self._is_witness(trace):
             return None
-        return Entailment(
-            Verdict.NOT_IMPLIED,
-            "a trace keeps the one and breaks the other",
-            shortened(trace, self._is_witness),
-        )
+        return _broken_by(shortened(trace, self._is_witness))
 
     def _is_witness(self, trace: Trace) -> bool:
         wanted = self._wanted
@@ -145,9 +152,11 @@ class _Question:
         if leaf in self._premises:
             return Entailment(Verdict.IMPLIED, "it is stated")
         if isinstance(leaf, Count | Sum):
-            dominated = self._dominated(leaf)
-            if dominated is not None:
-                return dominated
+            found = self._dominated(leaf)
+            if found is None and isinstance(leaf, Count):
+                found = self._repeated(leaf)
+            if found is not None:
+                return found
         return self._bounded(leaf)
 
     # -- traces of a known length ----------------------------------------------------------------
@@ -192,10 +201,16 @@ class _Question:
             except (UnsupportedError, TermError):
                 left_out.append(premise)
         try:
-            broken = not_(_asked(leaf, key, trace))
+            broken = _broken(leaf, key, trace)
         except (UnsupportedError, TermError) as why:
             return Entailment(Verdict.UNKNOWN, str(why))
         goal = self._goal("bounded", [*trace.always, *given], broken)
+        tried = None if plainly_holds(goal) else guessed(goal, trace)
+        if tried is not None:
+            answer = Answer(Conclusion.FAILS, tried)
+            found = self._witnessed(answer, trace, planned.steps, settings)
+            if found.verdict is Verdict.NOT_IMPLIED:
+                return found
         answer = self._budget.decide(goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goals is None:
@@ -250,8 +265,8 @@ class _Question:
             return self._same_sum(leaf)
         amounts = [found for each in self._premises if (found := bounded(each)) is not None]
         for mixture in mixtures(wanted, amounts):
-            goal = self._of_one_step(leaf, lambda trace: exceeded(wanted, mixture, trace))  # noqa: B023
-            if goal is not None and self._budget.decide(goal).conclusion is Conclusion.HOLDS:
+            goal = self._of_every_step(leaf, lambda trace: exceeded(wanted, mixture, trace))  # noqa: B023
+            if goal is not None:
                 return Entailment(
                     Verdict.IMPLIED, "step by step, no more is added than is bounded", goals=(goal,)
                 )
@@ -281,8 +296,8 @@ class _Question:
             if not isinstance(premise, Sum):
                 continue
             signed = _signed(premise)
-            goal = self._of_one_step(signed, lambda trace: not_(formula(signed, trace)))  # noqa: B023
-            if goal is not None and self._budget.decide(goal).conclusion is Conclusion.HOLDS:
+            goal = self._of_every_step(signed, lambda trace: not_(formula(signed, trace)))  # noqa: B023
+            if goal is not None:
                 goals.append(goal)
                 found.add(premise)
         return frozenset(found)
@@ -308,7 +323,21 @@ class _Question:
                     break
         return limits
 
-    def _of_one_step(self, leaf: Leaf, refute: Callable[[SymbolicTrace], Term]) -> Goal | None:
+    def _of_every_step(self, leaf: Leaf, refute: Callable[[SymbolicTrace], Term]) -> Goal | None:
+        """The goal that something can't be said of any one step, if it holds."""
+        made = self._of_one_step(leaf, refute)
+        if made is None:
+            return None
+        goal, trace = made
+        if plainly_holds(goal):
+            return goal
+        if guessed(goal, trace) is not None:
+            return None
+        return goal if self._budget.decide(goal).conclusion is Conclusion.HOLDS else None
+
+    def _of_one_step(
+        self, leaf: Leaf, refute: Callable[[SymbolicTrace], Term]
+    ) -> tuple[Goal, SymbolicTrace] | None:
         """A goal about one step of a trace, of which the premises hold that hold of every sub-trace."""
         scope = Scope.of(self._signature, [leaf, *self._premises])
         trace = SymbolicTrace(scope, 1, 1, 1)
@@ -320,15 +349,37 @@ class _Question:
                 continue
         try:
             broken = refute(trace)
-            return self._goal("step", [*given, *trace.always], broken)
+            return self._goal("step", [*given, *trace.always], broken), trace
         except IrError:
             return None
 
+    def _repeated(self, leaf: Count) -> Entailment | None:
+        """One call that keeps the premises, made so often that there are too many."""
+        most = most_rows(leaf)
+        if most is None or not MAX_STEPS <= most <= MOST_REPEATED:
+            return None
+        happens = Empty(leaf.relation)
+        made = self._of_one_step(happens, lambda trace: not_(formula(happens, trace)))
+        if made is None:
+            return None
+        goal, trace = made
+        model = guessed(goal, trace) or self._budget.decide(goal).model
+        once = None if model is None else trace_of(trace.scope, 1, 1, 1, trace.origins, model)
+        for varied in (False, True):
+            often = None if once is None else repeated(once, most + 1, varied=varied)
+            if often is not None and self._is_witness(often):
+                return _broken_by(often)
+        return None
 
-def _asked(leaf: Leaf, key: Term | None, trace: SymbolicTrace) -> Term:
+
+def _broken_by(trace: Trace) -> Entailment:
+    return Entailment(Verdict.NOT_IMPLIED, "a trace keeps the one and breaks the other", trace)
+
+
+def _broken(leaf: Leaf, key: Term | None, trace: SymbolicTrace) -> Term:
     if isinstance(leaf, AtEnd) and key is not None:
-        return at_end(leaf, key, trace)
-    return formula(leaf, trace)
+        return not_(at_end(leaf, key, trace))
+    return violated(leaf, trace)
 
 
 def _held(amount: Term, contract: Sum) -> Term:

@@ -99,6 +99,19 @@ def formula(leaf: Leaf, trace: SymbolicTrace) -> Term:
             return at_end(leaf, key, trace)
 
 
+def violated(leaf: Leaf, trace: SymbolicTrace) -> Term:
+    """That the leaf does not hold of the trace, in a form that shows which row breaks it."""
+    match leaf:
+        case All(relation, holds):
+            return or_(
+                *(and_(here, not_(trace.read(row, holds))) for row, here in _rows(relation, trace))
+            )
+        case Empty(relation):
+            return or_(*(here for _, here in _rows(relation, trace)))
+        case _:
+            return not_(formula(leaf, trace))
+
+
 def rows_in(relation: Relation, trace: SymbolicTrace, only: Sequence[Row] | None = None) -> Term:
     """How many rows the relation has, of all or of these."""
     ones: list[Term] = [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lictor_ir.analysis.bounds import relations_of
 from lictor_ir.analysis.deciding import Budget
 from lictor_ir.analysis.entailment import Entailment, Verdict, implication
 from lictor_ir.analysis.leaves import Quiet, fluents_of, parts_of, subject
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.witness import empty_trace, keeps
-from lictor_ir.contracts import Contract
+from lictor_ir.contracts import Contract, Relation
 from lictor_ir.evaluate import Trace
 from lictor_ir.goals.model import Goal
 
@@ -52,6 +53,16 @@ class Redundant:
 
 
 @dataclass(frozen=True, slots=True)
+class Reduction:
+    """A minimal subset that says as much as all; of equals the first."""
+
+    kept: tuple[int, ...]
+    redundant: tuple[Redundant, ...]
+    needed: Mapping[int, Entailment]
+    """Why each of the kept ones is: a trace that only it rules out, or what is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetAnalysis:
     """What a set of contracts comes to."""
 
@@ -59,11 +70,7 @@ class SetAnalysis:
     """Each contract by itself."""
     together: tuple[Possible, ...]
     """Whether each has something to speak of where all of them hold."""
-    kept: tuple[int, ...]
-    """A minimal subset that says as much; of equals the first."""
-    redundant: tuple[Redundant, ...]
-    unknown: tuple[str, ...] = ()
-    """What could not be told: such a contract is kept."""
+    reduction: Reduction
 
 
 def possible(
@@ -99,9 +106,6 @@ def _never(
     signature: Signature, contracts: Sequence[Contract], budget: Budget
 ) -> Entailment | None:
     """That everything is implied: also that nothing happens that any of them reads, and the empty trace is none."""
-    from lictor_ir.analysis.bounds import relations_of
-    from lictor_ir.contracts import Relation
-
     parts = list(parts_of(contracts))
     bare = dict.fromkeys(Relation(each.effects, each.events) for each in relations_of(parts))
     fluents = tuple(dict.fromkeys(each for part in parts for each in fluents_of(part)))
@@ -116,30 +120,28 @@ def analyze(signature: Signature, contracts: Sequence[Contract], budget: Budget)
     together = alone
     if len(contracts) > 1:
         together = tuple(possible(signature, contracts, budget, about=[each]) for each in contracts)
-    kept, redundant, unknown = reduced(signature, contracts, budget)
-    return SetAnalysis(alone, together, kept, redundant, unknown)
+    return SetAnalysis(alone, together, reduced(signature, contracts, budget))
 
 
-def reduced(
-    signature: Signature, contracts: Sequence[Contract], budget: Budget
-) -> tuple[tuple[int, ...], tuple[Redundant, ...], tuple[str, ...]]:
-    """A minimal subset that says as much, what it leaves out and why, and what could not be told.
+def reduced(signature: Signature, contracts: Sequence[Contract], budget: Budget) -> Reduction:
+    """A minimal subset that says as much, and why each is in it or not; what is not known is kept.
 
     From the last to the first, each contract that the rest implies is taken out; so of equals the first stays.
     """
     kept = list(range(len(contracts)))
     taken: list[tuple[int, Entailment]] = []
-    unknown: list[str] = []
+    needed: dict[int, Entailment] = {}
     for at in reversed(range(len(contracts))):
         rest = [other for other in kept if other != at]
         found = implication(signature, [contracts[each] for each in rest], contracts[at], budget)
         if found.is_implied:
             kept = rest
             taken.append((at, found))
-        elif found.verdict is Verdict.UNKNOWN:
-            unknown.append(f"{at}: {found.reason}")
+        else:
+            needed[at] = found
     redundant = [_explained(signature, contracts, kept, at, found, budget) for at, found in taken]
-    return tuple(kept), tuple(sorted(redundant, key=lambda each: each.contract)), tuple(unknown)
+    redundant.sort(key=lambda each: each.contract)
+    return Reduction(tuple(kept), tuple(redundant), needed)
 
 
 def _explained(

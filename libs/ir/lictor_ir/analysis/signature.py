@@ -8,7 +8,7 @@ layer says more (`behaviours`), and then a call does exactly that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lictor_ir.contracts import Contract
 from lictor_ir.document import (
@@ -80,24 +80,21 @@ class Signature:
     def check(self, contracts: Sequence[Contract]) -> None:
         """Raise a DocumentError when a contract does not fit the signature."""
         guarantees = tuple(Guarantee(f"{at}", each) for at, each in enumerate(contracts))
-        whole = self.document()
-        validate(
-            Document(
-                whole.program,
-                None,
-                None,
-                effects=whole.effects,
-                events=whole.events,
-                schemas=whole.schemas,
-                enums=whole.enums,
-                fluents=whole.fluents,
-                guarantees=guarantees,
-            )
-        )
+        validate(replace(self.document(), guarantees=guarantees))
 
     def behaviour(self, effect: str) -> Behaviour:
         """What a call of the effect does, where that is known."""
         return (self.behaviours or {}).get(effect, Behaviour())
+
+    def without_demands(self) -> Signature:
+        """The same of all calls, whatever trusted functions demand."""
+        if self.behaviours is None:
+            return self
+        plain = {
+            name: replace(each, demands=()) if each.demands else each
+            for name, each in self.behaviours.items()
+        }
+        return replace(self, behaviours=plain)
 
     @property
     def is_free(self) -> bool:

@@ -27,7 +27,7 @@ from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.evaluate import Environment, Step, Trace, holds, run
 from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import Term, Var, apply, column, const, ite, result, substitute, var
-from lictor_ir.types import ANY, BOOL, ListOf, RowOf
+from lictor_ir.types import ANY, BOOL, INT, STR, ListOf, RowOf
 from lictor_ir.valuation import Evaluation
 from lictor_ir.value_text import value_text
 from lictor_ir.values import RowValue, Value
@@ -77,10 +77,42 @@ def empty_trace(signature: Signature) -> Trace:
 def shortened(trace: Trace, is_witness: Callable[[Trace], bool]) -> Trace:
     """The trace without calls that it does not need."""
     for atom in reversed(trace.document.atoms):
+        # Each try runs the whole trace anew; it has a few steps only.
         shorter = _without(trace, atom)
         if shorter is not None and is_witness(shorter):
             trace = shorter
     return trace
+
+
+def repeated(trace: Trace, times: int, *, varied: bool) -> Trace | None:
+    """The trace with its last call made so often; varied, each with texts and ints of its own."""
+    *before, last = trace.document.atoms
+    inputs = list(trace.document.inputs)
+    values = dict(trace.inputs)
+    atoms = list(before)
+    effect = next(each for each in trace.document.effects if each.name == last.effect)
+    for number in range(times):
+        given: dict[Term, Term] = {}
+        for each in trace.document.inputs if varied else ():
+            if each.type in (INT, STR):
+                name = f"{each.name}_again{number}"
+                inputs.append(Parameter(name, each.type))
+                values[name] = number if each.type == INT else str(number)
+                given[var(each.name, each.type)] = var(name, each.type)
+        call = _with(_Call(effect, last.arguments, last.events, last.updates), given)
+        atoms.append(_atom(f"again{number}", call, [each.name for each in inputs]))
+    plain = trace.returned[last.id, ()]
+
+    def returned(
+        call: str, at: tuple[int, ...], _effect: str, _arguments: Mapping[str, Value]
+    ) -> Value:
+        return trace.returned.get((call, at), plain)
+
+    document = replace(trace.document, inputs=tuple(inputs), atoms=tuple(atoms))
+    try:
+        return run(document, values, returned)
+    except (IrError, ArithmeticError, TypeError):
+        return None
 
 
 def _without(trace: Trace, atom: Atom) -> Trace | None:
@@ -114,6 +146,33 @@ class _Call:
     updates: tuple[Update, ...] = ()
 
 
+def _atom(name: str, call: _Call, inputs: Sequence[str]) -> Atom:
+    return Atom(
+        name,
+        call.effect.name,
+        call.arguments,
+        events=call.events,
+        updates=call.updates,
+        labels=argument_labels(call.arguments, inputs),
+    )
+
+
+def _with(call: _Call, given: Mapping[Term, Term]) -> _Call:
+    """The call with variables replaced, in all that it does."""
+    return _Call(
+        call.effect,
+        {name: substitute(term, given) for name, term in call.arguments.items()},
+        tuple(
+            Performed(each.event, {name: substitute(t, given) for name, t in each.fields.items()})
+            for each in call.events
+        ),
+        tuple(
+            Update(each.fluent, substitute(each.key, given), substitute(each.value, given))
+            for each in call.updates
+        ),
+    )
+
+
 class _Making:
     def __init__(self, scope: Scope, origins: Origins, model: Model) -> None:
         self._scope = scope
@@ -132,14 +191,7 @@ class _Making:
         calls = self._with_origins(calls)
         inputs = list(self._inputs.values())
         atoms = [
-            Atom(
-                f"c{at + 1}",
-                call.effect.name,
-                call.arguments,
-                events=call.events,
-                updates=call.updates,
-                labels=argument_labels(call.arguments, list(self._inputs)),
-            )
+            _atom(f"c{at + 1}", call, list(self._inputs))
             for at, call in enumerate([*(reader for reader, _, _ in self._readers), *calls])
         ]
         document = self._signature.document(inputs, atoms)
@@ -190,21 +242,8 @@ class _Making:
             field(each.name, each.type): arguments[each.name] for each in effect.parameters
         }
         does = self._signature.behaviour(effect.name)
-        return _Call(
-            effect,
-            arguments,
-            tuple(
-                Performed(
-                    each.event,
-                    {name: substitute(term, given) for name, term in each.fields.items()},
-                )
-                for each in does.events
-            ),
-            tuple(
-                Update(each.fluent, substitute(each.key, given), substitute(each.value, given))
-                for each in does.updates
-            ),
-        )
+        done = _with(_Call(effect, {}, does.events, does.updates), given)
+        return replace(done, arguments=arguments)
 
     def _performed(self, step: int, slots: int) -> Iterator[Performed]:
         for slot in range(slots):
@@ -256,25 +295,7 @@ class _Making:
                 # It flows into the value without being it: the alternative that is not taken.
                 taken = self._input(f"{arg.name}_taken{len(passed)}", Parameter("", BOOL))
                 passed[arg] = ite(taken, term, passed.get(arg, arg))
-        return [
-            replace(
-                call,
-                arguments={name: passed.get(term, term) for name, term in call.arguments.items()},
-                events=tuple(
-                    Performed(
-                        each.event, {name: substitute(t, passed) for name, t in each.fields.items()}
-                    )
-                    for each in call.events
-                ),
-                updates=tuple(
-                    Update(
-                        each.fluent, substitute(each.key, passed), substitute(each.value, passed)
-                    )
-                    for each in call.updates
-                ),
-            )
-            for call in calls
-        ]
+        return [_with(call, passed) for call in calls]
 
     def _flowing(self) -> Iterator[tuple[Term, str, str]]:
         for (op, arg, spelled), variable in self._origins.single.items():
