@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document
 from lictor_ir.goals.model import Strength
 from lictor_ir.jsonform import document_hash
@@ -22,14 +23,15 @@ from lictor_ir.summary.promises import Promises
 from lictor_ir.summary.silence import Silence, silence
 from lictor_ir.validate import validate
 
-__all__ = ["LEAST_LIMIT", "LIMIT", "LINES", "Promise", "Summary", "summarize"]
+__all__ = ["LEAST_LIMIT", "LEAST_LINES", "LIMIT", "LINES", "Promise", "Summary", "summarize"]
 
 LIMIT: Final = 2_000
 LINES: Final = 30
-LEAST_LIMIT: Final = 1_000
+LEAST_LIMIT: Final = 1_100
+LEAST_LINES: Final = 8
 """What the text needs even when everything is only counted."""
 
-_MAX_HEAD: Final = 140
+_MAX_HEAD: Final = 100
 _ENDLESS: Final = 1 << 60
 
 
@@ -73,8 +75,8 @@ class Summary:
         """The lines of the text without the last one, which names the document."""
         if limit is not None and limit < LEAST_LIMIT:
             raise ValueError(f"the limit is {limit}; a summary needs {LEAST_LIMIT} characters")
-        if lines is not None and lines < LINES:
-            raise ValueError(f"the limit is {lines} lines; a summary needs {LINES}")
+        if lines is not None and lines < LEAST_LINES:
+            raise ValueError(f"the limit is {lines} lines; a summary needs {LEAST_LINES}")
         room = None
         if limit is not None or lines is not None:
             room = Room((limit or _ENDLESS) - len(self._fingerprint) - 1, (lines or _ENDLESS) - 1)
@@ -146,7 +148,8 @@ def _program(document: Document) -> list[str]:
 
 def _unconstrained(document: Document, found: Silence) -> list[str]:
     lines: list[str] = []
-    if document.atoms and not document.guarantees:
+    stated = (part for each in document.guarantees for part in leaves(each.contract))
+    if document.atoms and all(isinstance(part, Anything) for part in stated):
         lines.append("NOTHING IS GUARANTEED about what it does.")
     if found.free:
         lines.append(f"NO GUARANTEE LIMITS: {_domains(found.free)}")

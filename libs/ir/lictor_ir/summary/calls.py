@@ -43,12 +43,12 @@ class Calls:
     def call(self, atom: Atom) -> str:
         """One guarded call."""
         parameters = self._effects[atom.effect].parameters
-        given = self._given(atom.arguments, parameters)
+        given = self._given(atom.arguments, parameters, "left to its default")
         text = f"{shown.name(atom.id)}: {self._when(atom)}{shown.name(atom.effect)}({given})"
         for performed in atom.events:
             event = self._events[performed.event]
             kinds = ", ".join(f"a {shown.name(kind)}" for kind in event.kinds[1:])
-            fields = self._given(performed.fields, event.fields)
+            fields = self._given(performed.fields, event.fields, "not known")
             named = f"{shown.name(event.name)} ({kinds})" if kinds else shown.name(event.name)
             text += f"; performs event {named} with ({fields})"
         for update in atom.updates:
@@ -75,11 +75,7 @@ class Calls:
 
     def how_often(self) -> Iterator[tuple[str, str]]:
         """For each kind of call: its name, and how often the structure of the program lets it happen."""
-        for name in dict.fromkeys(atom.effect for atom in self._document.atoms):
-            counts = [_times(atom) for atom in self._document.atoms if atom.effect == name]
-            least = sum(low for low, _ in counts)
-            highs = [high for _, high in counts]
-            most = None if None in highs else sum(high for high in highs if high is not None)
+        for name, (least, most) in call_counts(self._document).items():
             yield name, f"{_introduced(self._effects[name])}: {_often(least, most)}"
 
     def _of(self, call: str) -> str:
@@ -97,13 +93,26 @@ class Calls:
             return f"for each item {index} of {over}"
         return f"for each index {index} from 0 to below {over}"
 
-    def _given(self, terms: Mapping[str, Term], declared: Sequence[Parameter]) -> str:
+    def _given(self, terms: Mapping[str, Term], declared: Sequence[Parameter], missing: str) -> str:
         return ", ".join(
             f"{shown.name(each.name)} = {self._words.text(terms[each.name])}"
             if each.name in terms
-            else f"{shown.name(each.name)} left open"
+            else f"{shown.name(each.name)} {missing}"
             for each in declared
         )
+
+
+def call_counts(document: Document) -> dict[str, tuple[int, int | None]]:
+    """For each kind of call, in order: how often at least in a run that completes, how often at most in any run."""
+    found: dict[str, tuple[int, int | None]] = {}
+    for atom in document.atoms:
+        least, most = found.get(atom.effect, (0, 0))
+        fewest, often = _times(atom)
+        found[atom.effect] = (
+            least + fewest,
+            None if most is None or often is None else most + often,
+        )
+    return found
 
 
 def _terms(stated: Atom | Assumption | Obligation) -> Iterator[Term]:
@@ -128,7 +137,7 @@ def _introduced(effect: Effect) -> str:
 
 
 def _times(atom: Atom) -> tuple[int, int | None]:
-    """How often a call happens at least in a run that completes, and at most in any; None for no limit."""
+    """How often one call happens, at least and at most; None for no limit."""
     if atom.guard is FALSE:
         return 0, 0
     most: int | None = 1

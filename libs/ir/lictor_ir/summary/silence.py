@@ -1,7 +1,7 @@
 """What no guarantee limits: the first thing that whoever approves a program should read.
 
-A guarantee limits calls when it can be broken by one call more. "At least one", "some call shares a value" or "first
-this" ask for something and limit nothing; `where` limits only the calls that it chooses.
+A guarantee limits calls when one call more can break it. "At least one call", "some two calls share a value" and the
+call that must come first ask for something and limit nothing; `where` limits only the calls that it chooses.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def silence(document: Document) -> Silence:
     limits = [limit for part in parts for limit in _limits(part)]
     reads = [read for part in parts for read in _reads(part)]
     kinds = {event.name: frozenset(event.kinds) for event in document.events}
+    declared = {effect.name: effect.parameters for effect in document.effects}
     free: list[tuple[str, str]] = []
     partly: list[tuple[str, str]] = []
     unread: list[tuple[str, tuple[str, ...]]] = []
@@ -70,7 +71,11 @@ def silence(document: Document) -> Silence:
         whole = _limited(atoms, limits, kinds)
         note("call", effect, whole)
         if whole is not None:
-            found = tuple(_unread(effect, atoms, limits, reads, kinds))
+            found = tuple(
+                each.name
+                for each in declared[effect]
+                if _is_unread(each.name, atoms, limits, reads, kinds)
+            )
             unread += [(effect, found)] if found else []
     performed = dict.fromkeys(each.event for atom in document.atoms for each in atom.events)
     for event in performed:
@@ -92,9 +97,11 @@ def _limits(contract: Contract) -> Iterator[_Limit]:
             yield _Limit(relation, relation.where is None, forbids=relation.where is None)
         case Distinct(relation):
             yield _Limit(relation, relation.where is None)
-        case Count(relation, comparison) | Sum(relation, comparison=comparison):
-            if comparison in upper:
-                yield _Limit(relation, relation.where is None)
+        case Count(relation, comparison) if comparison in upper:
+            yield _Limit(relation, relation.where is None)
+        case Sum(relation, _, comparison):
+            # At least so much forbids only what is negative.
+            yield _Limit(relation, relation.where is None and comparison in upper)
         case Before(then=relation):
             yield _Limit(relation, relation.where is None)
         case NeverAfter(first, then):
@@ -147,22 +154,23 @@ def _reads(contract: Contract) -> Iterator[tuple[Relation, frozenset[str]]]:
         yield relation, frozenset(names)
 
 
-def _unread(
-    effect: str,
+def _is_unread(
+    name: str,
     atoms: list[Atom],
     limits: list[_Limit],
     reads: list[tuple[Relation, frozenset[str]]],
     kinds: dict[str, frozenset[str]],
-) -> Iterator[str]:
+) -> bool:
+    """Whether calls of one effect pass an argument that is not written out, and that no guarantee reads."""
+    effect = atoms[0].effect
     if any(limit.forbids and effect in limit.relation.effects for limit in limits):
-        return
-    named = {name for relation, names in reads if effect in relation.effects for name in names}
-    for name in dict.fromkeys(name for atom in atoms for name in atom.arguments):
-        passing = [atom for atom in atoms if name in atom.arguments]
-        if name in named or all(_written_out(atom.arguments[name]) for atom in passing):
-            continue
-        if not all(_read_as_event(atom, name, reads, kinds) for atom in passing):
-            yield name
+        return False
+    passing = [atom for atom in atoms if name in atom.arguments]
+    if all(_written_out(atom.arguments[name]) for atom in passing):
+        return False
+    if any(effect in relation.effects and name in names for relation, names in reads):
+        return False
+    return not all(_read_as_event(atom, name, reads, kinds) for atom in passing)
 
 
 def _read_as_event(

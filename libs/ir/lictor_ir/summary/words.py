@@ -7,7 +7,7 @@ unless they are of one piece, and what would be too long is named by its sources
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lictor_ir.contracts import FIELD_PREFIX, KEY_NAME, VALUE_NAME
@@ -24,6 +24,9 @@ MAX_LIST: Final = 160
 MAX_ORIGIN: Final = 70
 MAX_PATTERN: Final = 120
 MAX_SOURCES: Final = 3
+MAX_FOLDED: Final = 3
+FEW: Final = 3
+"""So few operands are told all, or folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,13 @@ class TermWords:
         self._loops = loops or {}
         self._of_contracts = of_contracts
         self._told: dict[Term, _Told] = {}
+        self._short: dict[Term, _Told] = {}
         for term in postorder(*roots):
             self._told[term] = self._tell(term)
 
     def text(self, term: Term) -> str:
         """The term where nothing stands beside it."""
-        return self._told[term].text
+        return self._part(term).text
 
     def statement(self, term: Term) -> str:
         """A bool where a sentence says that it holds."""
@@ -72,11 +76,10 @@ class TermWords:
 
     def operand(self, term: Term) -> str:
         """The term where something may stand beside it."""
-        return self._told[term].operand
+        return self._part(term).operand
 
-    def digest(self, term: Term) -> str:
-        """What tells the term from all others."""
-        return self._told[term].digest
+    def _part(self, term: Term) -> _Told:
+        return self._short.get(term) or self._told[term]
 
     # -- one term, its parts being told ----------------------------------------------------------
 
@@ -89,8 +92,24 @@ class TermWords:
         ]
         digest = shown.digest(str(term.type), *_identity(term), *(part.digest for part in parts))
         if len(text) > MAX_TERM:
-            text, tight = _folded(sources, digest), True
+            text, tight = self._shortened(term) or (_folded(sources, digest), True)
         return _Told(text, tight, digest, sources)
+
+    def _shortened(self, term: Term) -> tuple[str, bool] | None:
+        """The term with its longest parts folded, if that makes it short enough."""
+        longest = sorted(dict.fromkeys(children(term)), key=lambda part: -len(self.text(part)))
+        try:
+            for part in longest[:MAX_FOLDED]:
+                told = self._told[part]
+                self._short[part] = replace(
+                    told, text=_folded(told.sources, told.digest), tight=True
+                )
+                text, tight = self._words(term)
+                if len(text) <= MAX_TERM:
+                    return text, tight
+            return None
+        finally:
+            self._short.clear()
 
     def _is_source(self, term: Term) -> bool:
         return isinstance(term, Var) and term not in self._loops
@@ -133,14 +152,12 @@ class TermWords:
             return self._negated(args[0])
         if op in _BETWEEN and len(args) > 1:
             word = f" {_BETWEEN[op]} "
-            return shown.listed([*map(self.operand, args)], MAX_LIST, between=word), False
+            most = MAX_LIST if len(args) > FEW else _ENDLESS
+            return shown.listed([*map(self.operand, args)], most, between=word), False
         if op in ("lt", "le"):
             return self._compared(op, *args), False
         if op in _RELATED:
             return _RELATED[op][0].format(*map(self.operand, args)), False
-        if op == "in":
-            item, items = args
-            return f"{self.operand(item)} {self._among(items)} {self.operand(items)}", False
         if op in _FORMS:
             return _FORMS[op].format(*map(self.operand, args)), True
         if op in _MADE:
@@ -152,6 +169,9 @@ class TermWords:
         """What is told by more than its operands."""
         op, args = term.op, term.args
         match op:
+            case "in":
+                item, items = args
+                return f"{self.operand(item)} {self._among(items)} {self.operand(items)}", False
             case "at":
                 items, index = args
                 if isinstance(index, Var) and self._loops.get(index) is items:
@@ -269,6 +289,8 @@ def _length(type_: Type) -> str:
         return "number of different items" if isinstance(type_, SetOf) else "number of keys"
     return "number of items"
 
+
+_ENDLESS: Final = 1 << 60
 
 _BETWEEN: Final = {
     "and": "and",
