@@ -37,6 +37,7 @@ SERVICES = {
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
 }
 
 
@@ -378,6 +379,21 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.dec.block.refused.task"),
         ("policy-evaluator", "lictor.sess.session"),
         ("prover", "lictor.dec.allow.task"),
+        # Only the approval service writes what was decided, and only operators bring decisions.
+        *(
+            (user, f"lictor.appr.{state}.request")
+            for user in ("openclaw", "ops", "prover", "sealer")
+            for state in ("requested", "approved", "executing")
+        ),
+        ("approvals", "lictor.appr.executing.request"),
+        ("approvals", "lictor.proof.proved.task"),
+        ("approvals", "lictor.prog.task"),
+        ("openclaw", "lictor.desk.approval"),
+        ("openclaw", "lictor.sched.approval.request"),
+        ("openclaw", "lictor.tick.approval.request"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.PROOFS.approvals"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.PROOFS.approvals"),
+        ("openclaw", "$JS.API.STREAM.PURGE.APPROVALS"),
         ("ops", "lictor.dec.allow.task"),
         ("ops", "lictor.ep.report.episode"),
         ("ops", "$JS.API.STREAM.DELETE.DECISIONS"),

@@ -103,10 +103,10 @@ async def run_journal(client: Client, task_id: str, run_id: str) -> EntryLog[Any
 
 
 async def all_entries(
-    client: Client, stream: str, subject: str, read: Callable[[bytes], E]
+    client: Client, stream: str, subject: str, read: Callable[[bytes], E], *, after: int = 0
 ) -> AsyncIterator[tuple[Delivery, E]]:
-    """Every entry of many logs, in the order they were stored."""
-    async for stored in read_all(client, stream, subject):
+    """Every entry of many logs after a place in the stream, in the order they were stored."""
+    async for stored in read_all(client, stream, subject, after=after):
         entry = read_entry(stored, read)
         if entry is not None:
             yield stored, entry

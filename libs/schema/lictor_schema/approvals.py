@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from lictor_schema.canonical import content_hash
 from lictor_schema.coverage import CoverageReport
+from lictor_schema.ids import approval_request_id
 from lictor_schema.model import (
     MAX_ITEMS,
     ContentHash,
@@ -118,6 +119,10 @@ class ApprovalRequest(Model):
         if shown != bound:
             raise PydanticCustomError(
                 "approval_binding", "the hashes must be those of binding, guarantees and coverage"
+            )
+        if self.request_id != approval_request_id(self.binding.submission_id, self.binding_hash):
+            raise PydanticCustomError(
+                "approval_id", "request_id must be that of the submission and the binding"
             )
         if any(each.verdict is not ProofVerdict.PROVED for each in self.guarantees):
             raise PydanticCustomError("approval_proved", "every guarantee must be proved")

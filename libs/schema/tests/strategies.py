@@ -73,6 +73,7 @@ from lictor_schema import (
     content_hash,
     guarantees_hash,
 )
+from lictor_schema.ids import approval_request_id
 from lictor_schema.model import MAX_SAFE_INTEGER
 from lictor_schema.overlays import MAX_WINDOW, WindowSpec
 from lictor_schema.packs import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
@@ -418,6 +419,7 @@ def _approval_request(drawn: Fields) -> Fields:
     return {
         **drawn,
         "guarantees": proved,
+        "request_id": approval_request_id(binding.submission_id, content_hash(binding)),
         "binding": binding,
         "binding_hash": content_hash(binding),
     }
