@@ -139,6 +139,10 @@ class Run:
                 break
         return await self._finish(outcome(self.effects), reason, begun)
 
+    async def give_up(self, reason: RunReason) -> RunFinished:
+        """Say what became of the run without taking anything back."""
+        return await self._finish(outcome(self.effects), reason, time.monotonic())
+
     async def _finish(
         self, became: RunOutcome, reason: RunReason | None, begun: float
     ) -> RunFinished:
@@ -206,6 +210,11 @@ class _Talk:
                 return _crashed(await child.ended_by_itself(_LAST_MOMENT_S))
             if heard.get("say") == "ended":
                 return None if heard.get("code") is None else _reason(heard)
+            if heard.get("say") == "ready" and not self.is_ready:
+                await self._begin()
+                self.is_ready = True
+                await child.say({"say": "go"})
+                continue
             try:
                 await on_message(child, heard)
             except (KeyError, ValueError):
@@ -215,10 +224,6 @@ class _Talk:
     async def on_run(self, child: Child, heard: dict[str, Any]) -> None:
         """A message of a running program."""
         match heard:
-            case {"say": "ready"}:
-                await self._begin()
-                self.is_ready = True
-                await child.say({"say": "go"})
             case {"say": "started", "call": int(call)}:
                 self._open = ("effect", call)
                 await self._run.write(
@@ -250,9 +255,6 @@ class _Talk:
     async def on_undo(self, child: Child, heard: dict[str, Any]) -> None:
         """A message of a child that takes effects back."""
         match heard:
-            case {"say": "ready"}:
-                self.is_ready = True
-                await child.say({"say": "go"})
             case {"say": "undo_started", "call": int(call)}:
                 self._open = ("undo", call)
                 key = idempotency_key(self._run.run_id, call, undo=True)

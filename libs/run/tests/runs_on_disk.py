@@ -128,6 +128,11 @@ EFFECTS = """
         time.sleep(600)
 
     @trusted
+    def sleep_a_little() -> None:
+        time.sleep(0.5)
+        note("slept")
+
+    @trusted
     def spin() -> None:
         while True:
             pass
@@ -168,7 +173,7 @@ EFFECTS = """
 HEAD = """
 from tools.bank.trusted.effects import (
     accounts, book, change_shared, charge, exit_now, flood, grow, keep, negative, pay, rate, send,
-    shared, sleep_long, spawn, spin, surroundings, wrong,
+    shared, sleep_a_little, sleep_long, spawn, spin, surroundings, wrong,
 )
 """
 

@@ -9,6 +9,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field, JsonValue, StringConstraints, TypeAdapter
 
+from lictor_schema.approvals import SignedNote
 from lictor_schema.canonical import refuse_duplicate_keys
 from lictor_schema.model import (
     MAX_ITEMS,
@@ -86,7 +87,7 @@ class RunStarted(RunEntry[Literal["run_started"]]):
     layer_hash: ContentHash = Field(description="The trusted layer")
     guarantees_hash: ContentHash = Field(description="What was proved")
     approved_by: Label = Field(description="The name of the key that approved it")
-    signed: Text = Field(description="The signed decision, as it was handed in")
+    signed: SignedNote = Field(description="The signed decision, as it was handed in")
 
 
 class RunTakenOver(RunEntry[Literal["run_taken_over"]]):
