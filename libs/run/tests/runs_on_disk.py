@@ -14,8 +14,10 @@ from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import document_of
 from lictor_run.errors import NotStarted
 from lictor_run.limits import Limits
+from lictor_run.loading import load_layer_again, read_again
 from lictor_run.orders import Approved, Place
 from lictor_run.running import Run
+from lictor_run.stopping import RunStopped
 from lictor_schema import content_hash
 from lictor_schema.runs import AnyRunEntry, RunFinished
 
@@ -266,6 +268,15 @@ async def at_once() -> None:
 async def never() -> None:
     """What differs from what was approved is not even claimed."""
     raise AssertionError("it is claimed")
+
+
+def why_not(bank: Bank, approved: Approved) -> str:
+    """The code of the reason why it does not begin, found in this process."""
+    try:
+        read_again(approved, load_layer_again(str(bank.root), approved.layer_hash))
+    except RunStopped as stopped:
+        return stopped.code
+    raise AssertionError("it would run")
 
 
 async def refused(bank: Bank, approved: Approved) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused
+from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
 
 from lictor_run.errors import Fenced
 from lictor_run.running import Run
@@ -197,14 +197,19 @@ def _runs(pid: int) -> bool:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
-async def test_anything_that_differs_from_what_was_approved_does_not_run(
+def test_anything_that_differs_from_what_was_approved_does_not_run(
     bank: Bank, changed: dict[str, Any], code: str
 ) -> None:
-    assert await refused(bank, bank.approved(program("send('x')"), **changed)) == code
+    assert why_not(bank, bank.approved(program("send('x')"), **changed)) == code
+
+
+async def test_what_does_not_run_is_not_even_claimed(bank: Bank) -> None:
+    approved = bank.approved(program("send('x')"), ir_hash="sha256:" + "0" * 64)
+    assert await refused(bank, approved) == "stale.ir"
 
 
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "broken"])
-async def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: str) -> None:
+def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: str) -> None:
     approved = bank.approved(program("send('x')"))
     match how:
         case "changed":
@@ -215,12 +220,12 @@ async def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, 
             bank.module.unlink()
         case _:
             bank.module.write_text("def (")
-    assert await refused(bank, approved) == "stale.layer"
+    assert why_not(bank, approved) == "stale.layer"
 
 
-async def test_a_program_with_parameters_does_not_run(bank: Bank) -> None:
+def test_a_program_with_parameters_does_not_run(bank: Bank) -> None:
     source = program("send('x')").replace("def main()", "def main(cents: int)")
-    assert await refused(bank, bank.approved(source)) == "inputs.not_run"
+    assert why_not(bank, bank.approved(source)) == "inputs.not_run"
 
 
 async def test_a_run_that_somebody_else_claimed_does_nothing(bank: Bank) -> None:

@@ -251,6 +251,7 @@ if TYPE_CHECKING:
         GuidanceNote,
         ProofNote,
         ReceiptNote,
+        RunNote,
         Strand,
     )
     from lictor_schema.episodes import (
@@ -714,6 +715,7 @@ __all__ = [
     "RuleSet",
     "RunEntry",
     "RunFinished",
+    "RunNote",
     "RunOutcome",
     "RunReason",
     "RunStarted",

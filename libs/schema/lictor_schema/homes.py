@@ -56,7 +56,7 @@ _HOMES = {
     "claim_entries": ("ClaimMade ClaimRequest EventSeen MeasurementReport"),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episode_sources": (
-        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote Strand"
+        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote RunNote Strand"
     ),
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from nats.aio.client import Client
 from reporting import service_process, wait_until_ready
 from runs_on_disk import Bank
 
@@ -155,15 +154,14 @@ class Bus:
         signed = sign_decision(ApprovalDecision(**{**said, **changes}), key)
         trusting = Approvers(TrustStore.of([key.verifying_key]))
         entry = decided(life, signed, trusting, now, ApprovalLimits())
+        return await self.stored(entry)
+
+    async def stored(self, entry: ApprovalEntry) -> Delivery:
+        """Write an entry, and read it as it is delivered."""
         place = await self.write(entry)
-        (stored,) = await read_from(
-            self.client,
-            streams.APPROVALS,
-            subjects.approval("approved", entry.request_id),
-            place,
-            1,
-        )
-        return stored
+        subject = subjects.approval(entry.state.value, entry.request_id)
+        (found,) = await read_from(self.client, streams.APPROVALS, subject, place, 1)
+        return found
 
     async def approved(self, source: str, **fields: Any) -> tuple[str, Delivery]:
         """A program is submitted, proved and approved."""
@@ -216,7 +214,3 @@ async def runner_bus(endpoints: Endpoints, base: Path) -> AsyncIterator[Bus]:
         yield Bus(client, endpoints, policed(base), keys)
     finally:
         await close_nats(client)
-
-
-async def stored_count(client: Client, stream: str) -> int:
-    return (await client.jetstream().stream_info(stream)).state.messages
