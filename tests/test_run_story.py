@@ -8,16 +8,18 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import nats
 from nats.aio.client import Client
 from reporting import reach, service_process, wait_until_ready
 from runner_bus import ALICE, policed
 from runs_on_disk import program
+from secured_nats import secured_server
 
 import lictor
+from lictor.embedded import Endpoints
 from lictor_approval.life import Life, folded
 from lictor_approval.signing import Approvers, sign_decision
 from lictor_bus import subjects
+from lictor_bus.connection import connect_nats
 from lictor_bus.entry_logs import all_entries
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
@@ -80,7 +82,7 @@ async def _close_task(client: Client) -> None:
         event = {
             "event_id": f"e{number}",
             "event_type": event_type,
-            "runtime": "test",
+            "runtime": "openclaw",
             "adapter_version": "1",
             "agent_id": "agent",
             "task_id": "story",
@@ -90,7 +92,7 @@ async def _close_task(client: Client) -> None:
             "evidence_refs": [],
             "operator_context": {"channel": "telegram"},
         }
-        message = Outgoing(subjects.event("test", "story"), json.dumps(event).encode())
+        message = Outgoing(subjects.event("openclaw", "story"), json.dumps(event).encode())
         await publish_one(client, "EVENTS", message)
 
 
@@ -122,7 +124,9 @@ async def _approve(client: Client, life: Life) -> DeskAnswer:
     return DeskAnswer.from_json(asked.data)
 
 
-async def test_a_program_is_proved_approved_run_and_sealed(clean_infra, tmp_path: Path) -> None:
+async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
+    clean_infra: Endpoints, tmp_path: Path
+) -> None:
     bank = policed(tmp_path)
     approvers = tmp_path / "approvers.json"
     approvers.write_bytes(TrustStore.of([ALICE.verifying_key]).to_bytes())
@@ -134,13 +138,18 @@ async def test_a_program_is_proved_approved_run_and_sealed(clean_infra, tmp_path
         "LICTOR_APPROVERS": str(approvers),
     }
     async with AsyncExitStack() as running:
-        client = await nats.connect(clean_infra.nats_url)
+        secured = await running.enter_async_context(secured_server(clean_infra, tmp_path))
+        client = await connect_nats(secured.url("ops"), name="test")
         running.push_async_callback(client.close)
-        for module in SERVICES.values():
-            await running.enter_async_context(service_process(module, clean_infra, **environment))
+        for name, module in SERVICES.items():
+            await running.enter_async_context(
+                service_process(module, secured.endpoints(name), **environment)
+            )
         for name in SERVICES:
             await wait_until_ready(client, name)
-        governor = await running.enter_async_context(lictor.connect(clean_infra.nats_url))
+        governor = await running.enter_async_context(
+            lictor.connect(secured.url("openclaw"), runtime="openclaw")
+        )
 
         # What reaches beyond its layer is never proved, so nobody is even asked.
         (rejected,) = await governor.prove(f"import os\n{PAY}", task_id="story")

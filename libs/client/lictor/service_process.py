@@ -23,6 +23,7 @@ SERVICES: Mapping[str, str] = {
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
+    "runner": "lictor_runner",
 }
 """Every service, and the module it runs as."""
 
