@@ -1,7 +1,10 @@
 """What is approved runs once, as it was approved, and nothing else runs."""
 
 import asyncio
+import json
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,3 +212,37 @@ async def test_a_message_that_is_no_entry_does_not_stop_a_run(bus: Bus) -> None:
     subject = subjects.run_journal(TASK, request_id)
     await publish_one(bus.client, streams.RUNS, Outgoing(subject, b"{}"))
     assert await running == "executed"
+
+
+# -- lictor runs -----------------------------------------------------------------------------------
+
+
+async def _lictor(bus: Bus, *arguments: str) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("lictor")),
+        *arguments,
+        "--url",
+        bus.endpoints.nats_url,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    await bus.runner().handle(delivery)
+    code, listed = await _lictor(bus, "runs", "list")
+    assert code == 0, listed
+    assert request_id in listed
+    assert "compensated" in listed
+    code, shown = await _lictor(bus, "runs", "show", request_id[:8])
+    assert code == 0, shown
+    for told in ("alice", '(account="ada", cents=5)', "receipt-ada-5", "undone", "not done"):
+        assert told in shown
+    code, told = await _lictor(bus, "runs", "show", request_id, "--json")
+    assert (code, json.loads(told)["entries"][-1]["outcome"]) == (0, "compensated")
+    code, told = await _lictor(bus, "runs", "show", "no-such-run")
+    assert code == 1
+    assert "there is no run" in told
