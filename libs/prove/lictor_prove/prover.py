@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from lictor_ir.answers import HOLDS, Answer, Conclusion, Model, undecided
 from lictor_ir.document import Document
@@ -35,15 +35,12 @@ from lictor_prove.proof import (
     Verdict,
     rejected,
 )
-from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.settings import DEFAULT, Executable, Settings
 
 if TYPE_CHECKING:
     from lictor_schema.coverage import CoverageReport
 
 __all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
-
-Executable = Literal["python", "commands"]
-"""What a program can be written in; an Effect IR document is none, for nothing runs it."""
 
 MAX_GUESSED: Final = 2_000
 """Documents up to so many atoms are run once with plain values, in case that breaks something."""
