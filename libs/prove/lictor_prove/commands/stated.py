@@ -19,11 +19,11 @@ from lictor_ir.text_read_terms import TermReader
 from lictor_ir.text_scan import Scanner, Token
 from lictor_ir.validate_contracts import check_contract
 from lictor_ir.validate_terms import TermRules
-from lictor_prove.closing import declared_effect
 from lictor_prove.coverage import Stated
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.layer_model import ContractBuilder, Layer
 from lictor_prove.policies import contracts_of, is_contract
+from lictor_prove.python.trusted import declared_effect
 
 MAX_LITERAL_DEPTH: Final = 16
 Literal = tuple[Any, str]

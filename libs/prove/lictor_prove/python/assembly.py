@@ -10,9 +10,9 @@ from lictor_ir.contracts import AtEnd, leaves, relations
 from lictor_ir.document import Document, Guarantee, Parameter, Schema
 from lictor_ir.terms import App, Term, postorder
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
-from lictor_prove.closing import declared_effect
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.state import Machine
+from lictor_prove.python.trusted import declared_effect
 
 
 def assembled(
