@@ -19,7 +19,7 @@ from lictor_ir.text_read_terms import TermReader
 from lictor_ir.text_scan import Scanner, Token
 from lictor_ir.text_words import HEADER as DOCUMENT_HEADER
 from lictor_ir.text_words import KEYWORDS
-from lictor_ir.types import BOOL, FLOAT, INT, NONE, STR, ListOf, Type, accepts
+from lictor_ir.types import BOOL, FLOAT, INT, NEVER, NONE, STR, ListOf, Type, accepts
 from lictor_prove.commands.demands import written
 from lictor_prove.commands.program import (
     Assert,
@@ -368,6 +368,8 @@ class _Reader:
             over = self._term()
             if not isinstance(over.term.type, ListOf):
                 raise scan.fail(f"a loop runs over a list, not over {over.term.type}", at)
+            if over.term.type.item == NEVER:
+                raise scan.fail("this list is empty, so the loop never runs; leave it out", at)
             body = self._block(name, over.term.type.item)
             return ForEach(name, over, body, self._span(start))
         if at.kind != "int" or at.text != "0":
