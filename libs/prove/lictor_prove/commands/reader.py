@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Final, NoReturn, TypeVar
 
 from lictor_ir.document import Guarantee, Parameter, Span
@@ -312,6 +313,11 @@ class _Reader:
         ]
         if missing:
             raise scan.fail(f"{function.name} is not given {', '.join(missing)}", at)
+        placed = [p.name for p in function.parameters if p.positional_only]
+        for before, name_of_next in pairwise(placed):
+            if name_of_next in arguments and before not in arguments:
+                # They are passed by their place, so a gap would give one the place of another.
+                raise scan.fail(f"{name_of_next} of {function.name} is given without {before}", at)
         self._called.add(function.name)
         if name is not None:
             assert function.result is not None
@@ -430,6 +436,8 @@ class _Reader:
     def _term(self) -> Written:
         at = self._scan.token
         term = self._terms.term()
+        if self._scan.sees(">", ">="):
+            raise self._scan.fail(f"{self._scan.shown()} can't stand here")
         try:
             return written(term, self._layer.schemas)
         except IrError as error:
