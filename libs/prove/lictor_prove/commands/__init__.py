@@ -7,7 +7,8 @@ says, because both follow the same commands, and terms mean the same in both.
 from lictor_prove.commands.execute import Executed, ExecutionError, execute
 from lictor_prove.commands.lowering import lowered
 from lictor_prove.commands.program import Commands
-from lictor_prove.commands.reader import HEADER, read_commands
+from lictor_prove.commands.reader import read_commands
+from lictor_prove.commands.source import HEADER
 
 __all__ = [
     "HEADER",

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 from lictor_ir.document import Guarantee, Parameter, Span
 from lictor_ir.errors import IrError, PlacedError
@@ -35,6 +35,7 @@ from lictor_prove.commands.program import (
     When,
     Written,
 )
+from lictor_prove.commands.source import HEADER, check_source, descriptive, remedy_for, too_deep
 from lictor_prove.commands.stated import GuaranteeReader
 from lictor_prove.coverage import Stated
 from lictor_prove.errors import Reason, Rejected
@@ -42,8 +43,6 @@ from lictor_prove.layer_model import Layer, LayerParameter, TrustedFunction
 
 _T = TypeVar("_T")
 
-HEADER: Final = "lictor-commands v1"
-MAX_SOURCE_BYTES: Final = 512 * 1024
 MAX_BLOCKS: Final = 64
 """How deep blocks may be nested."""
 MAX_COMMANDS: Final = 50_000
@@ -54,97 +53,19 @@ WORDS: Final = frozenset(
 """Words that begin or join commands; no name of a program."""
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_HIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
-"""What is not seen, or turns around what is seen, and so could make a reviewer read another program."""
-_SPELLINGS: Final = (
-    ("!=", "write `not (a == b)`"),
-    ("!", "write `not a`"),
-    (">=", "write `b <= a`"),
-    (">", "write `b < a`"),
-    ("&&", "write `a and b`"),
-    ("||", "write `a or b`"),
-    ("/", "write `a // b` of ints, `fdiv(a, b)` of floats"),
-    ("'", 'write strings between double quotes: "text"'),
-    ("True", "write `true`"),
-    ("False", "write `false`"),
-    ("None", "write `none`"),
-    ("if", "write `when condition { … } else { … }`, or `(if c then a else b)` in a term"),
-    ("while", "write `for i in 0..n { … }`"),
-    ("return", "write `stop`"),
-    ("elif", "write `else when condition { … }`"),
-    ("call", "a call is a command of its own: `x = call f(…)`, then use x"),
-    ("result", "name the result: `x = call f(…)`, then use x"),
-    ("def", "there are no functions; write the commands out"),
-    ("import", "there are no imports; trusted functions are known by their names"),
-    ("$", "names begin with a letter"),
-    ("with", "call trusted functions directly"),
-    ("trusted", "only the layer declares trusted functions"),
-    ("effect", "effects are made by `call f(…)`"),
-    ("assume", "only the layer promises something about results"),
-    ("schema", "only the layer declares tables"),
-    ("event", "only the layer declares events"),
-    ("fluent", "only the layer declares fluents"),
-    ("oblige", "write `assert condition`"),
-)
-"""What people write, by how it begins, and what to write instead."""
 
 
 def read_commands(source: str, *, layer: Layer) -> Commands:
     """The program, or Rejected with the reason and where it stands."""
-    _check_source(source)
+    check_source(source)
     try:
         return _Reader(source, layer).program()
     except PlacedError as error:
-        remedy = _remedy(source, error)
+        remedy = remedy_for(source, error)
         reason = Reason("commands.syntax", error.what, remedy, error.line, error.column)
         raise Rejected(reason) from None
     except RecursionError:
-        raise Rejected(_too_deep()) from None
-
-
-def _check_source(source: str) -> None:
-    try:
-        size = len(source.encode())
-    except UnicodeEncodeError:
-        _reject("source.encoding", "the source holds half of a surrogate pair", "Save it as UTF-8.")
-    if size > MAX_SOURCE_BYTES:
-        message = f"the source has {size} bytes; {MAX_SOURCE_BYTES} are allowed"
-        _reject("limits.source", message, "Split the program.")
-    if hidden := _HIDDEN.search(source):
-        line = source.count("\n", 0, hidden.start()) + 1
-        column = hidden.start() - source.rfind("\n", 0, hidden.start())
-        message = f"the character U+{ord(hidden.group()):04X} can't be seen"
-        remedy = r"Remove it; in strings, spell it \u{200b}."
-        raise Rejected(Reason("source.hidden", message, remedy, line, column))
-
-
-def _reject(code: str, message: str, remedy: str) -> NoReturn:
-    raise Rejected(Reason(code, message, remedy, 1, 1))
-
-
-def _descriptive(line: int, column: int) -> Reason:
-    return Reason(
-        "program.descriptive",
-        "this is an Effect IR document: it tells what happens, and can't be executed",
-        f"Write a program that begins with `{HEADER}`; a document is proved in the language `ir`.",
-        line,
-        column,
-    )
-
-
-def _too_deep() -> Reason:
-    return Reason("limits.depth", "the program is nested too deeply to be read", "Nest less.")
-
-
-def _remedy(source: str, error: PlacedError) -> str:
-    rest = source[error.offset : error.offset + 20]
-    for spelled, remedy in _SPELLINGS:
-        word = spelled[0].isalpha()
-        if rest.startswith(spelled) and not (word and rest[len(spelled) :][:1].isidentifier()):
-            return f"{remedy[0].upper()}{remedy[1:]}."
-    return "See docs/commands.md for what can be written."
+        raise Rejected(too_deep()) from None
 
 
 class _Reader:
@@ -166,7 +87,7 @@ class _Reader:
         scan = self._scan
         first = scan.token
         if scan.source.startswith((DOCUMENT_HEADER, "{"), first.start):
-            raise Rejected(_descriptive(*self._place(first.start)))
+            raise Rejected(descriptive(*self._place(first.start)))
         header = scan.source.startswith(HEADER, first.start)
         words = [scan.skip().text for _ in range(4)] if header else []
         if words != ["lictor", "-", "commands", "v1"]:
