@@ -84,33 +84,43 @@ def used_policies(
     program: str | ast.Module, *, target: str, layer: Layer
 ) -> tuple[DomainPolicy, ...]:
     """The policies of the domains that the program uses."""
-    return tuple(policy for policy, _ in _used(_parsed(program), target, layer))
+    use = uses(_parsed(program), target, layer)
+    return tuple(policy for policy, _ in _used(use, layer))
 
 
 def report(
     program: str | ast.Module, *, target: str, layer: Layer, program_hash: str
 ) -> CoverageReport:
     """The coverage of every domain the program uses by what it names, worst first."""
+    tree = _parsed(program)
+    return covered(
+        uses(tree, target, layer),
+        stated(tree, target, layer),
+        layer=layer,
+        program_hash=program_hash,
+    )
+
+
+def covered(use: Use, said: Sequence[Stated], *, layer: Layer, program_hash: str) -> CoverageReport:
+    """The coverage of every domain that is used, by what is named, worst first."""
     # Late: proving without a report does not pay for the models.
     from lictor_prove.coverage_status import mentioned, reported
 
-    tree = _parsed(program)
-    used = _used(tree, target, layer)
-    said = stated(tree, target, layer)
+    used = _used(use, layer)
     found = [mentioned(policy, triggers, _about(policy, said)) for policy, triggers in used]
     return reported(found, layer, program_hash, "mention")
 
 
-def entailed_report(
-    program: str | ast.Module,
+def entailed(
+    use: Use,
+    said: Sequence[Stated],
     *,
-    target: str,
     layer: Layer,
     program_hash: str,
     proved: Sequence[Guarantee],
     entails: Callable[[Sequence[Contract], Contract], bool],
 ) -> CoverageReport:
-    """The coverage of every domain the program uses by what is proved, worst first.
+    """The coverage of every domain that is used by what is proved, worst first.
 
     `proved`: what was proved of a program that was proved as a whole; nothing, if it was not. A contract that the
     program does not name is covered when what the program states itself entails it. What the layer added does not help:
@@ -118,8 +128,6 @@ def entailed_report(
     """
     from lictor_prove.coverage_status import judged, reported
 
-    tree = _parsed(program)
-    said = stated(tree, target, layer)
     own = [each.contract for each in proved if not each.required_by]
     builders = contracts_of(layer)
 
@@ -134,21 +142,18 @@ def entailed_report(
         return entails(own, contract)
 
     found: list[DomainCoverage] = []
-    for policy, triggers in _used(tree, target, layer):
+    for policy, triggers in _used(use, layer):
         names = _about(policy, said)
         unnamed = dict.fromkeys(
             name for name in (*policy.required, *policy.recommended) if name not in names
         )
-        entailed = tuple(name for name in unnamed if implied(policy, name))
+        following = tuple(name for name in unnamed if implied(policy, name))
         held = {each.name for each in proved if each.required_by == policy.label}
-        found.append(judged(policy, triggers, names, entailed, held))
+        found.append(judged(policy, triggers, names, following, held))
     return reported(found, layer, program_hash, "entailment")
 
 
-def _used(
-    tree: ast.Module, target: str, layer: Layer
-) -> list[tuple[DomainPolicy, tuple[str, ...]]]:
-    use = uses(tree, target, layer)
+def _used(use: Use, layer: Layer) -> list[tuple[DomainPolicy, tuple[str, ...]]]:
     triggered = [(policy, use.triggers(policy)) for policy in layer.policies]
     return [(policy, triggers) for policy, triggers in triggered if triggers]
 

@@ -7,6 +7,7 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,11 +38,12 @@ from lictor_prove.proof import (
     Verdict,
     rejected,
 )
-from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.settings import DEFAULT, Executable, Settings
 from lictor_prove.signatures import signature_of
 from lictor_prove.standing import analysis_of
 
 if TYPE_CHECKING:
+    from lictor_prove.coverage import Stated, Use
     from lictor_schema.coverage import CoverageReport
 
 __all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
@@ -56,21 +58,22 @@ def prove(
     name: str,
     layer: Layer,
     target: str = "main",
+    language: Executable = "python",
     settings: Settings = DEFAULT,
     progress: OnProgress | None = None,
 ) -> Proof:
-    """The verdict about a Python program. ProverConfigError when the layer demands what it does not have."""
+    """The verdict about a program. ProverConfigError when the layer demands what it does not have."""
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
     try:
-        document = document_of(source, name=name, layer=layer, target=target)
+        document = document_of(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
         return rejected(*refused.reasons, read_ms=_since(begun), layer_hash=layer.hash)
     read_ms = _since(begun)
     signature = signature_of(layer, document)
     proof = prove_document(document, settings, progress=progress, signature=signature)
     told = time.perf_counter()
-    coverage = _coverage(source, document, proof, layer, target, settings, signature)
+    coverage = _coverage(source, document, proof, layer, target, settings, signature, language)
     timings = replace(
         proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
@@ -85,14 +88,16 @@ def _coverage(
     target: str,
     settings: Settings,
     signature: Signature,
+    language: Executable,
 ) -> CoverageReport | None:
     if not layer.policies:
         return None
-    from lictor_prove.coverage import entailed_report, report
+    from lictor_prove.coverage import covered, entailed
 
     program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
+    use, said = _said(source, target, layer, language)
     if settings.coverage == "mention":
-        return report(source, target=target, layer=layer, program_hash=program_hash)
+        return covered(use, said, layer=layer, program_hash=program_hash)
     budget = Budget(_spare_ms(settings, proof.ms), memory_mb=settings.memory_mb)
 
     def implied(proved: Sequence[Contract], wanted: Contract) -> bool:
@@ -102,9 +107,9 @@ def _coverage(
             return False
 
     whole = proof.verdict is Verdict.PROVED
-    return entailed_report(
-        source,
-        target=target,
+    return entailed(
+        use,
+        said,
         layer=layer,
         program_hash=program_hash,
         proved=document.guarantees if whole else (),
@@ -112,13 +117,37 @@ def _coverage(
     )
 
 
+def _said(
+    source: str, target: str, layer: Layer, language: Executable
+) -> tuple[Use, Sequence[Stated]]:
+    """What a program uses, and what it states."""
+    from lictor_prove.coverage import Use, stated, uses
+
+    if language == "python":
+        tree = ast.parse(source)
+        return uses(tree, target, layer), stated(tree, target, layer)
+    from lictor_prove.commands import read_commands
+
+    commands = read_commands(source, layer=layer)
+    return Use(commands.called, anything=False), commands.stated
+
+
 def _spare_ms(settings: Settings, taken_ms: float) -> int:
     """What analysis may take: a worker that is killed for it would lose the verdict."""
     return max(0, min(settings.analysis_ms, int((settings.wall_ms - taken_ms) / 4)))
 
 
-def document_of(source: str, *, name: str, layer: Layer, target: str = "main") -> Document:
-    """All that is proved about a Python program: what it states, and what its layer adds. Raises Rejected."""
+def document_of(
+    source: str,
+    *,
+    name: str,
+    layer: Layer,
+    target: str = "main",
+    language: Executable = "python",
+) -> Document:
+    """All that is proved about a program: what it states, and what its layer adds. Raises Rejected."""
+    if language == "commands":
+        return _document_of_commands(source, name, layer, target)
     # The front-end is large, and documents can be proved without it.
     from lictor_prove.coverage import used_policies
     from lictor_prove.policies import with_required, with_row_identity
@@ -138,6 +167,18 @@ def document_of(source: str, *, name: str, layer: Layer, target: str = "main") -
         used = used_policies(source, target=target, layer=layer)
         document = with_required(document, layer, used)
     return with_row_identity(document)
+
+
+def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> Document:
+    from lictor_prove.commands import lowered, read_commands
+    from lictor_prove.coverage import Use
+    from lictor_prove.policies import with_required, with_row_identity
+
+    commands = read_commands(source, layer=layer)
+    document = lowered(commands, name=name, layer=layer, target=target)
+    use = Use(commands.called, anything=False)
+    used = [policy for policy in layer.policies if use.triggers(policy)]
+    return with_row_identity(with_required(document, layer, used) if used else document)
 
 
 def prove_document(

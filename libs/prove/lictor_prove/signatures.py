@@ -15,12 +15,11 @@ from lictor_ir.contracts import field
 from lictor_ir.document import Document, Effect, Event, Fluent
 from lictor_ir.errors import IrError
 from lictor_ir.terms import Term
-from lictor_prove.closing import declared_effect
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.predicates import predicate_term
 from lictor_prove.python.refusals import Refusal
-from lictor_prove.python.trusted import parameter_names, performed, updated
+from lictor_prove.python.trusted import declared_effect, parameter_names, performed, updated
 
 KEPT_LAYERS: Final = 8
 

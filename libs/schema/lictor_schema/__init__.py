@@ -390,6 +390,8 @@ if TYPE_CHECKING:
         ProofStrength,
         ProofTimings,
         ProofVerdict,
+        is_executable,
+        refuse_descriptive,
     )
     from lictor_schema.receipts import (
         ALLOWED_DELIVERY_STATES,
@@ -846,11 +848,13 @@ __all__ = [
     "describe_validation_error",
     "guarantees_hash",
     "hash_bytes",
+    "is_executable",
     "parse_decision_entry",
     "parse_event",
     "parse_json",
     "parse_run_entry",
     "parse_session_entry",
+    "refuse_descriptive",
     "utc_millis",
 ]
 
