@@ -93,6 +93,15 @@ class Boundary:
         self._lockstep.returned(value)
         return value
 
+    def call_by_name(self, effect: str, arguments: Mapping[str, Any]) -> Any:
+        """One call, as commands make it: every argument by its name."""
+        by_position = [
+            each.name for each in self._function(effect).declared.parameters if each.positional_only
+        ]
+        args = tuple(arguments[name] for name in by_position if name in arguments)
+        named = {name: value for name, value in arguments.items() if name not in by_position}
+        return self.call(effect, args, named)
+
     def complete(self) -> None:
         """The program is done; RunStopped when it should have gone on."""
         self._lockstep.complete()

@@ -10,14 +10,16 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
+from lictor_prove.layers.load import LivingLayer
 from lictor_run.boundary import Boundary
 from lictor_run.frames import read_frame, write_frame
 from lictor_run.limits import Limits, end_with_parent, hold_to
 from lictor_run.loading import load_layer_again, read_again
 from lictor_run.lockstep import Lockstep
-from lictor_run.orders import approved_of, undoing_of
+from lictor_run.orders import Approved, approved_of, undoing_of
 from lictor_run.stopping import RunStopped
 from lictor_run.undoing import undo_all
 from lictor_run.values import Json, Reader
@@ -85,24 +87,31 @@ def main(arguments: list[str]) -> None:
     line = Line(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
     order = line.hear()
     hold_to(Limits(**order["limits"]))
+    ended = _carried_out(order, line)
+    # Before the last word: after it, the parent waits for nothing.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    line.say("ended", **ended)
+    # Threads that a layer started, and what it registered for the end, have no say any more.
+    os._exit(0)
+
+
+def _carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
+    """How it ended: without a code, when it ended well."""
     try:
         if order["do"] == "run":
             _run(order, line)
         else:
             _undo(order, line)
     except RunStopped as stopped:
-        line.say("ended", code=stopped.code, message=stopped.message, remedy=stopped.remedy)
+        return {"code": stopped.code, "message": stopped.message, "remedy": stopped.remedy}
     except MemoryError:
-        line.say("ended", code="run.memory", message="it needs too much memory", remedy=_REMEDY)
+        return {"code": "run.memory", "message": "it needs too much memory", "remedy": _REMEDY}
     except BaseException as error:  # noqa: BLE001 -- whatever ends a program ends its run
         told = f"{type(error).__name__}: {error}"
-        line.say("ended", code="program.raised", message=told, remedy=_REMEDY)
-    else:
-        line.say("ended", code=None)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Threads that a layer started, and what it registered for the end, have no say any more.
-    os._exit(0)
+        return {"code": "program.raised", "message": told, "remedy": _REMEDY}
+    return {"code": None}
 
 
 def _run(order: Mapping[str, Any], line: Line) -> None:
@@ -111,14 +120,31 @@ def _run(order: Mapping[str, Any], line: Line) -> None:
     document = read_again(approved, living)
     reader = Reader(living.rows)
     boundary = Boundary(approved.run_id, living, reader, line, Lockstep(document))
-    world = World(living, boundary.call)
     line.ask("ready")
     with living.runtime.active():
-        names = world.run(approved.program, approved.source_name)
-        for schema, row in world.rows(names).items():
-            reader.add(schema, row)
-        names[approved.target]()
+        if approved.language == "commands":
+            _run_commands(approved, living, boundary)
+        else:
+            _run_python(approved, living, boundary, reader)
     boundary.complete()
+
+
+def _run_python(
+    approved: Approved, living: LivingLayer, boundary: Boundary, reader: Reader
+) -> None:
+    world = World(living, boundary.call)
+    names = world.run(approved.program, approved.source_name)
+    for schema, row in world.rows(names).items():
+        reader.add(schema, row)
+    names[approved.target]()
+
+
+def _run_commands(approved: Approved, living: LivingLayer, boundary: Boundary) -> None:
+    # Most programs are written in Python, and don't pay for this.
+    from lictor_prove.commands import execute, read_commands
+
+    commands = read_commands(approved.program, layer=living.layer)
+    execute(commands, {}, boundary.call_by_name, rows=living.rows)
 
 
 def _undo(order: Mapping[str, Any], line: Line) -> None:

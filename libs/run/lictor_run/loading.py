@@ -35,18 +35,23 @@ def load_layer_again(root: str, layer_hash: str) -> LivingLayer:
 
 def read_again(approved: Approved, living: LivingLayer) -> Document:
     """The document of the program, if all of it is what was approved."""
-    if approved.language != "python":
+    language = approved.language
+    if language not in ("python", "commands"):
         raise RunStopped(
             "language.not_run",
-            f"a program in the language {approved.language!r} is not run",
-            "submit a Python program",
+            f"what is written in the language {language!r} describes a program, and can't run",
+            "submit the program itself",
         )
     found = content_hash(approved.program)
     if found != approved.program_hash:
         raise stale("stale.program", f"the program is {found}, not {approved.program_hash}")
     try:
         document = document_of(
-            approved.program, name=approved.source_name, layer=living.layer, target=approved.target
+            approved.program,
+            name=approved.source_name,
+            layer=living.layer,
+            target=approved.target,
+            language=language,
         )
     except Rejected as refused:
         raise stale("stale.rejected", f"the program is rejected now: {refused}") from None
