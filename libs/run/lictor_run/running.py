@@ -129,12 +129,13 @@ class Run:
             )
             undoing = Undoing(run_id=self.run_id, layer_hash=layer_hash, steps=told)
             order = {"do": "undo", "undoing": asdict(undoing)}
-            talk = _Talk(self, place.limits.wall_s, _at_once)
+            talk = _Talk(self, place.limits.wall_s, _at_once, [effect.call for effect in steps])
             written = len(self._journal.entries)
             trouble = await self._converse(order, place, talk, talk.on_undo)
-            if trouble is not None and len(self._journal.entries) == written:
+            if len(self._journal.entries) == written:
                 # The layer is not the one that did it, or can't be loaded: nobody here can take it back.
-                message = f"{reason.message}; and it can't be taken back: {trouble.message}"
+                why = (trouble or _GARBLED).message
+                message = f"{reason.message}; and it can't be taken back: {why}"
                 reason = reason.model_copy(update={"message": _cut(message)})
                 break
         return await self._finish(outcome(self.effects), reason, begun)
@@ -179,12 +180,15 @@ class Run:
 class _Talk:
     """What one child says, and what is made of it."""
 
-    def __init__(self, run: Run, wall_s: float, begin: Begin) -> None:
+    def __init__(self, run: Run, wall_s: float, begin: Begin, undoes: Sequence[int] = ()) -> None:
         self._run = run
         self._begin = begin
         self._wall_s = wall_s
-        self._open: tuple[str, int] | None = None
-        """An effect, or its undoing, that has begun and of which nothing is heard yet."""
+        self._next = 0
+        self._undoes = bool(undoes)
+        self._may_undo = list(undoes)
+        self._open: int | None = None
+        """The call that was told to begin, or to be undone, and of which nothing is heard yet."""
         self.is_ready = False
         """Whether everything was found to be what was approved."""
 
@@ -209,12 +213,16 @@ class _Talk:
             if heard is None:
                 return _crashed(await child.ended_by_itself(_LAST_MOMENT_S))
             if heard.get("say") == "ended":
-                return None if heard.get("code") is None else _reason(heard)
+                if heard.get("code") is not None:
+                    return _reason(heard)
+                return None if self._open is None else _GARBLED
             if heard.get("say") == "ready" and not self.is_ready:
                 await self._begin()
                 self.is_ready = True
                 await child.say({"say": "go"})
                 continue
+            if not self.is_ready:
+                return _GARBLED
             try:
                 await on_message(child, heard)
             except (KeyError, ValueError):
@@ -222,10 +230,11 @@ class _Talk:
                 return _GARBLED
 
     async def on_run(self, child: Child, heard: dict[str, Any]) -> None:
-        """A message of a running program."""
+        """A message of a running program; ValueError for one that can't come now."""
         match heard:
-            case {"say": "started", "call": int(call)}:
-                self._open = ("effect", call)
+            case {"say": "started", "call": self._next}:
+                _expect(self._open is None)
+                call, self._next = self._next, self._next + 1
                 await self._run.write(
                     EffectStarted,
                     call=call,
@@ -234,9 +243,10 @@ class _Talk:
                     idempotency_key=idempotency_key(self._run.run_id, call),
                     undo=UndoKind(heard["undo"]),
                 )
+                self._open = call
                 await child.say({"say": "go"})
             case {"say": "done", "call": int(call)}:
-                self._open = None
+                _expect(call == self._open)
                 await self._run.write(
                     EffectDone,
                     call=call,
@@ -244,40 +254,50 @@ class _Talk:
                     result_hash=heard["result_hash"],
                     kept=heard["kept"],
                 )
-            case {"say": "failed", "call": int(call)}:
                 self._open = None
+            case {"say": "failed", "call": int(call)}:
+                _expect(call == self._open)
                 await self._run.write(
                     EffectFailed, call=call, happened=heard["happened"], reason=_reason(heard)
                 )
+                self._open = None
             case _:
-                child.kill()
+                _expect(False)
 
     async def on_undo(self, child: Child, heard: dict[str, Any]) -> None:
         """A message of a child that takes effects back."""
         match heard:
             case {"say": "undo_started", "call": int(call)}:
-                self._open = ("undo", call)
+                _expect(self._open is None and call in self._may_undo)
                 key = idempotency_key(self._run.run_id, call, undo=True)
                 await self._run.write(UndoStarted, call=call, idempotency_key=key)
+                self._may_undo.remove(call)
+                self._open = call
                 await child.say({"say": "go"})
             case {"say": "undo_done", "call": int(call)}:
-                self._open = None
+                _expect(call == self._open)
                 await self._run.write(UndoDone, call=call)
-            case {"say": "undo_failed", "call": int(call)}:
                 self._open = None
+            case {"say": "undo_failed", "call": int(call)}:
+                _expect(call == self._open)
                 await self._run.write(UndoFailed, call=call, reason=_reason(heard))
+                self._open = None
             case _:
-                child.kill()
+                _expect(False)
 
     async def close(self, reason: RunReason) -> None:
         """The child is gone: write down what it left open."""
         if self._open is None:
             return
-        kind, call = self._open
-        if kind == "undo":
-            await self._run.write(UndoFailed, call=call, reason=reason)
+        if self._undoes:
+            await self._run.write(UndoFailed, call=self._open, reason=reason)
         else:
-            await self._run.write(EffectFailed, call=call, happened="unknown", reason=reason)
+            await self._run.write(EffectFailed, call=self._open, happened="unknown", reason=reason)
+
+
+def _expect(holds: bool) -> None:
+    if not holds:
+        raise ValueError("a child says what can't come now")
 
 
 async def _at_once() -> None:
