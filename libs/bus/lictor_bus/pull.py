@@ -128,6 +128,10 @@ class PullConsumer:
         """Tell the broker that this message, and all before it unless each is on its own, are done."""
         await self._client.publish(delivery.ack_subject, b"+ACK")
 
+    async def give_back(self, delivery: Delivery) -> None:
+        """Have the broker deliver this message again at once, and not only when its time is up."""
+        await self._client.publish(delivery.ack_subject, b"-NAK")
+
     async def close(self) -> None:
         """Stop pulling and let another worker have the pin at once."""
         if self._subscription is not None:
