@@ -51,13 +51,9 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
             "the proof does not tell its IR, layer and engine",
             "prove the program with a prover of this version",
         )
-    coverage = result.coverage
-    if coverage is not None and (coverage.program_hash, coverage.layer_hash) != (
-        result.program_hash,
-        result.layer_hash,
-    ):
+    if result.coverage is not None and result.coverage.layer_hash != result.layer_hash:
         raise NotApprovable(
-            "the coverage is of another program or layer than the proof", "submit the program again"
+            "the coverage is under another layer than the proof", "submit the program again"
         )
     return ApprovalBinding(
         submission_id=submission.submission_id,
