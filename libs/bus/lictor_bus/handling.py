@@ -61,6 +61,7 @@ class HandlingLoop:
         await self._consumer.close()
 
     async def _take(self, messages: Sequence[Delivery]) -> None:
+        holding = asyncio.create_task(self._consumer.hold(messages))
         try:
             done = await self._handle(messages)
         except OUTAGES:
@@ -68,5 +69,8 @@ class HandlingLoop:
                 for message in messages:
                     await self._consumer.give_back(message)
             raise
+        finally:
+            holding.cancel()
+            await asyncio.gather(holding, return_exceptions=True)
         for message in done:
             await self._consumer.acknowledge(message)

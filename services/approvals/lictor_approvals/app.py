@@ -35,8 +35,8 @@ from lictor_schema import (
 from lictor_seal import TrustStore
 
 NAME = "approvals"
-# A policy may look at a request for seconds; what was not done by then is delivered again.
-_PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=30.0)
+# What a killed service had in hand is delivered again after so long.
+_PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=6.0)
 
 
 @dataclass(frozen=True, kw_only=True)
