@@ -46,22 +46,14 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
             f"the submission names layer {submission.layer_hash}, the proof {result.layer_hash}",
             "submit the program again",
         )
-    if (
-        result.ir_hash is None
-        or result.layer_hash is None
-        or result.coverage is None
-        or result.engine is None
-    ):
+    if result.ir_hash is None or result.layer_hash is None or result.engine is None:
         raise NotApprovable(
-            "the proof does not tell its IR, layer, coverage and engine",
+            "the proof does not tell its IR, layer and engine",
             "prove the program with a prover of this version",
         )
-    if (result.coverage.program_hash, result.coverage.layer_hash) != (
-        result.program_hash,
-        result.layer_hash,
-    ):
+    if result.coverage is not None and result.coverage.layer_hash != result.layer_hash:
         raise NotApprovable(
-            "the coverage is of another program or layer than the proof", "submit the program again"
+            "the coverage is under another layer than the proof", "submit the program again"
         )
     return ApprovalBinding(
         submission_id=submission.submission_id,
@@ -91,7 +83,6 @@ def asked(
 ) -> ApprovalRequest:
     """The request for a proved submission; its id is the same however often it is made."""
     binding = bound(submission, result)
-    assert result.coverage is not None
     binding_hash = content_hash(binding)
     return ApprovalRequest(
         request_id=approval_request_id(binding.submission_id, binding_hash),

@@ -286,7 +286,7 @@ def test_a_request_that_shows_other_guarantees_than_it_binds_can_not_be_made() -
         ({}, {"task_id": "t-9"}, "about task"),
         ({"layer_hash": content_hash("named")}, {}, "names layer"),
         ({}, {"ir_hash": None}, "does not tell"),
-        ({}, {"coverage": None}, "does not tell"),
+        ({}, {"layer_hash": None}, "does not tell"),
         ({}, {"engine": None}, "does not tell"),
     ],
 )

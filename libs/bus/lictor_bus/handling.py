@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
@@ -46,8 +47,8 @@ class HandlingLoop:
                 self.trouble = None
                 while not self._stopping.is_set():
                     messages = await self._consumer.next_batch(_IDLE_S)
-                    for done in await self._handle(messages) if messages else ():
-                        await self._consumer.acknowledge(done)
+                    if messages:
+                        await self._take(messages)
             except OUTAGES as error:
                 self.trouble = f"{type(error).__name__}: {error}"
                 self._telemetry.reopened(type(error).__name__)
@@ -58,3 +59,18 @@ class HandlingLoop:
                 except TimeoutError:
                     continue
         await self._consumer.close()
+
+    async def _take(self, messages: Sequence[Delivery]) -> None:
+        holding = asyncio.create_task(self._consumer.hold(messages))
+        try:
+            done = await self._handle(messages)
+        except OUTAGES:
+            with suppress(*OUTAGES):
+                for message in messages:
+                    await self._consumer.give_back(message)
+            raise
+        finally:
+            holding.cancel()
+            await asyncio.gather(holding, return_exceptions=True)
+        for message in done:
+            await self._consumer.acknowledge(message)

@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> None:
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
     _end_with_parent()
-    _limit(int(arguments[0]))
+    limit_memory(int(arguments[0]))
     while (message := read_frame(incoming)) is not None:
         if isinstance(message, Warm):
             for roots in message.roots:
@@ -95,7 +95,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _limit(memory_mb: int) -> None:
+def limit_memory(memory_mb: int) -> None:
     """Allow so much more address space than the process has now."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * os.sysconf("SC_PAGE_SIZE") + memory_mb * 1024 * 1024

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
         VerificationSpec,
         Workspace,
     )
+    from lictor_schema.approval_policies import (
+        ApprovalPolicy,
+        ContractCall,
+        PolicyConditions,
+        PolicyRule,
+    )
     from lictor_schema.approvals import (
         ApprovalBinding,
         ApprovalDecision,
@@ -502,6 +508,7 @@ __all__ = [
     "ApprovalEntry",
     "ApprovalExecution",
     "ApprovalOrder",
+    "ApprovalPolicy",
     "ApprovalRequest",
     "ApprovalRule",
     "ApprovalState",
@@ -547,6 +554,7 @@ __all__ = [
     "ContentHash",
     "ContextCaptured",
     "ContractAnswer",
+    "ContractCall",
     "ContractReason",
     "ContractViolation",
     "Correction",
@@ -672,12 +680,14 @@ __all__ = [
     "Plan",
     "PluginFeedbackSpec",
     "PluginSpec",
+    "PolicyConditions",
     "PolicyGround",
     "PolicyOverlay",
     "PolicyPack",
     "PolicyPackRef",
     "PolicyPackStamp",
     "PolicyProfileStamp",
+    "PolicyRule",
     "PolicySpec",
     "PolicyStamp",
     "Precondition",

@@ -104,7 +104,9 @@ class ApprovalRequest(Model):
     guarantees: Annotated[tuple[GuaranteeResult, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="What was proved, guarantee by guarantee"
     )
-    coverage: CoverageReport = Field(description="What was left unsaid")
+    coverage: CoverageReport | None = Field(
+        description="What was left unsaid; null where the layer says nothing about what should be said"
+    )
     requested_at: UtcMillis = Field(description="When it was asked for")
     expires_at: UtcMillis = Field(description="Until when somebody may decide")
 

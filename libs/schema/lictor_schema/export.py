@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
 from lictor_schema.agent_definitions import AgentDefinition, StoredDefinition
+from lictor_schema.approval_policies import ApprovalPolicy
 from lictor_schema.approvals import (
     ApprovalBinding,
     ApprovalDecision,
@@ -161,6 +162,7 @@ def exported_models() -> dict[str, type[Model]]:
         "approval-decision": ApprovalDecision,
         "approval-entry": ApprovalEntry,
         "approval-order": ApprovalOrder,
+        "approval-policy": ApprovalPolicy,
         "gate-tool-request": ToolGateRequest,
         "gate-report-request": ReportGateRequest,
         "gate-stop-request": StopGateRequest,

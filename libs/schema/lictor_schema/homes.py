@@ -1,6 +1,7 @@
 """Which module each public name lives in, so that it can be loaded on first use."""
 
 _HOMES = {
+    "approval_policies": "ApprovalPolicy ContractCall PolicyConditions PolicyRule",
     "approvals": (
         "ApprovalBinding ApprovalDecision ApprovalEntry ApprovalExecution ApprovalOrder "
         "ApprovalRequest ApprovalState PolicyGround guarantees_hash"

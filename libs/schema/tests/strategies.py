@@ -18,6 +18,7 @@ from lictor_schema import (
     DTE,
     ApprovalDecision,
     ApprovalEntry,
+    ApprovalPolicy,
     ApprovalRequest,
     ApprovalRule,
     ApprovalState,
@@ -49,6 +50,8 @@ from lictor_schema import (
     PatchOperation,
     PatchProposal,
     PatchState,
+    PolicyConditions,
+    PolicyRule,
     Precondition,
     ProofResult,
     ProofVerdict,
@@ -406,6 +409,18 @@ def _proof(drawn: Fields) -> Fields:
     return {**drawn, "verdict": ProofVerdict.PROVED, "guarantees": ()}
 
 
+def _policy_rule(drawn: Fields) -> Fields:
+    return {**drawn, "decision": "ask"}
+
+
+def _approval_policy(drawn: Fields) -> Fields:
+    return {**drawn, "rules": drawn["rules"][:1]}
+
+
+def _policy_conditions(drawn: Fields) -> Fields:
+    return {**drawn, "certificate": True}
+
+
 def _approval_request(drawn: Fields) -> Fields:
     proved = tuple(
         each.model_copy(update={"verdict": ProofVerdict.PROVED}) for each in drawn["guarantees"]
@@ -540,7 +555,10 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     GateAnswer: _answer,
     ApprovalDecision: _approval_decision,
     ApprovalEntry: _approval_entry,
+    ApprovalPolicy: _approval_policy,
     ApprovalRequest: _approval_request,
+    PolicyConditions: _policy_conditions,
+    PolicyRule: _policy_rule,
     PatchEntry: _patch_entry,
     PatchOperation: _operation,
     PatchProposal: _proposal,

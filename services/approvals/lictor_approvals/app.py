@@ -8,11 +8,11 @@ from pathlib import Path
 
 from lictor_approval.deciding import Limits
 from lictor_approval.errors import ApprovalError
-from lictor_approval.life import Life
 from lictor_approval.signing import Approvers
 from lictor_approvals import __version__
 from lictor_approvals.asking import Asking, Shelf
 from lictor_approvals.desk import Desk
+from lictor_approvals.policy import PolicyInForce, ask_always, policy_in_force
 from lictor_approvals.requests import BELL, Requests
 from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats
@@ -30,13 +30,13 @@ from lictor_schema import (
     ApprovalEntry,
     ApprovalOrder,
     DeskAnswer,
-    ProgramSubmission,
     ProofResult,
 )
+from lictor_seal import TrustStore
 
 NAME = "approvals"
-# A policy may look at a request for seconds; what was not done by then is delivered again.
-_PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=30.0)
+# What a killed service had in hand is delivered again after so long.
+_PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=6.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +46,29 @@ class ApprovalSettings:
     people: Path | None
     policies: Path | None
     limits: Limits
+    policy: PolicyInForce | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ApprovalSettings":
         """Read ``LICTOR_APPROVERS`` and ``LICTOR_APPROVAL_*``."""
+        limits = Limits(
+            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
+            start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
+        )
         return cls(
             people=_path(environment, "LICTOR_APPROVERS"),
             policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
-            limits=Limits(
-                decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
-                start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
-            ),
+            limits=limits,
+            policy=policy_in_force(environment, limits),
         )
 
     def approvers(self) -> Approvers:
         """The keys in their files as they are now: a key that was revoked counts no more from then on."""
-        return Approvers.load(self.people, self.policies)
+        known = Approvers.load(self.people, self.policies)
+        if self.policies is not None or self.policy is None:
+            return known
+        # Nobody says whose policies count, so ours does; a runner is told so by a file of its own.
+        return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
 
 
 def _path(environment: Mapping[str, str], name: str) -> Path | None:
@@ -79,11 +86,6 @@ def layers_here() -> Sequence[str]:
         return tuple(shelf().layers)
     except ProverConfigError as error:
         raise BusError(str(error)) from None
-
-
-async def _ask_always(life: Life, submission: ProgramSubmission) -> str | None:
-    del life, submission
-    return None
 
 
 QUESTIONS = (
@@ -135,7 +137,7 @@ async def approval_loops(
         client,
         requests,
         shelf=layers,
-        automatic=_ask_always,
+        automatic=ask_always if settings.policy is None else settings.policy.decide,
         decide=desk.decide_by_policy,
         limits=limits,
         now=now,
@@ -159,11 +161,13 @@ def make_service() -> Service:
     except ApprovalError as error:
         raise BusError(str(error)) from None
     layers_here()
-    people = len(approvers.people.keys)
+    people, policy = len(approvers.people.keys), settings.policy
+    told = f"{people} approvers" if people else "no approvers: nobody can approve"
     return Service(
         spec=SPEC,
         loops=lambda runtime: approval_loops(runtime, settings),
-        detail=f"{people} approvers" if people else "no approvers: nothing can be approved",
+        config_hash=None if policy is None else policy.hash,
+        detail=told if policy is None else f"{told}, {len(policy.policy.rules)} rules of a policy",
     )
 
 

@@ -82,6 +82,10 @@ def described(life: Life, entries: Iterable[ApprovalEntry]) -> Iterable[str]:
 
 
 def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:
+    if request.coverage is None:
+        yield "Coverage: the layer does not say what should be said about its domains"
+        yield ""
+        return
     yield f"Coverage ({request.coverage.level}): {request.coverage.worst.value}"
     domains = sorted(request.coverage.domains, key=lambda each: -each.status.loudness)
     for domain in domains:
