@@ -2,102 +2,52 @@
 
 import asyncio
 import json
-import os
 import re
-import socket
 import subprocess
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
+from approval_samples import ALICE, proof, statement, submission
 from governing_bus import CONTRACT, put_in_force, record
 from nats.aio.client import Client
+from nats.errors import TimeoutError as NatsTimeout
 from reporting import ROOT, service_process, wait_until_ready
+from secured_nats import Secured, secured_server
 
 import lictor
 from lictor.embedded import Endpoints
-from lictor.server_process import find_nats_server
 from lictor.story import play
+from lictor_approval.signing import sign_decision
 from lictor_bus import subjects
-from lictor_bus.connection import connect_nats
+from lictor_bus.connection import TolerantClient, connect_nats
 from lictor_bus.errors import ReservedName
+from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_bus.roles import password_variable, roles, users_config
-from lictor_schema import OperatorContext
+from lictor_prove.shelf import shelf
+from lictor_schema import ApprovalEntry, ApprovalOrder, OperatorContext
 from lictor_seal import TrustStore, verify_bundle
 
-RUNTIMES = ("openclaw", "codex")
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
+    "runner": "lictor_runner",
 }
-
-
-@dataclass(frozen=True)
-class Secured:
-    """A server with users, and how to come to it as one of them."""
-
-    port: int
-    redis_url: str
-
-    def url(self, user: str) -> str:
-        return f"nats://{user}:p-{user}@127.0.0.1:{self.port}"
-
-    def endpoints(self, user: str) -> Endpoints:
-        return Endpoints(self.url(user), self.redis_url)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture
 async def secured(clean_infra: Endpoints, tmp_path: Path) -> AsyncIterator[Secured]:
-    port = free_port()
-    (tmp_path / "users.conf").write_text(users_config(RUNTIMES))
-    config = tmp_path / "secured.conf"
-    config.write_text(
-        f'listen: "127.0.0.1:{port}"\nmax_payload: 4MB\n'
-        f"jetstream {{ store_dir: {json.dumps(str(tmp_path / 'data'))} }}\ninclude users.conf\n"
-    )
-    passwords = {password_variable(role.user): f"p-{role.user}" for role in roles(RUNTIMES)}
-    server = await asyncio.create_subprocess_exec(
-        find_nats_server(),
-        "-c",
-        str(config),
-        env={**os.environ, **passwords},
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    found = Secured(port, clean_infra.redis_url)
-    try:
-        async with asyncio.timeout(30):
-            while not await listens(port):
-                assert server.returncode is None, "the server did not take its configuration"
-                await asyncio.sleep(0.05)
+    async with secured_server(clean_infra, tmp_path) as found:
         yield found
-    finally:
-        if server.returncode is None:
-            server.terminate()
-        await server.wait()
-
-
-async def listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
 
 
 async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
@@ -119,7 +69,7 @@ async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
             )
         for name in SERVICES:
             await wait_until_ready(ops, name)
-        for stream in ("DECISIONS", "EPISODES", "GUIDANCE", "PROOFS"):
+        for stream in ("DECISIONS", "EPISODES", "GUIDANCE", "PROOFS", "APPROVALS"):
             count = (await ops.jetstream().stream_info(stream)).state.consumer_count
             named = [name for name in SERVICES if await has_consumer(ops, stream, name)]
             assert count == len(named), (
@@ -176,6 +126,54 @@ async def test_a_guarded_session_works_under_its_runtime_s_own_user(secured: Sec
         async with asyncio.timeout(20):
             while not await read_from(runtime, "DECISIONS", "lictor.dec.*.guard.task", 1, 10):
                 await asyncio.sleep(0.05)
+
+
+async def test_a_program_is_approved_by_an_operator_and_never_by_its_runtime(
+    secured: Secured, tmp_path: Path
+) -> None:
+    layers = {"LICTOR_LAYERS": str(ROOT / "examples/layers")}
+    approvers = tmp_path / "approvers.json"
+    approvers.write_bytes(TrustStore.of([ALICE.verifying_key]).to_bytes())
+    submitted = submission()
+    (layer, _) = shelf(layers).named(None) or ("", None)
+    proved = proof(submitted, layer_hash=layer)
+
+    async with AsyncExitStack() as running:
+
+        async def user(name: str) -> TolerantClient:
+            client = await connect_nats(secured.url(name), name="test")
+            running.push_async_callback(client.close)
+            return client
+
+        ops, runtime, prover = await user("ops"), await user("openclaw"), await user("prover")
+        await running.enter_async_context(
+            service_process(
+                "lictor_approvals",
+                secured.endpoints("approvals"),
+                LICTOR_APPROVERS=str(approvers),
+                **layers,
+            )
+        )
+        await wait_until_ready(ops, "approvals")
+        program = Outgoing(subjects.program(submitted.task_id), submitted.to_json())
+        await publish_one(runtime, "PROGRAMS", program)
+        result = Outgoing(subjects.proof("proved", submitted.task_id), proved.to_json())
+        await publish_one(prover, "PROOFS", result)
+        async with lictor.connect(secured.url("openclaw"), runtime="openclaw") as governor:
+            waiting = asyncio.create_task(governor.approval(proved, timeout_s=30))
+            async with asyncio.timeout(30):
+                while not (found := await read_from(runtime, "APPROVALS", "lictor.appr.>", 1, 1)):
+                    await asyncio.sleep(0.02)
+            request = ApprovalEntry.from_json(found[0].body).request
+            assert request is not None
+            said = statement(request, at=datetime.now(UTC))
+            order = ApprovalOrder(request_id=request.request_id, signed=sign_decision(said, ALICE))
+            # Even with a signature in hand, a runtime can't bring it.
+            with pytest.raises(NatsTimeout):
+                await runtime.request(subjects.desk("approval"), order.to_json(), timeout=1)
+            answer = await ops.request(subjects.desk("approval"), order.to_json(), timeout=10)
+            assert json.loads(answer.data)["outcome"] == "done"
+            assert (await waiting).state == "approved"
 
 
 async def test_a_governed_decision_works_under_its_runtime_s_own_user(
@@ -378,6 +376,35 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.dec.block.refused.task"),
         ("policy-evaluator", "lictor.sess.session"),
         ("prover", "lictor.dec.allow.task"),
+        # Only the approval service writes what was decided, and only operators bring decisions.
+        *(
+            (user, f"lictor.appr.{state}.request")
+            for user in ("openclaw", "ops", "prover", "sealer")
+            for state in ("requested", "approved", "executing")
+        ),
+        ("approvals", "lictor.appr.executing.request"),
+        # Nobody but the runner says what ran, and it does not say what may.
+        *(
+            (user, "lictor.run.task.request")
+            for user in ("openclaw", "ops", "prover", "sealer", "approvals")
+        ),
+        *(
+            ("runner", f"lictor.appr.{state}.request")
+            for state in ("requested", "approved", "rejected", "expired")
+        ),
+        ("runner", "lictor.proof.proved.task"),
+        ("runner", "lictor.prog.task"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.APPROVALS.runner"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.APPROVALS.runner"),
+        ("openclaw", "$JS.API.DIRECT.GET.RUNS"),
+        ("approvals", "lictor.proof.proved.task"),
+        ("approvals", "lictor.prog.task"),
+        ("openclaw", "lictor.desk.approval"),
+        ("openclaw", "lictor.sched.approval.request"),
+        ("openclaw", "lictor.tick.approval.request"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.PROOFS.approvals"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.PROOFS.approvals"),
+        ("openclaw", "$JS.API.STREAM.PURGE.APPROVALS"),
         ("ops", "lictor.dec.allow.task"),
         ("ops", "lictor.ep.report.episode"),
         ("ops", "$JS.API.STREAM.DELETE.DECISIONS"),

@@ -15,7 +15,7 @@ economy only. That nothing is doubled when two workers overlap is the work of ``
 import asyncio
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +127,17 @@ class PullConsumer:
     async def acknowledge(self, delivery: Delivery) -> None:
         """Tell the broker that this message, and all before it unless each is on its own, are done."""
         await self._client.publish(delivery.ack_subject, b"+ACK")
+
+    async def hold(self, deliveries: Sequence[Delivery]) -> None:
+        """Tell the broker, for as long as this runs, that these messages are still worked on."""
+        while True:
+            await asyncio.sleep(self._settings.ack_wait_s / 3)
+            for delivery in deliveries:
+                await self._client.publish(delivery.ack_subject, b"+WPI")
+
+    async def give_back(self, delivery: Delivery) -> None:
+        """Have the broker deliver this message again at once, and not only when its time is up."""
+        await self._client.publish(delivery.ack_subject, b"-NAK")
 
     async def close(self) -> None:
         """Stop pulling and let another worker have the pin at once."""

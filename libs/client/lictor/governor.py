@@ -17,6 +17,7 @@ from lictor.adapter.inprocess import Guard
 from lictor.adapter.operations import SessionOperations
 from lictor.adapter.unsent import unsent_here
 from lictor.adapter.workspace import in_this_process
+from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of
 from lictor.asking import GATE_TIMEOUT_S, A, ask_gate, build_question
 from lictor.contracts import GovernedDecision
 from lictor.decided import AnyDecision, follow_decisions
@@ -32,6 +33,7 @@ from lictor_bus.read import last_on_subjects, read_all
 from lictor_schema import (
     ActionGateAnswer,
     ActionGateRequest,
+    ApprovalEntry,
     CheckpointStructure,
     Claim,
     DecisionRecord,
@@ -370,6 +372,12 @@ class Governor:
         async with aclosing(answers):
             found = {each.submission_id: each async for each in answers}
         return [found[each.submission_id] for each in asked]
+
+    async def approval(
+        self, proved: ProofResult, *, timeout_s: float = APPROVAL_TIMEOUT_S
+    ) -> ApprovalEntry:
+        """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
+        return await approval_of(self._client, proved, timeout_s)
 
     async def _ask_about(
         self,

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from lictor_schema import (
+    ApprovalEntry,
     CheckpointStructure,
     Claim,
     DecisionRecord,
@@ -252,6 +253,10 @@ class Task:
             correlation_id=self.correlation_id,
             timeout_s=timeout_s,
         )
+
+    async def approval(self, proved: ProofResult, timeout_s: float = 600.0) -> ApprovalEntry:
+        """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
+        return await self._governor.approval(proved, timeout_s=timeout_s)
 
     async def sealed(self, timeout_s: float = 30.0) -> bytes:
         """The seal bundle of this task once it is closed."""

@@ -21,7 +21,7 @@ from lictor_ir.errors import IrError
 from lictor_prove.errors import ProveError, Reason
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof import Progress, Proof, rejected, unknown
-from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.settings import DEFAULT, Executable, Settings
 
 HEADER: Final = struct.Struct(">Q")
 _PR_SET_PDEATHSIG: Final = 1
@@ -37,11 +37,13 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A program to be proved under a layer: Python source, or an Effect IR document in either form, as bytes."""
+    """A program to be proved under a layer: its source, or an Effect IR document in either form, as bytes."""
 
     program: str | bytes
     name: str = "program"
     target: str = "main"
+    language: Executable = "python"
+    """What the source is written in."""
     roots: Roots | None = None
     """Where its layer is. A document without one is taken at its word about what calls demand and promise."""
     layer_hash: str | None = None
@@ -76,7 +78,7 @@ def main(arguments: list[str]) -> None:
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
     _end_with_parent()
-    _limit(int(arguments[0]))
+    limit_memory(int(arguments[0]))
     while (message := read_frame(incoming)) is not None:
         if isinstance(message, Warm):
             for roots in message.roots:
@@ -93,7 +95,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _limit(memory_mb: int) -> None:
+def limit_memory(memory_mb: int) -> None:
     """Allow so much more address space than the process has now."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * os.sysconf("SC_PAGE_SIZE") + memory_mb * 1024 * 1024
@@ -149,6 +151,7 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
         job.program,
         name=job.name,
         target=job.target,
+        language=job.language,
         layer=layer,
         settings=job.settings,
         progress=progress,

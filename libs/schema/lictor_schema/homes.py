@@ -1,6 +1,11 @@
 """Which module each public name lives in, so that it can be loaded on first use."""
 
 _HOMES = {
+    "approval_policies": "ApprovalPolicy ContractCall PolicyConditions PolicyRule",
+    "approvals": (
+        "ApprovalBinding ApprovalDecision ApprovalEntry ApprovalExecution ApprovalOrder "
+        "ApprovalRequest ApprovalState PolicyGround guarantees_hash"
+    ),
     "canonical": "CanonicalError canonical_json content_hash hash_bytes parse_json",
     "capabilities": (
         "AdapterCapabilities AdapterRuntime CapabilitiesMetadata Capability CapabilityGroups "
@@ -52,7 +57,7 @@ _HOMES = {
     "claim_entries": ("ClaimMade ClaimRequest EventSeen MeasurementReport"),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episode_sources": (
-        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote Strand"
+        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote RunNote Strand"
     ),
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "
@@ -89,11 +94,15 @@ _HOMES = {
     ),
     "proofs": (
         "GuaranteeResult ProgramSubmission ProofProgress ProofReason ProofResult ProofStrength "
-        "ProofTimings ProofVerdict"
+        "ProofTimings ProofVerdict is_executable refuse_descriptive"
     ),
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
         "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"
+    ),
+    "runs": (
+        "AnyRunEntry EffectDone EffectFailed EffectStarted RunEntry RunFinished RunOutcome RunReason "
+        "RunStarted RunTakenOver UndoDone UndoFailed UndoKind UndoStarted parse_run_entry"
     ),
     "tool_calls": (
         "CallOutcome Denial FeedbackAnswer FeedbackRequest ResetRequest Resource "

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from lictor_ir import summarize
+from lictor_ir.errors import IrError
 from lictor_prove.errors import Reason
 from lictor_prove.proof import GuaranteeResult as Found
 from lictor_prove.proof import Proof
@@ -16,12 +18,15 @@ from lictor_schema import (
     ProofTimings,
     ProofVerdict,
     content_hash,
+    is_executable,
 )
 from lictor_schema.ids import proof_id
 from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
 
 MAX_RUN = 8 * 1024
 """Characters of a counterexample that are told."""
+MAX_SUMMARY = 16 * 1024
+MAX_SUMMARY_LINES = 300
 MAX_RESULT = 512 * 1024
 """Bytes of a result; above that, counterexamples are left out."""
 _MAX_CODE = 256
@@ -62,6 +67,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         reasons=reasons,
         guarantees=guarantees,
         coverage=proof.coverage,
+        summary=_summary(proof) if verdict is ProofVerdict.PROVED else None,
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
@@ -70,6 +76,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
             waited_ms=round(timings.waited_ms),
         ),
         engine=ENGINE,
+        executable=is_executable(submission.language),
     )
     if len(result.to_json()) <= MAX_RESULT:
         return result
@@ -89,8 +96,19 @@ def answered_before(
             "elapsed_ms": 0,
             "timings": None,
             "cached": True,
+            "executable": is_executable(submission.language),
         }
     )
+
+
+def _summary(proof: Proof) -> str | None:
+    """What the program may do, in words for whoever is to approve it; who is told none must read the program."""
+    if proof.ir is None:
+        return None
+    try:
+        return summarize(proof.ir.document).text(MAX_SUMMARY, lines=MAX_SUMMARY_LINES)
+    except IrError:
+        return None
 
 
 def _guarantee(found: Found) -> GuaranteeResult:

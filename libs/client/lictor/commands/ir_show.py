@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, warn
+from lictor.commands.prove import language_argument, language_of, read_source
 from lictor.errors import LictorError
 
 if TYPE_CHECKING:
     from lictor_ir.document import Document
 
 HELP = """\
-Print the Effect IR of a program in Python, or of a document in its JSON or text form. --json prints the canonical
-JSON, whose SHA-256 is the document's name; --hash prints that name alone.
+Print the Effect IR of a program in Python or commands, or of a document in its JSON or text form. --json prints the
+canonical JSON, whose SHA-256 is the document's name; --hash prints that name alone.
 """
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a .py program, or a document")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a program (.py or .lictor), or a document"
+    )
+    language_argument(parser)
     parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
     parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
     parser.add_argument("--target", metavar="NAME", default="main")
@@ -56,16 +60,22 @@ def run(options: Namespace) -> int:
 
 
 def _document(options: Namespace) -> "Document":
-    from lictor.commands.prove import read_source
     from lictor_prove.documents import read_document
 
     source = read_source(options.file)
-    if options.file.suffix == ".py":
+    language = language_of(options.file, options)
+    if language != "ir":
         from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.prover import document_of
 
         imports = options.import_root or [Path.cwd(), options.file.resolve().parent]
         trusted = options.trusted_root or discover_trusted_roots(imports)
         layer = load_layer(trusted, imports)
-        return document_of(source, name=options.file.name, target=options.target, layer=layer)
+        return document_of(
+            source,
+            name=options.file.name,
+            target=options.target,
+            layer=layer,
+            language=language,
+        )
     return read_document(source.encode())

@@ -1,0 +1,121 @@
+"""`lictor approvals policy`: check an approval policy, and see what it would say."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from lictor.cli import FAILED, OK
+from lictor.commands.approvals_sources import find_request, program_of, requests_at
+from lictor.commands.output import (
+    common_arguments,
+    counted,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    say_table,
+    warn,
+)
+from lictor.errors import LictorError
+from lictor_approval.errors import ConfigRefused
+from lictor_approval.policies import (
+    Findings,
+    Verdict,
+    contracts_named,
+    findings,
+    judge,
+    load_policy,
+    needs_findings,
+    policy_hash,
+)
+from lictor_schema import ApprovalPolicy, ApprovalRequest
+
+HELP = """\
+`lint FILE` checks a policy. `explain FILE REQUEST` tells what each of its rules comes to for a request, and what
+the policy would decide; nothing is decided by it. The layers are those of LICTOR_LAYERS.
+"""
+_LOOK_WITHIN_S = 60.0
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("action", choices=("lint", "explain"))
+    parser.add_argument("policy", metavar="FILE", help="the policy")
+    parser.add_argument("request", metavar="REQUEST", nargs="?", help="with explain: the request")
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Check it, or explain it."""
+    quiet_logs()
+    try:
+        policy = load_policy(Path(options.policy))
+    except ConfigRefused as error:
+        if options.json:
+            say_json({"ok": False, "problem": str(error)})
+        else:
+            warn(str(error))
+        return FAILED
+    if options.action == "lint":
+        told = {"ok": True, "policy_hash": policy_hash(policy), "rules": len(policy.rules)}
+        if options.json:
+            say_json(told)
+        else:
+            say(f"{options.policy}: {counted(len(policy.rules), 'rule')}, {told['policy_hash']}")
+        return OK
+    if options.request is None:
+        raise LictorError("`explain` needs a request; `lictor approvals list --all` shows them.")
+    async with requests_at(options.url) as client:
+        life, _ = await find_request(client, options.request)
+        looked = Findings()
+        if needs_findings(policy):
+            looked = await _look(policy, life.request, await program_of(client, life.request))
+    _tell(judge(policy, life.request, looked), options.json)
+    return OK
+
+
+async def _look(policy: ApprovalPolicy, request: ApprovalRequest, program: str) -> Findings:
+    try:
+        from lictor_prove.entailing import look_at
+    except ModuleNotFoundError as error:
+        return Findings(problem=f"{error.name} is not installed here")
+    contracts = contracts_named(policy)
+    answer = await look_at(request.binding, program, contracts, _LOOK_WITHIN_S)
+    return findings(contracts, answer.effects, answer.implied, answer.problem)
+
+
+_WORDS = {True: "holds", False: "does not hold", None: "not known"}
+
+
+def _tell(verdict: Verdict, as_json: bool) -> None:
+    if as_json:
+        say_json(
+            {
+                "decision": verdict.decision,
+                "rule": verdict.rule,
+                "why": verdict.why,
+                "rules": [
+                    {
+                        "name": each.rule.name,
+                        "decision": each.rule.decision,
+                        "holds": each.truth.holds,
+                        "why": each.truth.why,
+                    }
+                    for each in verdict.judged
+                ],
+            }
+        )
+        return
+    say(f"{verdict.decision}: {printable(verdict.why)}")
+    if verdict.judged:
+        say_table(
+            ("rule", "decision", "holds", "why"),
+            (
+                (
+                    each.rule.name,
+                    each.rule.decision,
+                    _WORDS[each.truth.holds],
+                    each.truth.why,
+                )
+                for each in verdict.judged
+            ),
+        )

@@ -1,0 +1,175 @@
+"""The approval service on the bus: PROOFS in, APPROVALS out, decisions by request/reply."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lictor_approval.deciding import Limits
+from lictor_approval.errors import ApprovalError
+from lictor_approval.signing import Approvers
+from lictor_approvals import __version__
+from lictor_approvals.asking import Asking, Shelf
+from lictor_approvals.desk import Desk
+from lictor_approvals.policy import PolicyInForce, ask_always, policy_in_force
+from lictor_approvals.requests import BELL, Requests
+from lictor_bus import streams, subjects
+from lictor_bus.connection import connect_nats
+from lictor_bus.dead import DeadLetters
+from lictor_bus.errors import BusError
+from lictor_bus.handling import HandlingLoop
+from lictor_bus.pull import PullConsumer, PullSettings
+from lictor_bus.respond import Question, Responder
+from lictor_bus.ringing import Ringing
+from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.settings import whole_setting
+from lictor_prove.errors import ProverConfigError
+from lictor_prove.shelf import shelf
+from lictor_schema import (
+    ApprovalEntry,
+    ApprovalOrder,
+    DeskAnswer,
+    ProofResult,
+)
+from lictor_seal import TrustStore
+
+NAME = "approvals"
+# What a killed service had in hand is delivered again after so long.
+_PULL = PullSettings(each_on_its_own=True, batch=4, ack_wait_s=6.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalSettings:
+    """Whose decisions count, and for how long."""
+
+    people: Path | None
+    policies: Path | None
+    limits: Limits
+    policy: PolicyInForce | None = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ApprovalSettings":
+        """Read ``LICTOR_APPROVERS`` and ``LICTOR_APPROVAL_*``."""
+        limits = Limits(
+            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
+            start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
+        )
+        return cls(
+            people=_path(environment, "LICTOR_APPROVERS"),
+            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            limits=limits,
+            policy=policy_in_force(environment, limits),
+        )
+
+    def approvers(self) -> Approvers:
+        """The keys in their files as they are now: a key that was revoked counts no more from then on."""
+        known = Approvers.load(self.people, self.policies)
+        if self.policies is not None or self.policy is None:
+            return known
+        # Nobody says whose policies count, so ours does; a runner is told so by a file of its own.
+        return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
+
+
+def _path(environment: Mapping[str, str], name: str) -> Path | None:
+    text = environment.get(name, "")
+    return Path(text) if text else None
+
+
+def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedelta:
+    return timedelta(seconds=whole_setting(environment, name, default, 1, 30 * 24 * 3600))
+
+
+def layers_here() -> Sequence[str]:
+    """The hashes of the layers of ``LICTOR_LAYERS``, as their files are now."""
+    try:
+        return tuple(shelf().layers)
+    except ProverConfigError as error:
+        raise BusError(str(error)) from None
+
+
+QUESTIONS = (
+    Question(
+        subject=subjects.desk("approval"),
+        title="approval",
+        request=ApprovalOrder,
+        answer=DeskAnswer,
+        description="Keep a signed decision about a request.",
+    ),
+)
+SPEC = ServiceSpec(
+    name=NAME,
+    version=__version__,
+    description="Asks before a proved program runs, and keeps what was decided.",
+    streams=(streams.APPROVALS, streams.PROOFS, streams.PROGRAMS, streams.TIMERS),
+    channels=(
+        Channel(
+            subject="lictor.proof.{verdict}.{task}",
+            message=ProofResult,
+            description="What the prover found (stream PROOFS).",
+            reads=True,
+        ),
+        Channel(
+            subject="lictor.appr.{state}.{request}",
+            message=ApprovalEntry,
+            description="Approval requests, and every change of their states (stream APPROVALS).",
+            reads=False,
+        ),
+    ),
+    questions=QUESTIONS,
+)
+
+
+async def approval_loops(
+    runtime: Runtime,
+    settings: ApprovalSettings,
+    *,
+    layers: Shelf = layers_here,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Sequence[Runnable]:
+    """Proofs, the clock, and the desk."""
+    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
+    requests = Requests(client, runtime.telemetry)
+    dead = DeadLetters(client, NAME)
+    limits = settings.limits
+    desk = Desk(client, requests, settings.approvers, shelf=layers, limits=limits, now=now)
+    asking = Asking(
+        client,
+        requests,
+        shelf=layers,
+        automatic=ask_always if settings.policy is None else settings.policy.decide,
+        decide=desk.decide_by_policy,
+        limits=limits,
+        now=now,
+        dead=dead,
+        telemetry=runtime.telemetry,
+    )
+    await asking.begin()
+    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, "lictor.proof.*.*", _PULL)
+    return [
+        HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
+        Ringing(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
+        Responder(client, NAME, {subjects.desk("approval"): desk.answer}, _nothing),
+    ]
+
+
+def make_service() -> Service:
+    """The service with the approvers of this installation; keys that can't be read stop it here."""
+    settings = ApprovalSettings.from_environment()
+    try:
+        approvers = settings.approvers()
+    except ApprovalError as error:
+        raise BusError(str(error)) from None
+    layers_here()
+    people, policy = len(approvers.people.keys), settings.policy
+    told = f"{people} approvers" if people else "no approvers: nobody can approve"
+    return Service(
+        spec=SPEC,
+        loops=lambda runtime: approval_loops(runtime, settings),
+        config_hash=None if policy is None else policy.hash,
+        detail=told if policy is None else f"{told}, {len(policy.policy.rules)} rules of a policy",
+    )
+
+
+async def _nothing() -> None:
+    """What the answers set off is done when they are given."""

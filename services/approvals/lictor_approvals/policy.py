@@ -1,0 +1,110 @@
+"""The approval policy of this installation: looks at what a request asks for, and signs what a rule decides."""
+
+import logging
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from lictor_approval.deciding import Limits
+from lictor_approval.errors import ApprovalError
+from lictor_approval.life import Life
+from lictor_approval.policies import (
+    Findings,
+    contracts_named,
+    findings,
+    judge,
+    load_policy,
+    needs_findings,
+    policy_hash,
+)
+from lictor_approval.signing import sign_decision
+from lictor_bus.errors import BusError
+from lictor_prove.entailing import look_at
+from lictor_schema import (
+    ApprovalDecision,
+    ApprovalPolicy,
+    PolicyGround,
+    ProgramSubmission,
+    utc_millis,
+)
+from lictor_seal import SealError, SigningKey
+
+log = logging.getLogger("lictor.approvals")
+
+LOOK_WITHIN_S = 20.0
+_MAX_WHY = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyInForce:
+    """A policy, and the key that signs what it decides."""
+
+    policy: ApprovalPolicy
+    key: SigningKey
+    hash: str
+
+    async def decide(self, life: Life, submission: ProgramSubmission) -> str | None:
+        """What it decides about a request, signed; None to ask somebody."""
+        found = Findings()
+        if needs_findings(self.policy):
+            contracts = contracts_named(self.policy)
+            answer = await look_at(
+                life.request.binding, submission.program, contracts, LOOK_WITHIN_S
+            )
+            found = findings(contracts, answer.effects, answer.implied, answer.problem)
+        verdict = judge(self.policy, life.request, found)
+        request_id = life.request.request_id
+        if verdict.decision == "ask" or verdict.rule is None:
+            log.info("request %s: somebody is asked: %s", request_id, verdict.why)
+            return None
+        now = datetime.now(UTC)
+        what: Literal["approve", "reject"] = "approve" if verdict.decision == "allow" else "reject"
+        why = verdict.why[:_MAX_WHY]
+        decision = ApprovalDecision(
+            request_id=request_id,
+            binding_hash=life.request.binding_hash,
+            decision=what,
+            by=self.key.name,
+            decided_at=utc_millis(now),
+            expires_at=utc_millis(now + timedelta(seconds=self.policy.good_for_s)),
+            nonce=str(uuid.uuid4()),
+            reason=why,
+            automatic=PolicyGround(policy_hash=self.hash, rule=verdict.rule, why=why),
+        )
+        return sign_decision(decision, self.key)
+
+
+async def ask_always(life: Life, submission: ProgramSubmission) -> str | None:
+    """Without a policy, somebody is asked about everything."""
+    del life, submission
+    return None
+
+
+def policy_in_force(
+    environment: Mapping[str, str] = os.environ, limits: Limits | None = None
+) -> PolicyInForce | None:
+    """``LICTOR_APPROVAL_POLICY`` with ``LICTOR_APPROVAL_KEY``; one that can't be used stops the service."""
+    path, key = environment.get("LICTOR_APPROVAL_POLICY"), environment.get("LICTOR_APPROVAL_KEY")
+    if not path:
+        return None
+    if not key:
+        raise BusError(
+            "LICTOR_APPROVAL_POLICY is set and LICTOR_APPROVAL_KEY is not: name the private key that signs what"
+            " the policy decides; `lictor approvals keygen` makes one."
+        )
+    try:
+        policy = load_policy(Path(path))
+        name = environment.get("LICTOR_APPROVAL_KEY_NAME", "lictor-approvals")
+        signing = SigningKey.load(Path(key), name)
+    except (ApprovalError, SealError) as error:
+        raise BusError(str(error)) from None
+    longest = (limits or Limits()).start_within
+    if timedelta(seconds=policy.good_for_s) > longest:
+        raise BusError(
+            f"{path}: good_for_s is {policy.good_for_s}, more than LICTOR_APPROVAL_START_S allows."
+        )
+    return PolicyInForce(policy=policy, key=signing, hash=policy_hash(policy))
