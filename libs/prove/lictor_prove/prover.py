@@ -129,7 +129,7 @@ def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> 
     from lictor_prove.policies import with_required, with_row_identity
 
     commands = read_commands(source, layer=layer)
-    document = lowered(commands, name=name, layer=layer, target=target)
+    document = lowered(commands, name=name, target=target)
     use = Use(commands.called, anything=False)
     used = [policy for policy in layer.policies if use.triggers(policy)]
     return with_row_identity(with_required(document, layer, used) if used else document)

@@ -17,7 +17,7 @@ from .python_front_end import LAYER
 def refusal(source: str) -> Reason:
     """Why a program is refused."""
     with pytest.raises(Rejected) as refused:
-        lowered(read_commands(source, layer=LAYER), name="p", layer=LAYER)
+        lowered(read_commands(source, layer=LAYER), name="p")
     (reason,) = refused.value.reasons
     assert reason.message
     assert reason.remedy
@@ -29,7 +29,7 @@ def body(*lines: str) -> str:
 
 
 def document(*lines: str) -> str:
-    return write(lowered(read_commands(body(*lines), layer=LAYER), name="p", layer=LAYER))
+    return write(lowered(read_commands(body(*lines), layer=LAYER), name="p"))
 
 
 DOUBLED = [f"let a{n + 1} = concat(a{n}, a{n})" for n in range(60)]
@@ -180,7 +180,7 @@ def test_half_a_surrogate_pair_in_the_source_is_refused() -> None:
 
 def test_another_target_than_main_is_refused() -> None:
     with pytest.raises(Rejected) as refused:
-        lowered(read_commands(HEADER, layer=LAYER), name="p", layer=LAYER, target="other")
+        lowered(read_commands(HEADER, layer=LAYER), name="p", target="other")
     assert refused.value.reasons[0].code == "target.unknown"
 
 
@@ -227,7 +227,7 @@ def test_every_operation_that_may_fail_is_an_obligation_where_it_is_needed() -> 
         ),
         layer=LAYER,
     )
-    found = lowered(read, name="p", layer=LAYER).obligations
+    found = lowered(read, name="p").obligations
     assert {each.kind for each in found} == {ObligationKind.NO_ERROR}
     assert [each.text.partition("(")[2] for each in found] == [
         "ZeroDivisionError)",
