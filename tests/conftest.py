@@ -23,6 +23,7 @@ SERVICES = {
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
 }
 
 
@@ -59,7 +60,7 @@ class Stack:
 
 @pytest.fixture
 async def stack(clean_infra: Endpoints, tmp_path: Path) -> AsyncIterator[Stack]:
-    """The four services, ready."""
+    """All services, ready."""
     async with AsyncExitStack() as running:
         client = await nats.connect(clean_infra.nats_url)
         running.push_async_callback(client.close)

@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-import os
 import re
-import socket
 import subprocess
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +15,10 @@ import pytest
 from governing_bus import CONTRACT, put_in_force, record
 from nats.aio.client import Client
 from reporting import ROOT, service_process, wait_until_ready
+from secured_nats import Secured, secured_server
 
 import lictor
 from lictor.embedded import Endpoints
-from lictor.server_process import find_nats_server
 from lictor.story import play
 from lictor_bus import subjects
 from lictor_bus.connection import connect_nats
@@ -31,73 +28,20 @@ from lictor_bus.roles import password_variable, roles, users_config
 from lictor_schema import OperatorContext
 from lictor_seal import TrustStore, verify_bundle
 
-RUNTIMES = ("openclaw", "codex")
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
+    "runner": "lictor_runner",
 }
-
-
-@dataclass(frozen=True)
-class Secured:
-    """A server with users, and how to come to it as one of them."""
-
-    port: int
-    redis_url: str
-
-    def url(self, user: str) -> str:
-        return f"nats://{user}:p-{user}@127.0.0.1:{self.port}"
-
-    def endpoints(self, user: str) -> Endpoints:
-        return Endpoints(self.url(user), self.redis_url)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture
 async def secured(clean_infra: Endpoints, tmp_path: Path) -> AsyncIterator[Secured]:
-    port = free_port()
-    (tmp_path / "users.conf").write_text(users_config(RUNTIMES))
-    config = tmp_path / "secured.conf"
-    config.write_text(
-        f'listen: "127.0.0.1:{port}"\nmax_payload: 4MB\n'
-        f"jetstream {{ store_dir: {json.dumps(str(tmp_path / 'data'))} }}\ninclude users.conf\n"
-    )
-    passwords = {password_variable(role.user): f"p-{role.user}" for role in roles(RUNTIMES)}
-    server = await asyncio.create_subprocess_exec(
-        find_nats_server(),
-        "-c",
-        str(config),
-        env={**os.environ, **passwords},
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    found = Secured(port, clean_infra.redis_url)
-    try:
-        async with asyncio.timeout(30):
-            while not await listens(port):
-                assert server.returncode is None, "the server did not take its configuration"
-                await asyncio.sleep(0.05)
+    async with secured_server(clean_infra, tmp_path) as found:
         yield found
-    finally:
-        if server.returncode is None:
-            server.terminate()
-        await server.wait()
-
-
-async def listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
 
 
 async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
@@ -378,6 +322,35 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.dec.block.refused.task"),
         ("policy-evaluator", "lictor.sess.session"),
         ("prover", "lictor.dec.allow.task"),
+        # Only the approval service writes what was decided, and only operators bring decisions.
+        *(
+            (user, f"lictor.appr.{state}.request")
+            for user in ("openclaw", "ops", "prover", "sealer")
+            for state in ("requested", "approved", "executing")
+        ),
+        ("approvals", "lictor.appr.executing.request"),
+        # Nobody but the runner says what ran, and it does not say what may.
+        *(
+            (user, "lictor.run.task.request")
+            for user in ("openclaw", "ops", "prover", "sealer", "approvals")
+        ),
+        *(
+            ("runner", f"lictor.appr.{state}.request")
+            for state in ("requested", "approved", "rejected", "expired")
+        ),
+        ("runner", "lictor.proof.proved.task"),
+        ("runner", "lictor.prog.task"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.APPROVALS.runner"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.APPROVALS.runner"),
+        ("openclaw", "$JS.API.DIRECT.GET.RUNS"),
+        ("approvals", "lictor.proof.proved.task"),
+        ("approvals", "lictor.prog.task"),
+        ("openclaw", "lictor.desk.approval"),
+        ("openclaw", "lictor.sched.approval.request"),
+        ("openclaw", "lictor.tick.approval.request"),
+        ("openclaw", "$JS.API.CONSUMER.DELETE.PROOFS.approvals"),
+        ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.PROOFS.approvals"),
+        ("openclaw", "$JS.API.STREAM.PURGE.APPROVALS"),
         ("ops", "lictor.dec.allow.task"),
         ("ops", "lictor.ep.report.episode"),
         ("ops", "$JS.API.STREAM.DELETE.DECISIONS"),

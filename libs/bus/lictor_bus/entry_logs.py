@@ -1,4 +1,4 @@
-"""Append-only logs of entries, one for each drift event or patch: read whole, and added to by one writer at a time.
+"""Append-only logs of entries, one for each drift event, patch or approval request: read whole, added to one by one.
 
 NATS puts an answer wherever the question says, so whoever may ask anything can get a message of the server into any
 log. Such a message has not the id of its own entry for its message id; it is passed over.
@@ -16,7 +16,14 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
-from lictor_schema import CanonicalError, PatchEntry, TriageEntry
+from lictor_schema import (
+    AnyRunEntry,
+    ApprovalEntry,
+    CanonicalError,
+    PatchEntry,
+    TriageEntry,
+    parse_run_entry,
+)
 
 
 class Entry(Protocol):
@@ -82,11 +89,24 @@ async def triage_log(client: Client, drift_id: str) -> EntryLog[TriageEntry]:
     return await read_log(client, streams.DRIFT, subjects.triage(drift_id), TriageEntry.from_json)
 
 
+async def approval_log(client: Client, request_id: str) -> EntryLog[ApprovalEntry]:
+    """The life of one approval request so far."""
+    subject = subjects.approval_entries(request_id)
+    return await read_log(client, streams.APPROVALS, subject, ApprovalEntry.from_json)
+
+
+async def run_journal(client: Client, task_id: str, run_id: str) -> EntryLog[AnyRunEntry]:
+    """The journal of one run so far."""
+    return await read_log(
+        client, streams.RUNS, subjects.run_journal(task_id, run_id), parse_run_entry
+    )
+
+
 async def all_entries(
-    client: Client, stream: str, subject: str, read: Callable[[bytes], E]
+    client: Client, stream: str, subject: str, read: Callable[[bytes], E], *, after: int = 0
 ) -> AsyncIterator[tuple[Delivery, E]]:
-    """Every entry of many logs, in the order they were stored."""
-    async for stored in read_all(client, stream, subject):
+    """Every entry of many logs after a place in the stream, in the order they were stored."""
+    async for stored in read_all(client, stream, subject, after=after):
         entry = read_entry(stored, read)
         if entry is not None:
             yield stored, entry

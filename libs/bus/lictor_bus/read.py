@@ -38,10 +38,10 @@ async def read_from(
 
 
 async def read_all(
-    client: Client, stream: str, subject: str, page: int = 200
+    client: Client, stream: str, subject: str, page: int = 200, *, after: int = 0
 ) -> AsyncIterator[Delivery]:
-    """Every message on ``subject``, in stream order, until there are no more."""
-    sequence = 1
+    """Every message on ``subject`` after a sequence, in stream order, until there are no more."""
+    sequence = after + 1
     while found := await read_from(client, stream, subject, sequence, page):
         for stored in found:
             yield stored

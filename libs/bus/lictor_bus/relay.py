@@ -5,31 +5,23 @@ message is stored. The message goes out without a message id: ids can be foresee
 silence the timer. If a tick is relayed twice, the reader of the stream recognises the second by what is in it.
 """
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Sequence
-
-from nats.errors import Error as NatsError
-from nats.js.errors import Error as JetStreamError
+from collections.abc import Sequence
 
 from lictor_bus.connection import TolerantClient
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import Refused
+from lictor_bus.handling import Handle, HandlingLoop
 from lictor_bus.publish import publish_one
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.streams import TIMERS
 from lictor_bus.telemetry import Telemetry
 from lictor_bus.timers import due_message
 
-log = logging.getLogger("lictor.relay")
-
-_IDLE_S = 1.0
-_PAUSE_S = 1.0
 _EACH_ON_ITS_OWN = PullSettings(each_on_its_own=True)
 
 
-class TickLoop:
+class TickLoop(HandlingLoop):
     """Hands the ticks of one kind of timer to a handler, which returns those that are done.
 
     The others come again by themselves. Several instances may run: each tick goes to one of them.
@@ -39,44 +31,13 @@ class TickLoop:
         self,
         client: TolerantClient,
         kind: str,
-        handle: Callable[[Sequence[Delivery]], Awaitable[Sequence[Delivery]]],
+        handle: Handle,
         *,
         telemetry: Telemetry,
         settings: PullSettings = _EACH_ON_ITS_OWN,
     ) -> None:
-        self._consumer = PullConsumer(
-            client, TIMERS, f"tick-{kind}", f"lictor.tick.{kind}.*", settings
-        )
-        self._handle = handle
-        self._telemetry = telemetry
-        self._stopping = asyncio.Event()
-        self.trouble: str | None = "starting"
-
-    def stop(self) -> None:
-        """Finish the ticks in hand, then return from ``run``."""
-        self._stopping.set()
-        self._consumer.interrupt()
-
-    async def run(self) -> None:
-        """Go on until stopped; outages are waited out, and no tick is lost meanwhile."""
-        while not self._stopping.is_set():
-            try:
-                await self._consumer.open()
-                self.trouble = None
-                while not self._stopping.is_set():
-                    ticks = await self._consumer.next_batch(_IDLE_S)
-                    for done in await self._handle(ticks) if ticks else ():
-                        await self._consumer.acknowledge(done)
-            except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
-                self.trouble = f"{type(error).__name__}: {error}"
-                self._telemetry.reopened(type(error).__name__)
-                log.warning("%s: %s; trying again", self._consumer.durable, self.trouble)
-                try:
-                    async with asyncio.timeout(_PAUSE_S):
-                        await self._stopping.wait()
-                except TimeoutError:
-                    continue
-        await self._consumer.close()
+        consumer = PullConsumer(client, TIMERS, f"tick-{kind}", f"lictor.tick.{kind}.*", settings)
+        super().__init__(consumer, handle, telemetry=telemetry)
 
 
 class TickRelay(TickLoop):

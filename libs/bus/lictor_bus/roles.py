@@ -19,7 +19,14 @@ from lictor_bus.subjects import SESSION_DOUBT, inboxes, token
 OPERATORS = "ops"
 LICTOR = "lictor"
 """The runtime of events that the evaluator derives; nobody may speak in its name."""
-_READABLE_BY_RUNTIMES = (streams.DECISIONS, streams.EPISODES, streams.GUIDANCE, streams.PROOFS)
+_READABLE_BY_RUNTIMES = (
+    streams.DECISIONS,
+    streams.EPISODES,
+    streams.GUIDANCE,
+    streams.PROOFS,
+    # How far its programs are; only services write there.
+    streams.APPROVALS,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +119,7 @@ def _ours() -> tuple[Role, ...]:
                 streams.PROOFS,
                 streams.RECEIPTS,
                 streams.SESSIONS,
+                streams.RUNS,
             ),
             # Which packs are in force, and their envelopes.
             looks_at=(streams.EVENTS, streams.PACKS),
@@ -167,6 +175,41 @@ def _ours() -> tuple[Role, ...]:
             declares=(streams.PROGRAMS, streams.PROOFS),
             writes=("lictor.proof.*.*", "lictor.progress.proof.*"),
         ),
+        _service(
+            "approvals",
+            declares=(streams.APPROVALS, streams.PROOFS, streams.TIMERS),
+            # What was submitted, to bind an approval to it.
+            looks_at=(streams.PROGRAMS,),
+            writes=(
+                *(
+                    f"lictor.appr.{state}.*"
+                    for state in ("requested", "approved", "rejected", "expired", "stale")
+                ),
+                "lictor.sched.approval.*",
+            ),
+            answers=("lictor.desk.approval",),
+        ),
+        _service(
+            "runner",
+            declares=(streams.APPROVALS, streams.RUNS),
+            # What was submitted and proved, to hold it against the approval.
+            looks_at=(streams.PROGRAMS, streams.PROOFS),
+            writes=(
+                *(
+                    f"lictor.appr.{state}.*"
+                    for state in (
+                        "stale",
+                        "executing",
+                        "executed",
+                        "compensated",
+                        "partial",
+                        "in_doubt",
+                        "failed",
+                    )
+                ),
+                "lictor.run.*.*",
+            ),
+        ),
         _operators(),
     )
 
@@ -200,7 +243,7 @@ def _operators() -> Role:
             "lictor.packs.*.*",
             "lictor.def.*",
             "lictor.gate.*",
-            # Triage and patches: no runtime may ask there.
+            # Triage, patches and approvals of programs: no runtime may ask there.
             "lictor.desk.*",
             "lictor.ask.report",
             # Approvals, the kill-switch, and how any runtime's decision stands.

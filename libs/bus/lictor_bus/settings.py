@@ -32,18 +32,21 @@ class ServiceSettings:
         return cls(
             nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
-            partitions=_whole(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
-            replicas=_whole(environment, "LICTOR_REPLICAS", 1, 1, 5),
-            batch=_whole(environment, "LICTOR_BATCH", 1000, 1, 1000),
-            http_port=_whole(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
+            partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
+            replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
+            batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
+            http_port=whole_setting(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
             http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
-            start_timeout_s=_whole(environment, "LICTOR_START_TIMEOUT_S", 60, 1, 3600),
-            drain_timeout_s=_whole(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
+            start_timeout_s=whole_setting(environment, "LICTOR_START_TIMEOUT_S", 60, 1, 3600),
+            drain_timeout_s=whole_setting(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
             log_level=_log_level(environment),
         )
 
 
-def _whole(environment: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+def whole_setting(
+    environment: Mapping[str, str], name: str, default: int, low: int, high: int
+) -> int:
+    """A whole number within bounds; the default where nothing is set."""
     text = environment.get(name, "")
     if not text:
         return default

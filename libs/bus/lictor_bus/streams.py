@@ -46,6 +46,7 @@ DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
 ACTIONS = "ACTIONS"
+RUNS = "RUNS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,8 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=APPROVALS,
             subjects=("lictor.appr.*.*",),
-            description="approval requests and states",
+            description="approval requests, and every change of their states",
+            audit=True,
         ),
         StreamSpec(
             name=EPISODES,
@@ -184,6 +186,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=ACTIONS,
             subjects=("lictor.act.*",),
             description="the logs of governed decisions, and that of the kill-switch",
+            audit=True,
+        ),
+        StreamSpec(
+            name=RUNS,
+            subjects=("lictor.run.*.*",),
+            description="the journals of runs: what approved programs did, each effect before it is made",
             audit=True,
         ),
         StreamSpec(

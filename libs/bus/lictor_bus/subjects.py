@@ -94,6 +94,11 @@ def decisions_on_task(task_id: str) -> str:
     return f"lictor.dec.*.{token(task_id)}"
 
 
+def run_journal(task_id: str, run_id: str) -> str:
+    """Where everything is kept that a run of a task did."""
+    return f"lictor.run.{token(task_id)}.{token(run_id)}"
+
+
 def program(task_id: str) -> str:
     """Where a runtime submits a program for proof."""
     return f"lictor.prog.{token(task_id)}"
@@ -107,6 +112,16 @@ def proof(verdict: str, task_id: str) -> str:
 def proof_progress(task_id: str) -> str:
     """Where the prover tells how far it is with what takes long; nothing keeps it."""
     return f"lictor.progress.proof.{token(task_id)}"
+
+
+def approval(state: str, request_id: str) -> str:
+    """Where a change of state of an approval request is kept."""
+    return f"lictor.appr.{state}.{token(request_id)}"
+
+
+def approval_entries(request_id: str) -> str:
+    """Every change of state of an approval request."""
+    return f"lictor.appr.*.{token(request_id)}"
 
 
 def episode(decision_type: str, episode_id: str) -> str:

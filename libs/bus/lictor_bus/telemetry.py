@@ -128,6 +128,19 @@ class Telemetry:
             unit="{answer}",
             description="Answers about guarded sessions other than gates', by operation and outcome: ok, refused",
         )
+        self._approvals = meter.create_counter(
+            "lictor.approvals",
+            unit="{change}",
+            description="Changes of approval requests, by the state they came to",
+        )
+        self._approvals_open = meter.create_gauge(
+            "lictor.approvals.open", unit="{request}", description="Requests that wait, by state"
+        )
+        self._approval_wait = meter.create_histogram(
+            "lictor.approvals.decided_after",
+            unit="s",
+            description="From the request to the decision of a person, by what was decided",
+        )
         self._rules = meter.create_counter(
             "lictor.rules",
             unit="{match}",
@@ -191,6 +204,16 @@ class Telemetry:
         self._sessions.add(
             1, {"service": self._service, "operation": operation, "outcome": outcome}
         )
+
+    def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
+        """Count a change of an approval request, and tell how many wait now, by state."""
+        self._approvals.add(1, {"service": self._service, "state": state})
+        for each, count in open_now.items():
+            self._approvals_open.set(count, {"service": self._service, "state": each})
+
+    def approval_decided(self, decision: str, waited_s: float) -> None:
+        """Tell how long a person took to decide."""
+        self._approval_wait.record(waited_s, {"service": self._service, "decision": decision})
 
     def span(
         self,

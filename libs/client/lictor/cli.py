@@ -25,6 +25,8 @@ COMMANDS = {
     "pack": "check, test, explain, compare and watch over policy packs",
     "agent": "check, show, compare and publish agent definitions",
     "prove": "prove what programs will do, before they run",
+    "approvals": "list, show, approve and reject proved programs that wait to run",
+    "runs": "list and show what approved programs did, effect by effect",
     "ir": "show what a program may do, as an Effect IR document",
     "replay": "prove that the events still lead to the decisions on record",
     "seal": "export a sealed episode, or verify one offline",

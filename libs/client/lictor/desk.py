@@ -1,4 +1,4 @@
-"""Asking the sealer's desk: silence and refusals are errors with a reason, never a yes."""
+"""Asking a service's desk: silence and refusals are errors with a reason, never a yes."""
 
 import uuid
 from typing import TypeVar
@@ -29,10 +29,15 @@ def new_request_id() -> str:
 
 
 async def ask_desk(
-    client: Client, name: str, request: Model, timeout_s: float = ASK_WITHIN_S
+    client: Client,
+    name: str,
+    request: Model,
+    timeout_s: float = ASK_WITHIN_S,
+    *,
+    of: str = "sealer",
 ) -> DeskAnswer:
     """What came of a request; raises DeskRefused with the reason and the remedy when nothing did."""
-    return await ask_desk_for(client, name, request, DeskAnswer, timeout_s)
+    return await ask_desk_for(client, name, request, DeskAnswer, timeout_s, of=of)
 
 
 async def ask_desk_for(
@@ -41,26 +46,28 @@ async def ask_desk_for(
     request: Model,
     answer_type: type[A],
     timeout_s: float = ASK_WITHIN_S,
+    *,
+    of: str = "sealer",
 ) -> A:
     """The same, where the desk answers more."""
     try:
         reply = await client.request(subjects.desk(name), request.to_json(), timeout=timeout_s)
     except NoRespondersError:
         raise Unreachable(
-            "the sealer does not answer: no desk is open; start it with `lictor up`, or see"
+            f"the service `{of}` does not answer: no desk is open; start it with `lictor up`, or see"
             " `lictor doctor`."
         ) from None
     except NatsTimeout:
         raise Unreachable(
-            f"the sealer's desk did not answer within {timeout_s:g} s; ask again, and look whether"
+            f"the desk of `{of}` did not answer within {timeout_s:g} s; ask again, and look whether"
             " it was done (this user may not be allowed to ask)."
         ) from None
     except NatsError as error:
-        raise Unreachable(f"the sealer's desk could not be asked: {error}") from None
+        raise Unreachable(f"the desk of `{of}` could not be asked: {error}") from None
     try:
         answer = answer_type.from_json(reply.data)
     except (ValidationError, CanonicalError) as error:
-        raise LictorError(f"the sealer's desk answered something else: {error}") from None
+        raise LictorError(f"the desk of `{of}` answered something else: {error}") from None
     if answer.outcome == "refused":
         raise DeskRefused(f"{answer.reason}; {answer.remedy}.")
     return answer

@@ -22,6 +22,8 @@ SERVICES: Mapping[str, str] = {
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
+    "runner": "lictor_runner",
 }
 """Every service, and the module it runs as."""
 

@@ -77,6 +77,10 @@ if TYPE_CHECKING:
         argument_labels,
         origin_formula,
     )
+    from lictor_ir.summary import (
+        Summary,
+        summarize,
+    )
     from lictor_ir.terms import (
         Term,
     )
@@ -105,6 +109,7 @@ _HOMES = {
     "goals": "Goal GoalKind Strength",
     "jsonform": "document_hash from_json to_json",
     "provenance": "argument_labels origin_formula",
+    "summary": "Summary summarize",
     "terms": "Term",
     "types": "Type",
     "values": "EnumValue RowValue Value",
@@ -153,6 +158,7 @@ __all__ = [
     "Step",
     "Strength",
     "Sum",
+    "Summary",
     "Term",
     "TermError",
     "Trace",
@@ -169,6 +175,7 @@ __all__ = [
     "holds",
     "origin_formula",
     "run",
+    "summarize",
     "to_json",
     "value",
 ]

@@ -1,11 +1,14 @@
 """What trusted layers and agent programs are written with; docs/trusted-layers.md is the guide."""
 
+from lictor_layer.calls import Call, current_call
+from lictor_layer.compensation import compensated_by, nothing_to_undo
 from lictor_layer.contracts import contract
 from lictor_layer.effects import ensures, mock, performs, requires, sets, trusted
 from lictor_layer.errors import (
     ConditionError,
     DeclarationError,
     LayerError,
+    NotDone,
     PostconditionError,
     PreconditionError,
 )
@@ -32,6 +35,7 @@ API_VERSION = "1"
 
 __all__ = [
     "API_VERSION",
+    "Call",
     "Column",
     "ConditionError",
     "DeclarationError",
@@ -41,6 +45,7 @@ __all__ = [
     "FilePath",
     "Fluent",
     "LayerError",
+    "NotDone",
     "PostconditionError",
     "PreconditionError",
     "Relation",
@@ -48,7 +53,9 @@ __all__ = [
     "Spec",
     "all_of",
     "comes_from",
+    "compensated_by",
     "contract",
+    "current_call",
     "domain_policy",
     "effect",
     "ensures",
@@ -60,6 +67,7 @@ __all__ = [
     "is_single_path_component",
     "mock",
     "no_guarantees",
+    "nothing_to_undo",
     "performs",
     "requires",
     "same_row",

@@ -23,6 +23,16 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Compensation:
+    """How an effect is taken back."""
+
+    undo: Callable[..., object] | None
+    """None when there is nothing to take back."""
+    when_in_doubt: bool
+    """Whether the undo may be called, and called again, when nobody knows whether the effect happened."""
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """All that the decorators of one function say."""
 
@@ -34,6 +44,8 @@ class Declaration:
     performs: tuple[Event, ...] = ()
     """Events whose fields are references to parameters."""
     sets: tuple[FluentUpdate, ...] = ()
+    compensation: Compensation | None = None
+    """None when nothing is said: then the effect can't be taken back."""
 
 
 def declaration(function: object) -> Declaration | None:

@@ -19,3 +19,10 @@ class PreconditionError(ConditionError):
 
 class PostconditionError(ConditionError):
     """A trusted function returned what it promised not to return; its effect has happened."""
+
+
+class NotDone(LayerError):
+    """Raised by a trusted function that had no effect: the runner takes its word, and undoes only what was before.
+
+    Whatever else a trusted function raises leaves its effect in doubt.
+    """

@@ -7,7 +7,7 @@ and the thing in question is broken, refutes anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from lictor_ir.answers import Filled, Model
 from lictor_ir.contracts import Anything, Contract, leaves
@@ -23,16 +23,14 @@ from lictor_ir.evaluate import (
     run,
 )
 from lictor_ir.goals import Goal, GoalKind, Strength
-from lictor_ir.operators import decimal
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_ir.valuation import Evaluation
-from lictor_ir.values import EnumValue, RowValue
+from lictor_ir.value_text import value_text
 from lictor_prove.proof import Counterexample, Happening
 
 MAX_TOLD: Final = 40
 """Calls, inputs and results that a counterexample tells of."""
 MAX_TEXT: Final = 120
-MAX_ITEMS: Final = 4
 
 
 class Candidate:
@@ -105,20 +103,20 @@ class Candidate:
             kept |= {step.number for step in chosen[-MAX_TOLD // 2 :]}
             chosen = [step for step in chosen if step.number in kept]
         results = [
-            (f"{step.effect} ({step.atom.id})", _text(step.result))
+            (f"{step.effect} ({step.atom.id})", value_text(step.result))
             for step in chosen
             if step.result is not None
         ]
         return Counterexample(
             summary,
-            tuple((name, _text(value)) for name, value in sorted(self._filled.inputs.items()))[
+            tuple((name, value_text(value)) for name, value in sorted(self._filled.inputs.items()))[
                 :MAX_TOLD
             ],
             tuple(results[:MAX_TOLD]),
             tuple(
                 Happening(
                     step.effect,
-                    tuple((name, _text(value)) for name, value in step.arguments.items()),
+                    tuple((name, value_text(value)) for name, value in step.arguments.items()),
                     step.atom.span.line if step.atom.span is not None else None,
                     "" if step.atom.guard is TRUE else said(step.atom.guard),
                     step.number in offending,
@@ -150,26 +148,6 @@ def _offending(contract: Contract, trace: Trace, goal: Goal) -> set[int]:
 # -- for people ------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    match value:
-        case RowValue(schema, columns):
-            inside = ", ".join(f"{name}={_text(each)}" for name, each in columns.items())
-            told = f"{schema}({inside})"
-        case EnumValue(enum, member):
-            told = f"{enum}.{member}"
-        case list():
-            items = cast(list[Any], value)
-            more = f", … {len(items)} in all" if len(items) > MAX_ITEMS else ""
-            told = f"[{', '.join(map(_text, items[:MAX_ITEMS]))}{more}]"
-        case int() if not isinstance(value, bool):
-            told = decimal(value)
-        case _:
-            told = (
-                ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-            )
-    return told if len(told) <= 4 * MAX_TEXT else told[: 4 * MAX_TEXT] + "…"
-
-
 _INFIX: Final = {
     "eq": "==",
     "lt": "<",
@@ -199,7 +177,7 @@ def _said(term: Term, depth: int) -> str:
         return "…"
     match term:
         case Const():
-            return _text(term.value)
+            return value_text(term.value)
         case Var():
             return term.name
         case Result():

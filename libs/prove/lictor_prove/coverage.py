@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from lictor_ir.contracts import Contract
+from lictor_ir.document import Guarantee
+from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import (
     ContractBuilder,
     DomainPolicy,
@@ -20,10 +23,10 @@ from lictor_prove.layer_model import (
     TrustedFunction,
     TrustedModule,
 )
-from lictor_prove.policies import in_package, is_contract
+from lictor_prove.policies import contract_of_domain, contracts_of, in_package, is_contract
 
 if TYPE_CHECKING:
-    from lictor_schema.coverage import CoverageReport
+    from lictor_schema.coverage import CoverageReport, DomainCoverage
 
 API: Final = ("clauz3", "deal", "lictor", "lictor_layer")
 """What programs are written with."""
@@ -82,13 +85,13 @@ def used_policies(
 ) -> tuple[DomainPolicy, ...]:
     """The policies of the domains that the program uses."""
     use = uses(_parsed(program), target, layer)
-    return tuple(policy for policy in layer.policies if use.triggers(policy))
+    return tuple(policy for policy, _ in _used(use, layer))
 
 
 def report(
     program: str | ast.Module, *, target: str, layer: Layer, program_hash: str
 ) -> CoverageReport:
-    """The coverage of every domain the program uses, worst first."""
+    """The coverage of every domain the program uses by what it names, worst first."""
     tree = _parsed(program)
     return covered(
         uses(tree, target, layer),
@@ -99,42 +102,60 @@ def report(
 
 
 def covered(use: Use, said: Sequence[Stated], *, layer: Layer, program_hash: str) -> CoverageReport:
-    """The coverage of every domain that is used, by what is stated, worst first."""
+    """The coverage of every domain that is used, by what is named, worst first."""
     # Late: proving without a report does not pay for the models.
-    from lictor_schema.coverage import CoverageReport, CoverageStatus, DomainCoverage
+    from lictor_prove.coverage_status import mentioned, reported
 
-    domains: list[DomainCoverage] = []
-    for policy in layer.policies:
-        triggers = use.triggers(policy)
-        if not triggers:
-            continue
+    used = _used(use, layer)
+    found = [mentioned(policy, triggers, _about(policy, said)) for policy, triggers in used]
+    return reported(found, layer, program_hash, "mention")
+
+
+def entailed(
+    use: Use,
+    said: Sequence[Stated],
+    *,
+    layer: Layer,
+    program_hash: str,
+    proved: Sequence[Guarantee],
+    entails: Callable[[Sequence[Contract], Contract], bool],
+) -> CoverageReport:
+    """The coverage of every domain that is used by what is proved, worst first.
+
+    `proved`: what was proved of a program that was proved as a whole; nothing, if it was not. A contract that the
+    program does not name is covered when what the program states itself entails it. What the layer added does not help:
+    it says nothing about what the program's author thought of.
+    """
+    from lictor_prove.coverage_status import judged, reported
+
+    own = [each.contract for each in proved if not each.required_by]
+    builders = contracts_of(layer)
+
+    def implied(policy: DomainPolicy, name: str) -> bool:
+        builder = contract_of_domain(name, policy.package, builders)
+        if builder is None or not builder.nullary:
+            return False
+        try:
+            contract, _ = builder.build((), {})
+        except ProveError:
+            return False
+        return entails(own, contract)
+
+    found: list[DomainCoverage] = []
+    for policy, triggers in _used(use, layer):
         names = _about(policy, said)
-        missing = tuple(name for name in policy.required if name not in names)
-        unsaid = tuple(name for name in policy.recommended if name not in names)
-        if missing:
-            status = CoverageStatus.REQUIRED_GAP
-        elif not names:
-            status = CoverageStatus.SILENT_GAP
-        elif unsaid:
-            status = CoverageStatus.RECOMMENDED_GAP
-        else:
-            status = CoverageStatus.COVERED
-        domains.append(
-            DomainCoverage(
-                domain=policy.label,
-                when_used=policy.when_used,
-                used_calls=triggers,
-                status=status,
-                stated=names,
-                enforced=missing,
-                missing_recommended=unsaid,
-                missing_required=missing,
-            )
+        unnamed = dict.fromkeys(
+            name for name in (*policy.required, *policy.recommended) if name not in names
         )
-    domains.sort(key=lambda domain: (-domain.status.loudness, domain.domain))
-    return CoverageReport(
-        program_hash=program_hash, layer_hash=layer.hash, level="mention", domains=tuple(domains)
-    )
+        following = tuple(name for name in unnamed if implied(policy, name))
+        held = {each.name for each in proved if each.required_by == policy.label}
+        found.append(judged(policy, triggers, names, following, held))
+    return reported(found, layer, program_hash, "entailment")
+
+
+def _used(use: Use, layer: Layer) -> list[tuple[DomainPolicy, tuple[str, ...]]]:
+    triggered = [(policy, use.triggers(policy)) for policy in layer.policies]
+    return [(policy, triggers) for policy, triggers in triggered if triggers]
 
 
 def _parsed(program: str | ast.Module) -> ast.Module:

@@ -29,6 +29,7 @@ from lictor_prove.python.predicates import predicate_term
 from lictor_prove.python.refusals import Refusal
 from lictor_prove.python.trusted import declared_effect, parameter_names, performed, updated
 from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.signatures import signature_of
 
 
 def read_document(data: bytes) -> Document:
@@ -58,9 +59,9 @@ def prove_bound(
     called = {atom.effect for atom in bound.atoms}
     used = [policy for policy in layer.policies if called & set(policy.when_used)]
     whole = with_row_identity(with_required(bound, layer, used))
-    return dataclasses.replace(
-        prove_document(whole, settings, progress=progress), layer_hash=layer.hash
-    )
+    signature = signature_of(layer, whole)
+    proof = prove_document(whole, settings, progress=progress, signature=signature)
+    return dataclasses.replace(proof, layer_hash=layer.hash)
 
 
 def bound_to(document: Document, layer: Layer) -> Document:

@@ -14,6 +14,7 @@ from lictor_ir.jsonform import document_hash, from_json, to_json
 from lictor_prove.errors import Reason
 
 if TYPE_CHECKING:
+    from lictor_prove.standing import Analysis
     from lictor_schema.coverage import CoverageReport
 
 
@@ -141,6 +142,8 @@ class Timings:
 
     read_ms: float = 0.0
     solve_ms: float = 0.0
+    analysis_ms: float = 0.0
+    """Of what guarantees imply, and coverage."""
     waited_ms: float = 0.0
 
 
@@ -156,6 +159,8 @@ class Proof:
     ir: Ir | None = None
     layer_hash: str | None = None
     coverage: CoverageReport | None = None
+    analysis: Analysis | None = None
+    """How the guarantees stand among each other; says nothing about the verdict."""
     timings: Timings = field(default_factory=Timings)
 
     @property
@@ -166,7 +171,7 @@ class Proof:
     @property
     def ms(self) -> float:
         """How long it took, without waiting."""
-        return self.timings.read_ms + self.timings.solve_ms
+        return self.timings.read_ms + self.timings.solve_ms + self.timings.analysis_ms
 
 
 @dataclass(frozen=True, slots=True)

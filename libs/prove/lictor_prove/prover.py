@@ -7,15 +7,18 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from lictor_ir.analysis import Budget, Signature, entails
 from lictor_ir.answers import HOLDS, Answer, Conclusion, Model, undecided
+from lictor_ir.contracts import Contract
 from lictor_ir.document import Document
-from lictor_ir.errors import DocumentError
+from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals
 from lictor_ir.lower_z3 import decide
 from lictor_ir.terms import FALSE
@@ -36,8 +39,11 @@ from lictor_prove.proof import (
     rejected,
 )
 from lictor_prove.settings import DEFAULT, Executable, Settings
+from lictor_prove.signatures import signature_of
+from lictor_prove.standing import analysis_of
 
 if TYPE_CHECKING:
+    from lictor_prove.coverage import Stated, Use
     from lictor_schema.coverage import CoverageReport
 
 __all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
@@ -63,32 +69,72 @@ def prove(
         document = document_of(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
         return rejected(*refused.reasons, read_ms=_since(begun), layer_hash=layer.hash)
-    coverage = None
-    if layer.policies:
-        program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
-        coverage = _coverage(source, target, layer, program_hash, language)
     read_ms = _since(begun)
-    proof = prove_document(document, settings, progress=progress)
-    return replace(
-        proof,
-        layer_hash=layer.hash,
-        coverage=coverage,
-        timings=replace(proof.timings, read_ms=read_ms),
+    signature = signature_of(layer, document)
+    proof = prove_document(document, settings, progress=progress, signature=signature)
+    told = time.perf_counter()
+    coverage = _coverage(source, document, proof, layer, target, settings, signature, language)
+    timings = replace(
+        proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
+    return replace(proof, layer_hash=layer.hash, coverage=coverage, timings=timings)
 
 
 def _coverage(
-    source: str, target: str, layer: Layer, program_hash: str, language: Executable
-) -> CoverageReport:
-    from lictor_prove.coverage import Use, covered, report
+    source: str,
+    document: Document,
+    proof: Proof,
+    layer: Layer,
+    target: str,
+    settings: Settings,
+    signature: Signature,
+    language: Executable,
+) -> CoverageReport | None:
+    if not layer.policies:
+        return None
+    from lictor_prove.coverage import covered, entailed
+
+    program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
+    use, said = _said(source, target, layer, language)
+    if settings.coverage == "mention":
+        return covered(use, said, layer=layer, program_hash=program_hash)
+    budget = Budget(_spare_ms(settings, proof.ms), memory_mb=settings.memory_mb)
+
+    def implied(proved: Sequence[Contract], wanted: Contract) -> bool:
+        try:
+            return entails(signature, proved, wanted, budget).is_implied
+        except (IrError, MemoryError, RecursionError):
+            return False
+
+    whole = proof.verdict is Verdict.PROVED
+    return entailed(
+        use,
+        said,
+        layer=layer,
+        program_hash=program_hash,
+        proved=document.guarantees if whole else (),
+        entails=implied,
+    )
+
+
+def _said(
+    source: str, target: str, layer: Layer, language: Executable
+) -> tuple[Use, Sequence[Stated]]:
+    """What a program uses, and what it states."""
+    from lictor_prove.coverage import Use, stated, uses
 
     if language == "python":
-        return report(source, target=target, layer=layer, program_hash=program_hash)
+        tree = ast.parse(source)
+        return uses(tree, target, layer), stated(tree, target, layer)
     from lictor_prove.commands import read_commands
 
     commands = read_commands(source, layer=layer)
-    use = Use(commands.called, anything=False)
-    return covered(use, commands.stated, layer=layer, program_hash=program_hash)
+    return Use(commands.called, anything=False), commands.stated
+
+
+def _spare_ms(settings: Settings, taken_ms: float) -> int:
+    """What analysis may take: a worker that is killed for it would lose the verdict."""
+    return max(0, min(settings.analysis_ms, int((settings.wall_ms - taken_ms) / 4)))
 
 
 def document_of(
@@ -136,9 +182,13 @@ def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> 
 
 
 def prove_document(
-    document: Document, settings: Settings = DEFAULT, *, progress: OnProgress | None = None
+    document: Document,
+    settings: Settings = DEFAULT,
+    *,
+    progress: OnProgress | None = None,
+    signature: Signature | None = None,
 ) -> Proof:
-    """The verdict about a document."""
+    """The verdict about a document. `signature`: what its calls do besides, where a layer says so."""
     begun = time.perf_counter()
     try:
         validate(document)
@@ -156,14 +206,27 @@ def prove_document(
             _tell(progress, Progress("solving", done, len(todo)))
         found[todo[at].id] = deciding.found(todo[at])
     guarantees, obligations, reasons = _results(document, todo, found)
+    verdict = _overall(guarantees, obligations, reasons)
+    solve_ms = _since(begun)
+    spare_ms = _spare_ms(settings, solve_ms)
+    analysis = None
+    if spare_ms and document.guarantees:
+        budget = Budget(spare_ms, memory_mb=settings.memory_mb)
+        analysis = analysis_of(
+            document,
+            signature or Signature.of(document),
+            budget,
+            is_proved=verdict is Verdict.PROVED,
+        )
     return Proof(
-        _overall(guarantees, obligations, reasons),
+        verdict,
         reasons,
         guarantees,
         obligations,
         Ir(document),
         document.layer_hash,
-        timings=Timings(solve_ms=_since(begun)),
+        analysis=analysis,
+        timings=Timings(solve_ms=solve_ms, analysis_ms=analysis.ms if analysis else 0.0),
     )
 
 

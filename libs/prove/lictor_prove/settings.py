@@ -11,7 +11,7 @@ from typing import Final, Literal
 Executable = Literal["python", "commands"]
 """What a program can be written in. An Effect IR document is none: nothing runs it."""
 
-ENGINE: Final = "lictor-prove/1"
+ENGINE: Final = "lictor-prove/2"
 """Changes whenever the same program could get another answer."""
 
 
@@ -28,10 +28,18 @@ class Settings:
     wall_ms: int = 60_000
     """For everything, reading included: a worker process that takes longer is killed."""
 
+    analysis_ms: int = 250
+    """For what guarantees imply and how they stand, after the verdict; twice that at most, 0 for none."""
+    coverage: Literal["mention", "entailment"] = "entailment"
+    """Whether a contract is covered when it is named, or also when what is proved implies it."""
+
     @property
     def key(self) -> str:
         """What of an answer's key comes from here."""
-        return f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb} wall={self.wall_ms}"
+        return (
+            f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb} wall={self.wall_ms} "
+            f"analysis={self.analysis_ms} coverage={self.coverage}"
+        )
 
 
 DEFAULT: Final = Settings()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from lictor_schema.approvals import SignedNote
 from lictor_schema.decisions import Disposition
 from lictor_schema.feedback import FeedbackSeverity
 from lictor_schema.model import (
@@ -24,6 +25,7 @@ from lictor_schema.model import (
 )
 from lictor_schema.proofs import ProofVerdict
 from lictor_schema.receipts import DeliveryState, ReceiptStatus
+from lictor_schema.runs import RunOutcome
 
 MAX_STRAND = 20_000
 """How many messages of a kind an episode covers; as many as decision records."""
@@ -36,7 +38,7 @@ MAX_NOTE_TEXT = 500
 NoteText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTE_TEXT)]
 """The beginning of a text."""
 
-StrandName = Literal["guard", "proofs", "gates", "receipts", "session"]
+StrandName = Literal["guard", "proofs", "runs", "gates", "receipts", "session"]
 
 
 class Strand(CamelModel):
@@ -63,6 +65,26 @@ class ProofNote(CamelModel):
     )
     reason: NoteText | None = Field(default=None, description="Why it was not proved")
     message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+
+
+class RunNote(CamelModel):
+    """What a program of the task did when it ran: its beginning and its end; each effect is under the root."""
+
+    run_id: UuidText = Field(description="The run: the request by which it was approved")
+    submission_id: Identifier = Field(description="The submission")
+    program_hash: ContentHash = Field(description="The program")
+    ir_hash: ContentHash = Field(description="Its Effect IR")
+    layer_hash: ContentHash = Field(description="The trusted layer")
+    binding_hash: ContentHash = Field(description="Everything that was approved")
+    approved_by: Label = Field(description="The name of the key that approved it")
+    signed: SignedNote = Field(description="The signed decision, which its key verifies")
+    outcome: RunOutcome | None = Field(
+        default=None, description="What became of it; null when that was not known yet"
+    )
+    effects: Count = Field(default=0, description="How many calls it made")
+    undone: Count = Field(default=0, description="How many of them were taken back")
+    reason: NoteText | None = Field(default=None, description="Why it ended early")
+    message_hash: ContentHash = Field(description="Hash of the entry by which it began")
 
 
 class GuardNote(CamelModel):
@@ -126,7 +148,7 @@ class EpisodeSources(CamelModel):
     events_root: ContentHash = Field(
         description="The events that the records decide on, one for each record: as the root of a strand"
     )
-    strands: Annotated[tuple[Strand, ...], Field(max_length=5)] = Field(
+    strands: Annotated[tuple[Strand, ...], Field(max_length=6)] = Field(
         description="A kind that is not named had no message"
     )
     unreadable: Count = Field(
@@ -134,6 +156,9 @@ class EpisodeSources(CamelModel):
     )
     proofs: Annotated[tuple[ProofNote, ...], Field(max_length=MAX_NOTES)] = Field(
         default=(), description="The first proofs"
+    )
+    runs: Annotated[tuple[RunNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), description="The first runs"
     )
     guard: Annotated[tuple[GuardNote, ...], Field(max_length=MAX_NOTES)] = Field(
         default=(), description="The first decisions of the tool and stop gates"

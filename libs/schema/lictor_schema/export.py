@@ -15,6 +15,13 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
 from lictor_schema.agent_definitions import AgentDefinition, StoredDefinition
+from lictor_schema.approvals import (
+    ApprovalBinding,
+    ApprovalDecision,
+    ApprovalEntry,
+    ApprovalOrder,
+    ApprovalRequest,
+)
 from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.cerpa import (
     CerpaApplyResult,
@@ -76,6 +83,7 @@ from lictor_schema.packs import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.patches import PatchApproval, PatchProposal, PatchRequest
 from lictor_schema.proofs import ProgramSubmission, ProofResult
 from lictor_schema.receipts import ReceiptAnswer, ReceiptReport
+from lictor_schema.runs import AnyRunEntry
 from lictor_schema.session_records import AnySessionEntry
 from lictor_schema.standing import StandingRequest, TaskStanding
 from lictor_schema.tool_calls import (
@@ -148,6 +156,11 @@ def exported_models() -> dict[str, type[Model]]:
         "coverage-report": CoverageReport,
         "proof-submission": ProgramSubmission,
         "proof-result": ProofResult,
+        "approval-binding": ApprovalBinding,
+        "approval-request": ApprovalRequest,
+        "approval-decision": ApprovalDecision,
+        "approval-entry": ApprovalEntry,
+        "approval-order": ApprovalOrder,
         "gate-tool-request": ToolGateRequest,
         "gate-report-request": ReportGateRequest,
         "gate-stop-request": StopGateRequest,
@@ -217,6 +230,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "event": TypeAdapter(Event),
         "session-entry": TypeAdapter(AnySessionEntry),
         "decision-entry": TypeAdapter(AnyDecisionEntry),
+        "run-entry": TypeAdapter(AnyRunEntry),
     }
     adapters |= {name: TypeAdapter(model) for name, model in exported_models().items()}
     return {name + SUFFIX: _schema(name, adapter) for name, adapter in sorted(adapters.items())}

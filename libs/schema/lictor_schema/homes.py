@@ -1,6 +1,10 @@
 """Which module each public name lives in, so that it can be loaded on first use."""
 
 _HOMES = {
+    "approvals": (
+        "ApprovalBinding ApprovalDecision ApprovalEntry ApprovalExecution ApprovalOrder "
+        "ApprovalRequest ApprovalState PolicyGround guarantees_hash"
+    ),
     "canonical": "CanonicalError canonical_json content_hash hash_bytes parse_json",
     "capabilities": (
         "AdapterCapabilities AdapterRuntime CapabilitiesMetadata Capability CapabilityGroups "
@@ -52,7 +56,7 @@ _HOMES = {
     "claim_entries": ("ClaimMade ClaimRequest EventSeen MeasurementReport"),
     "drift": "DriftEvent DriftSeverity DriftType Fingerprint PatchType TriageState",
     "episode_sources": (
-        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote Strand"
+        "Correction EpisodeSources GateNote GuardNote GuidanceNote ProofNote ReceiptNote RunNote Strand"
     ),
     "episodes": (
         "Actor DecisionEpisode DegradeStamp DteRef EpisodeContext EpisodeState Outcome "
@@ -94,6 +98,10 @@ _HOMES = {
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "
         "ReceiptAction ReceiptAnswer ReceiptReport ReceiptStatus"
+    ),
+    "runs": (
+        "AnyRunEntry EffectDone EffectFailed EffectStarted RunEntry RunFinished RunOutcome RunReason "
+        "RunStarted RunTakenOver UndoDone UndoFailed UndoKind UndoStarted parse_run_entry"
     ),
     "tool_calls": (
         "CallOutcome Denial FeedbackAnswer FeedbackRequest ResetRequest Resource "

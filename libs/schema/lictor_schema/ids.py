@@ -9,7 +9,11 @@ _DERIVED_EVENT = uuid.UUID("2a4f0c1e-3d6b-4d2a-8f3b-7f5e9c0d4b22")
 _FEEDBACK = uuid.UUID("83c5d0a9-47be-4f1d-b6e2-19d7a05c3e58")
 _EPISODE = uuid.UUID("d49c2b07-61fe-4e13-9a70-58c3e1b7f644")
 _PROOF = uuid.UUID("b1e7c9d4-8a35-4c6f-a2d8-0e4b6f1a9c33")
+_APPROVAL = uuid.UUID("0c8a51f3-2e97-4d6b-91c4-b7f03d5e8a62")
+_APPROVAL_ENTRY = uuid.UUID("e3f6b2d1-74c8-4a09-8e5d-2a91c60f7b34")
 _SUBMISSION = uuid.UUID("58d3f2a6-90c1-4e7b-8b1f-6c2e9d7a4f05")
+_RUN_ENTRY = uuid.UUID("0c7be1f4-52d9-4b0a-9f6e-d8a1437c2b96")
+_EFFECT = uuid.UUID("e95a30d7-1f84-4c2b-b7d6-3a60f9c8514e")
 
 # A separator that no id part may contain unescaped keeps ("a", "bc") and ("ab", "c") apart.
 _SEPARATOR = "\x1f"
@@ -62,3 +66,26 @@ def proof_id(task_id: str, submission_id: str, program_hash: str, engine: str) -
 def submission_id(task_id: str, *question: str) -> str:
     """The id of a program's submission; the same question of a task has one id."""
     return _derive(_SUBMISSION, (task_id, *question))
+
+
+def approval_request_id(submission_id: str, binding_hash: str) -> str:
+    """The id of the request to let a submission run as it was proved."""
+    return _derive(_APPROVAL, (submission_id, binding_hash))
+
+
+def approval_entry_id(request_id: str, state: str, *cause: str) -> str:
+    """The id of the entry by which a request comes to a state."""
+    return _derive(_APPROVAL_ENTRY, (request_id, state, *cause))
+
+
+def run_entry_id(run_id: str, number: int, writer: str) -> str:
+    """The id of the entry that a writer puts at that place in the journal of a run.
+
+    Two writers never share one: the broker takes what has a known id for stored, whatever it is.
+    """
+    return _derive(_RUN_ENTRY, (run_id, str(number), writer))
+
+
+def idempotency_key(run_id: str, call: int, *, undo: bool = False) -> str:
+    """The key by which a back-end knows one call of a run, or the undoing of that call, when it comes again."""
+    return _derive(_EFFECT, (run_id, str(call), "undo" if undo else "do"))

@@ -144,6 +144,9 @@ class ProofResult(Model):
         default=(), description="What was found, guarantee by guarantee"
     )
     coverage: CoverageReport | None = Field(default=None, description="What was left unsaid")
+    summary: Text | None = Field(
+        default=None, description="What the program may do, in words for an approver"
+    )
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"
     )

@@ -16,7 +16,11 @@ from pydantic import BaseModel, JsonValue
 from lictor_schema import (
     ALLOWED_DELIVERY_STATES,
     DTE,
+    ApprovalDecision,
+    ApprovalEntry,
+    ApprovalRequest,
     ApprovalRule,
+    ApprovalState,
     Capability,
     CapabilityLevel,
     CerpaApplyResult,
@@ -66,7 +70,10 @@ from lictor_schema import (
     Verdict,
     Verification,
     VerificationResult,
+    content_hash,
+    guarantees_hash,
 )
+from lictor_schema.ids import approval_request_id
 from lictor_schema.model import MAX_SAFE_INTEGER
 from lictor_schema.overlays import MAX_WINDOW, WindowSpec
 from lictor_schema.packs import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
@@ -399,6 +406,48 @@ def _proof(drawn: Fields) -> Fields:
     return {**drawn, "verdict": ProofVerdict.PROVED, "guarantees": ()}
 
 
+def _approval_request(drawn: Fields) -> Fields:
+    proved = tuple(
+        each.model_copy(update={"verdict": ProofVerdict.PROVED}) for each in drawn["guarantees"]
+    )
+    binding = drawn["binding"].model_copy(
+        update={
+            "guarantees_hash": guarantees_hash(proved),
+            "coverage_hash": content_hash(drawn["coverage"]),
+        }
+    )
+    return {
+        **drawn,
+        "guarantees": proved,
+        "request_id": approval_request_id(binding.submission_id, content_hash(binding)),
+        "binding": binding,
+        "binding_hash": content_hash(binding),
+    }
+
+
+def _approval_decision(drawn: Fields) -> Fields:
+    return {
+        **drawn,
+        "reason": drawn["reason"] or "so it was",
+        "decided_at": "2026-01-31T12:00:00.000Z",
+        "expires_at": "2026-01-31T12:10:00.000Z",
+    }
+
+
+def _approval_entry(drawn: Fields) -> Fields:
+    said = {**drawn, "request": None, "signed": None, "execution": None}
+    said["reason"] = drawn["reason"] or "so it was"
+    if drawn["request"] is not None:
+        named = drawn["request"].request_id
+        asked = {"state": ApprovalState.REQUESTED, "request": drawn["request"]}
+        return {**said, **asked, "request_id": named}
+    if drawn["signed"] is not None:
+        return {**said, "state": ApprovalState.APPROVED, "signed": drawn["signed"]}
+    if drawn["execution"] is not None:
+        return {**said, "state": ApprovalState.FAILED, "execution": drawn["execution"]}
+    return {**said, "state": ApprovalState.STALE}
+
+
 def _answer(drawn: Fields) -> Fields:
     message = (drawn["message"] or "") if drawn["decision"] == "rewrite" else None
     return {**drawn, "message": message, "remedy": drawn["remedy"] or "attach evidence"}
@@ -489,6 +538,9 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     CorrectionAnswer: _desk_answer,
     DeskAnswer: _desk_answer,
     GateAnswer: _answer,
+    ApprovalDecision: _approval_decision,
+    ApprovalEntry: _approval_entry,
+    ApprovalRequest: _approval_request,
     PatchEntry: _patch_entry,
     PatchOperation: _operation,
     PatchProposal: _proposal,

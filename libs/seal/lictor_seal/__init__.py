@@ -70,6 +70,7 @@ from lictor_seal.note import (
 from lictor_seal.proof import ConsistencyProof, check_consistent
 from lictor_seal.release import open_release, sign_release
 from lictor_seal.seal import Seal, SealMetadata, seal_episode, seal_hash
+from lictor_seal.statement import Statement, open_statement, sign_statement
 from lictor_seal.tiles import Edge, Tile, TileFile, TileTree, tiles_of
 from lictor_seal.trust import TrustedKey, TrustStore
 from lictor_seal.verify import (
@@ -112,6 +113,7 @@ __all__ = [
     "SealError",
     "SealMetadata",
     "SigningKey",
+    "Statement",
     "StoredCheckpoint",
     "StreamAudit",
     "Tile",
@@ -142,6 +144,7 @@ __all__ = [
     "leaf_hash",
     "node_hash",
     "open_release",
+    "open_statement",
     "parse_checkpoint_text",
     "parse_note",
     "parse_verifier_key",
@@ -155,6 +158,7 @@ __all__ = [
     "sign_hand_over",
     "sign_note",
     "sign_release",
+    "sign_statement",
     "tiles_of",
     "tree_root",
     "unsigned_leaf",

@@ -61,7 +61,7 @@ def test_a_key_outside_its_limits_releases_nothing(limits: dict[str, object]) ->
 def test_a_signature_over_something_else_does_not_make_a_release() -> None:
     body = sign_release(RELEASE, KEY).split("\n")[1]
     other = sign_note(f"example.org/log\n{body}\n", KEY)
-    with pytest.raises(ReleaseError, match="no release"):
+    with pytest.raises(ReleaseError, match="no lictor-pack-release"):
         open_release(other.encode(), TRUST, NOW)
 
 

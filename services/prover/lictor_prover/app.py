@@ -20,11 +20,12 @@ from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.pool import Job, Pool
 from lictor_prove.proof import Progress, Proof, rejected
 from lictor_prove.settings import Settings
+from lictor_prove.shelf import Shelf
 from lictor_prover import __version__
 from lictor_prover.answers import Answers
 from lictor_prover.judging import answer, answered_before, result_id
-from lictor_prover.layers import Shelf, check, shelf
-from lictor_prover.loop import ProvingLoop
+from lictor_prover.layers import check, shelf
+from lictor_prover.loop import proving_loop
 from lictor_schema import ProgramSubmission, ProofProgress, ProofResult
 
 log = logging.getLogger("lictor.prover")
@@ -207,7 +208,7 @@ def make_service() -> Service:
             await asyncio.to_thread(pool.close)
             raise
         prover = Prover(runtime.client, Answers(runtime.redis), pool, layers, settings)
-        proving = ProvingLoop(
+        proving = proving_loop(
             runtime.client,
             prover.judge,
             result_id,

@@ -8,6 +8,7 @@ from lictor_prove.proof import GuaranteeResult as Found
 from lictor_prove.proof import Proof
 from lictor_prove.settings import ENGINE
 from lictor_schema import (
+    CoverageReport,
     GuaranteeResult,
     ProgramSubmission,
     ProofReason,
@@ -62,7 +63,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         verdict=verdict,
         reasons=reasons,
         guarantees=guarantees,
-        coverage=proof.coverage,
+        coverage=_coverage(proof, content_hash(submission.program)),
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
@@ -77,6 +78,12 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         return result
     short = [each.model_copy(update={"counterexample": None}) for each in guarantees]
     return result.model_copy(update={"guarantees": tuple(short)})
+
+
+def _coverage(proof: Proof, program_hash: str) -> CoverageReport | None:
+    """The report, with the result's own hash of the program: documents hash its bytes, results its text."""
+    told = proof.coverage
+    return None if told is None else told.model_copy(update={"program_hash": program_hash})
 
 
 def answered_before(

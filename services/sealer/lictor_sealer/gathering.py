@@ -19,6 +19,7 @@ from lictor_sealer.sources import Weaver
 
 STREAMS: Final = (
     streams.PROOFS,
+    streams.RUNS,
     streams.GATES,
     streams.RECEIPTS,
     streams.SESSIONS,
@@ -43,6 +44,7 @@ _KINDS: Final[dict[StrandName, _Kind]] = {
     # Those of the tool and stop gates, and refusals outside of a session; not the records on events.
     "guard": _Kind(streams.DECISIONS, "lictor.dec.*.*.{}", 4),
     "proofs": _Kind(streams.PROOFS, "lictor.proof.*.{}", 3),
+    "runs": _Kind(streams.RUNS, "lictor.run.{}.*", 2),
     "gates": _Kind(streams.GATES, "lictor.gated.*.{}", 3),
     "receipts": _Kind(streams.RECEIPTS, "lictor.rcpt.*.{}.*", 3),
 }

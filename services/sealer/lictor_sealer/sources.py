@@ -28,10 +28,14 @@ from lictor_schema import (
     ProofResult,
     ReceiptNote,
     ReceiptReport,
+    RunFinished,
+    RunNote,
+    RunStarted,
     SessionGateRecord,
     Strand,
     canonical_json,
     hash_bytes,
+    parse_run_entry,
     utc_millis,
 )
 from lictor_schema.episode_sources import MAX_NOTE_TEXT, MAX_NOTES, MAX_STRAND, StrandName
@@ -41,6 +45,7 @@ _SESSION_GATES: Final = ("tool", "stop")
 _ORDER: Final[tuple[StrandName, ...]] = (
     "guard",
     "proofs",
+    "runs",
     "gates",
     "receipts",
     "session",
@@ -62,6 +67,7 @@ class Weaver:
         self._cut: set[StrandName] = set()
         self._unreadable = 0
         self._proofs: list[ProofNote] = []
+        self._runs: dict[str, RunNote] = {}
         self._guard: list[GuardNote] = []
         self._gates: list[GateNote] = []
         self._guidance: dict[str, GuidanceNote] = {}
@@ -129,6 +135,32 @@ class Weaver:
                 message_hash=message_hash,
             )
         )
+
+    def _run(self, stored: Delivery, message_hash: str) -> None:
+        entry = parse_run_entry(stored.body)
+        known = self._runs.get(entry.run_id)
+        if isinstance(entry, RunStarted) and known is None and len(self._runs) < MAX_NOTES:
+            self._runs[entry.run_id] = RunNote(
+                run_id=entry.run_id,
+                submission_id=entry.submission_id,
+                program_hash=entry.program_hash,
+                ir_hash=entry.ir_hash,
+                layer_hash=entry.layer_hash,
+                binding_hash=entry.binding_hash,
+                approved_by=entry.approved_by,
+                signed=entry.signed,
+                message_hash=message_hash,
+            )
+        elif isinstance(entry, RunFinished) and known is not None:
+            why = entry.reason
+            self._runs[entry.run_id] = known.model_copy(
+                update={
+                    "outcome": entry.outcome,
+                    "effects": entry.effects,
+                    "undone": entry.undone,
+                    "reason": None if why is None else _begun(f"{why.code}: {why.message}"),
+                }
+            )
 
     def _guarded(self, stored: Delivery, message_hash: str) -> None:
         decided = GuardDecision.from_json(stored.body)
@@ -213,6 +245,7 @@ class Weaver:
 
     _note: Final[dict[str, Callable[["Weaver", Delivery, str], None]]] = {
         "proofs": _proof,
+        "runs": _run,
         "guard": _guarded,
         "gates": _gated,
         "receipts": _receipt,
@@ -236,6 +269,7 @@ class Weaver:
             ),
             unreadable=self._unreadable,
             proofs=tuple(self._proofs),
+            runs=tuple(self._runs.values()),
             guard=tuple(self._guard),
             gates=tuple(self._gates),
             guidance=tuple(self._guidance.values()),

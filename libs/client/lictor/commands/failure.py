@@ -55,6 +55,7 @@ def _is_ours(error: BaseException) -> bool:
         or _is_a(error, "lictor_policy.errors", "EvaluatorError")
         or _is_a(error, "lictor_guard.errors", "GuardError")
         or _is_a(error, "lictor_contracts.errors", "ContractError")
+        or _is_a(error, "lictor_approval.errors", "ApprovalError")
         or _is_a(error, "lictor_ir.errors", "IrError")
         or _is_a(error, "lictor_prove.errors", "ProveError")
     )

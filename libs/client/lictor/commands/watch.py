@@ -25,8 +25,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since-start", action="store_true", help="begin with the first decision that is stored"
     )
-    parser.add_argument("--count", metavar="N", type=_count, help="stop after N decisions")
+    count_argument(parser, "decisions")
     common_arguments(parser)
+
+
+def count_argument(parser: ArgumentParser, what: str) -> None:
+    """How many to show."""
+    parser.add_argument("--count", metavar="N", type=_count, help=f"stop after N {what}")
 
 
 def _count(text: str) -> int:

@@ -85,7 +85,7 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
     upper = contract.comparison in (Comparison.AT_MOST, Comparison.LESS)
     strength = Strength.EVERY_PREFIX if upper and growing else Strength.ON_COMPLETION
     total = adding.sum_of(addends)
-    violated = not_(_compared(contract.comparison, total, bound))
+    violated = not_(compared(contract.comparison, total, bound))
     atoms = tuple(dict.fromkeys(fact.atom.id for fact in found))
     given = adding.given
     if strength == Strength.EVERY_PREFIX and violated is not FALSE:
@@ -104,7 +104,7 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
                     for each in addends
                 ]
             )
-            violated = not_(_compared(contract.comparison, total, bound))
+            violated = not_(compared(contract.comparison, total, bound))
             last = _last_of_block(builder)
             given = [
                 *given,
@@ -145,7 +145,7 @@ def _first_of_block(builder: Builder) -> list[int]:
     return first
 
 
-def _compared(comparison: Comparison, total: Term, bound: Term) -> Term:
+def compared(comparison: Comparison, total: Term, bound: Term) -> Term:
     match comparison:
         case Comparison.AT_MOST:
             return rewrite.ordered("le", total, bound)
@@ -178,7 +178,7 @@ def _plainly_kept(comparison: Comparison, addends: Sequence[Addend], bound: Term
     total: Term = const(0.0)
     for each in addends:
         total = apply("add", total, each.value)
-    return _compared(comparison, total, bound) is TRUE
+    return compared(comparison, total, bound) is TRUE
 
 
 def _readable(fact: Fact, term: Term) -> bool:

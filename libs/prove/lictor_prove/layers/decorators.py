@@ -26,6 +26,8 @@ _KNOWN: Final = (
     lictor_layer.performs,
     lictor_layer.sets,
     lictor_layer.mock,
+    lictor_layer.compensated_by,
+    lictor_layer.nothing_to_undo,
     conditions.requires,
     conditions.ensures,
     deal.pre,

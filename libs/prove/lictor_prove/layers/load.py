@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Final, cast
 
 from lictor_ir.document import Schema
 from lictor_layer import DomainPolicy as DeclaredPolicy
+from lictor_layer import Row
 from lictor_layer.contracts import contract_declaration
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layer_model import DomainPolicy, Layer, TrustedFunction, TrustedModule
@@ -25,9 +27,27 @@ MAX_LABEL: Final = 256
 """What a coverage report holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class LivingLayer:
+    """A layer, and the modules that it was read from: what a runner calls."""
+
+    layer: Layer
+    runtime: Runtime
+    rows: Mapping[str, type[Row]]
+    """The row classes by the names of their schemas."""
+
+    def function(self, name: str) -> FunctionType:
+        """The trusted function of that name, with all its decorators."""
+        return getattr(self.runtime.modules[self.layer.functions[name].module], name)
+
+
 def load_layer(trusted_roots: Sequence[Path], import_roots: Sequence[Path]) -> Layer:
     """The layer of these trusted roots. It runs their code; it fails with ProverConfigError, or it is sound to use."""
-    files = read_files(trusted_roots, import_roots)
+    return load_living(read_files(trusted_roots, import_roots)).layer
+
+
+def load_living(files: LayerFiles) -> LivingLayer:
+    """The layer of these files, with its living modules; ProverConfigError as above."""
     runtime = Runtime(files)
     runtime.load()
     with runtime.active():
@@ -42,7 +62,7 @@ def load_layer(trusted_roots: Sequence[Path], import_roots: Sequence[Path]) -> L
             for policy in _policies(package, runtime, reader, list(contracts.values()), words)
         )
         modules = _modules(files, runtime, reader, contracts)
-    return Layer(
+    layer = Layer(
         hash=files.hash,
         modules=modules,
         functions=dict(sorted(reader.functions.items())),
@@ -51,6 +71,7 @@ def load_layer(trusted_roots: Sequence[Path], import_roots: Sequence[Path]) -> L
         schemas=reader.schemas,
         policies=policies,
     )
+    return LivingLayer(layer, runtime, reader.rows)
 
 
 def _contracts(runtime: Runtime, reader: Reader, words: Vocabulary) -> Mapping[int, LayerContract]:

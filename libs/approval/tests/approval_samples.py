@@ -1,0 +1,110 @@
+"""A submission, its proof, and the people about it, for tests."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lictor_approval.binding import asked
+from lictor_approval.deciding import Limits, decided, requested
+from lictor_approval.life import Life, folded
+from lictor_approval.signing import Approvers, sign_decision
+from lictor_schema import (
+    ApprovalDecision,
+    ApprovalRequest,
+    CoverageReport,
+    GuaranteeResult,
+    ProgramSubmission,
+    ProofResult,
+    ProofStrength,
+    ProofVerdict,
+    content_hash,
+    utc_millis,
+)
+from lictor_seal import SigningKey, TrustStore
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+LAYER = content_hash("a layer")
+PROGRAM = "def main() -> None:\n    pass\n"
+LIMITS = Limits()
+ALICE = SigningKey.from_seed("alice@example.org", b"a" * 32)
+BOB = SigningKey.from_seed("bob@example.org", b"b" * 32)
+MACHINE = SigningKey.from_seed("approvals.example.org", b"m" * 32)
+APPROVERS = Approvers(
+    TrustStore.of([ALICE.verifying_key, BOB.verifying_key]), TrustStore.of([MACHINE.verifying_key])
+)
+
+
+def submission(**changes: Any) -> ProgramSubmission:
+    """What an agent submitted."""
+    fields: dict[str, Any] = {
+        "submission_id": "s-1",
+        "task_id": "t-1",
+        "agent_id": "agent-7",
+        "correlation_id": "c-1",
+        "submitted_at": NOW,
+        "language": "python",
+        "source_name": "program.py",
+        "program": PROGRAM,
+    }
+    return ProgramSubmission(**{**fields, **changes})
+
+
+def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
+    """What the prover said about it."""
+    program_hash = content_hash(of.program)
+    layer = changes.get("layer_hash", LAYER)
+    fields: dict[str, Any] = {
+        "submission_id": of.submission_id,
+        "task_id": of.task_id,
+        "program_hash": program_hash,
+        "ir_hash": content_hash(["ir", of.program]),
+        "layer_hash": layer,
+        "verdict": ProofVerdict.PROVED,
+        "guarantees": (
+            GuaranteeResult(
+                name="nothing is sent",
+                verdict=ProofVerdict.PROVED,
+                strength=ProofStrength.EVERY_PREFIX,
+            ),
+        ),
+        "coverage": CoverageReport(
+            program_hash=program_hash, layer_hash=layer, level="entailment", domains=()
+        ),
+        "decided_at": NOW,
+        "elapsed_ms": 1,
+        "engine": "prover-1",
+    }
+    return ProofResult(**{**fields, **changes})
+
+
+def request(**changes: Any) -> ApprovalRequest:
+    """The request about them."""
+    submitted = submission(**changes)
+    within = LIMITS.decide_within
+    return asked(submitted, 3, proof(submitted), 5, at=NOW, within=within)
+
+
+def statement(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> ApprovalDecision:
+    """What somebody says about a request, a second after it was made."""
+    at: datetime = changes.pop("at", NOW + timedelta(seconds=1))
+    fields: dict[str, Any] = {
+        "request_id": about.request_id,
+        "binding_hash": about.binding_hash,
+        "decision": "approve",
+        "by": key.name,
+        "decided_at": utc_millis(at),
+        "expires_at": utc_millis(at + timedelta(minutes=10)),
+        "nonce": "00000000-0000-4000-8000-000000000001",
+        "reason": "looked at it",
+    }
+    return ApprovalDecision(**{**fields, **changes})
+
+
+def approved(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> Life:
+    """A request after somebody approved it."""
+    asked_for = folded([requested(about)])
+    assert asked_for is not None
+    signed = sign_decision(statement(about, key, **changes), key)
+    entry = decided(asked_for, signed, APPROVERS, NOW + timedelta(seconds=2), LIMITS)
+    life = folded([requested(about), entry])
+    assert life is not None
+    return life

@@ -1,0 +1,60 @@
+"""A loop that hands the messages of a consumer to a handler, and acknowledges those that are done."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError
+from lictor_bus.pull import PullConsumer
+from lictor_bus.telemetry import Telemetry
+
+log = logging.getLogger("lictor.handling")
+
+OUTAGES = (BusError, NatsError, JetStreamError, OSError, TimeoutError)
+"""What is waited out: the broker is away, or does not answer in time."""
+_IDLE_S = 1.0
+_PAUSE_S = 1.0
+
+Handle = Callable[[Sequence[Delivery]], Awaitable[Sequence[Delivery]]]
+"""Works on some messages and returns those that are done; the others come again by themselves."""
+
+
+class HandlingLoop:
+    """For messages that are handled by themselves: no state is folded, nothing is handled in batches."""
+
+    def __init__(self, consumer: PullConsumer, handle: Handle, *, telemetry: Telemetry) -> None:
+        self._consumer = consumer
+        self._handle = handle
+        self._telemetry = telemetry
+        self._stopping = asyncio.Event()
+        self.trouble: str | None = "starting"
+
+    def stop(self) -> None:
+        """Finish what is in hand, then return from ``run``."""
+        self._stopping.set()
+        self._consumer.interrupt()
+
+    async def run(self) -> None:
+        """Go on until stopped; outages are waited out, and no message is lost meanwhile."""
+        while not self._stopping.is_set():
+            try:
+                await self._consumer.open()
+                self.trouble = None
+                while not self._stopping.is_set():
+                    messages = await self._consumer.next_batch(_IDLE_S)
+                    for done in await self._handle(messages) if messages else ():
+                        await self._consumer.acknowledge(done)
+            except OUTAGES as error:
+                self.trouble = f"{type(error).__name__}: {error}"
+                self._telemetry.reopened(type(error).__name__)
+                log.warning("%s: %s; trying again", self._consumer.durable, self.trouble)
+                try:
+                    async with asyncio.timeout(_PAUSE_S):
+                        await self._stopping.wait()
+                except TimeoutError:
+                    continue
+        await self._consumer.close()

@@ -1,0 +1,83 @@
+"""`lictor runs show`: everything that a run did."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+
+from lictor.cli import OK
+from lictor.commands.output import (
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    say_table,
+)
+from lictor.commands.runs_sources import begun, ended, find_run, lines, runs_at
+from lictor_schema import AnyRunEntry, RunTakenOver
+
+HELP = "Show a run: by whose decision, each effect with arguments, result and undoing, and what is left to look at."
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("run", metavar="REQUEST", help="the request by which it was approved")
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Show it."""
+    quiet_logs()
+    async with runs_at(options.url) as client:
+        entries = await find_run(client, options.run)
+    if options.json:
+        say_json(
+            {
+                "run_id": entries[0].run_id,
+                "task_id": entries[0].task_id,
+                "entries": [json.loads(entry.to_json()) for entry in entries],
+            }
+        )
+        return OK
+    for name, value in _fields(entries):
+        say(f"{name:<11}  {printable(value)}")
+    effects = lines(entries)
+    if effects:
+        say()
+        say_table(
+            ("call", "effect", "became", "with"),
+            ((str(each.call), each.effect, each.became, each.told) for each in effects),
+        )
+    finished = ended(entries)
+    if finished is not None and finished.output:
+        say()
+        say("printed:")
+        for line in finished.output.splitlines():
+            say(f"  {printable(line)}")
+    return OK
+
+
+def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
+    yield "run", entries[0].run_id
+    yield "task", entries[0].task_id
+    started, finished = begun(entries), ended(entries)
+    if started is not None:
+        yield "approved by", started.approved_by
+        yield "began", f"{started.at} on {started.runner}"
+        yield "program", started.program_hash
+        yield "layer", started.layer_hash
+        yield "binding", started.binding_hash
+    for entry in entries:
+        if isinstance(entry, RunTakenOver):
+            yield "taken over", f"{entry.at} by {entry.runner}"
+    if finished is None:
+        yield "outcome", "it runs, or waits for another runner to take it over"
+        return
+    yield "ended", f"{finished.at} after {finished.elapsed_ms} ms"
+    yield "outcome", finished.outcome.value
+    if finished.reason is not None:
+        yield "because", f"{finished.reason.code}: {finished.reason.message}"
+        if finished.reason.remedy:
+            yield "remedy", finished.reason.remedy
+    if finished.left:
+        yield "look at", f"calls {', '.join(map(str, finished.left))}"

@@ -1,0 +1,38 @@
+"""Static analyses of contracts: what implies what, what can't be kept, and what says nothing new.
+
+The questions are about contracts alone, over every trace of an effect signature, whatever program they stand on.
+`docs/contract-analysis.md` says why traces of a few steps are enough to ask about.
+"""
+
+from lictor_ir.analysis.deciding import Budget
+from lictor_ir.analysis.entailment import Entailment, Verdict, entails
+from lictor_ir.analysis.sets import (
+    Possibility,
+    Possible,
+    Reduction,
+    Redundant,
+    SetAnalysis,
+    analyze,
+    possible,
+    reduced,
+)
+from lictor_ir.analysis.signature import Behaviour, Signature
+from lictor_ir.analysis.witness import told
+
+__all__ = [
+    "Behaviour",
+    "Budget",
+    "Entailment",
+    "Possibility",
+    "Possible",
+    "Reduction",
+    "Redundant",
+    "SetAnalysis",
+    "Signature",
+    "Verdict",
+    "analyze",
+    "entails",
+    "possible",
+    "reduced",
+    "told",
+]

@@ -1,0 +1,177 @@
+"""What a program may do and what is guaranteed about it, in plain words, from its Effect IR alone.
+
+    print(summarize(document).text())
+
+The same document gives the same text, byte for byte; documents that differ in what they mean to a reader give different
+texts, also where the text had to be shortened. It tells what the document says, and proves nothing: whether the
+guarantees hold is for a proof of the same document, which the last line names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lictor_ir.contracts import Anything, leaves
+from lictor_ir.document import Document
+from lictor_ir.goals.model import Strength
+from lictor_ir.jsonform import document_hash
+from lictor_ir.summary import shown
+from lictor_ir.summary.calls import Calls
+from lictor_ir.summary.fitting import Entry, Room, Section, fitted
+from lictor_ir.summary.promises import Promises
+from lictor_ir.summary.silence import Silence, silence
+from lictor_ir.validate import validate
+
+__all__ = ["LEAST_LIMIT", "LEAST_LINES", "LIMIT", "LINES", "Promise", "Summary", "summarize"]
+
+LIMIT: Final = 2_000
+LINES: Final = 30
+LEAST_LIMIT: Final = 1_100
+LEAST_LINES: Final = 8
+"""What the text needs even when everything is only counted."""
+
+_MAX_HEAD: Final = 100
+_ENDLESS: Final = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One part of a guarantee."""
+
+    text: str
+    strength: Strength
+    """For which runs it is surely promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A document in sentences, part by part."""
+
+    ir_hash: str
+    program: tuple[str, ...]
+    """Which program it is, and what it is given."""
+    unconstrained: tuple[str, ...]
+    """What no guarantee limits; told first."""
+    may_do: tuple[Entry, ...]
+    """Every call, in order."""
+    how_often: tuple[Entry, ...]
+    """Each kind of call, and how often it may happen."""
+    guaranteed: tuple[Promise, ...]
+    relies_on: tuple[Entry, ...]
+    """What trusted calls promise."""
+    stops_unless: tuple[Entry, ...]
+    """What must hold besides: what calls demand, what would raise, what is asserted."""
+
+    def text(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> str:
+        """The text, of at most so many characters and lines; None for all of it. ValueError when that is too few."""
+        return "\n".join([*self.content(limit, lines=lines), self._fingerprint]) + "\n"
+
+    @property
+    def _fingerprint(self) -> str:
+        return f"IR {self.ir_hash.removeprefix('sha256:')[: shown.DIGEST_LENGTH]}"
+
+    def content(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> list[str]:
+        """The lines of the text without the last one, which names the document."""
+        if limit is not None and limit < LEAST_LIMIT:
+            raise ValueError(f"the limit is {limit}; a summary needs {LEAST_LIMIT} characters")
+        if lines is not None and lines < LEAST_LINES:
+            raise ValueError(f"the limit is {lines} lines; a summary needs {LEAST_LINES}")
+        room = None
+        if limit is not None or lines is not None:
+            room = Room((limit or _ENDLESS) - len(self._fingerprint) - 1, (lines or _ENDLESS) - 1)
+        return fitted([*self.program, *self.unconstrained], self._sections(), (), room)
+
+    def _sections(self) -> list[Section]:
+        def promised(strength: Strength) -> tuple[Entry, ...]:
+            return tuple(Entry(each.text) for each in self.guaranteed if each.strength == strength)
+
+        return [
+            Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
+            Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
+            Section(
+                "GUARANTEED once proved, however early the run ends:",
+                promised(Strength.EVERY_PREFIX),
+                "guarantee",
+            ),
+            Section(
+                "GUARANTEED once proved, for runs in which no trusted call fails:",
+                promised(Strength.ON_COMPLETION),
+                "guarantee",
+            ),
+            Section("RELIES ON promises of trusted calls:", self.relies_on, "promise"),
+            Section("STOPS UNLESS, and this must be proved too:", self.stops_unless, "condition"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def summarize(document: Document) -> Summary:
+    """The summary of a document; DocumentError for one that breaks a rule of the format."""
+    validate(document)
+    calls = Calls(document)
+    promises = Promises(document)
+    effect_of = {atom.id: atom.effect for atom in document.atoms}
+    return Summary(
+        ir_hash=document_hash(document),
+        program=tuple(_program(document)),
+        unconstrained=tuple(_unconstrained(document, silence(document))),
+        may_do=tuple(Entry(calls.call(atom), atom.effect) for atom in document.atoms),
+        how_often=tuple(Entry(text, name) for name, text in calls.how_often()),
+        guaranteed=tuple(
+            Promise(text, strength)
+            for guarantee in document.guarantees
+            for text, strength in promises.of(guarantee)
+        ),
+        relies_on=tuple(
+            Entry(calls.promised(each), effect_of[each.call]) for each in document.assumptions
+        ),
+        stops_unless=tuple(
+            Entry(calls.demanded(each), effect_of.get(each.call or "", ""))
+            for each in document.obligations
+        ),
+    )
+
+
+def _program(document: Document) -> list[str]:
+    layer = (document.layer_hash or "").removeprefix("sha256:")[: shown.DIGEST_LENGTH]
+    told = f"; trusted layer {layer}" if layer else "; no trusted layer is named"
+    lines = [f"PROGRAM {shown.string(document.program)}, {shown.name(document.target)}(){told}"]
+    if document.inputs:
+        inputs = [f"{shown.name(each.name)}: {each.type}" for each in document.inputs]
+        lines.append(f"INPUTS, any value: {shown.listed(inputs, _MAX_HEAD)}")
+    if not document.atoms:
+        lines.append("DOES NOTHING: it makes no trusted call.")
+    return lines
+
+
+def _unconstrained(document: Document, found: Silence) -> list[str]:
+    lines: list[str] = []
+    stated = (part for each in document.guarantees for part in leaves(each.contract))
+    if document.atoms and all(isinstance(part, Anything) for part in stated):
+        lines.append("NOTHING IS GUARANTEED about what it does.")
+    if found.free:
+        lines.append(f"NO GUARANTEE LIMITS: {_domains(found.free)}")
+    if found.partly:
+        lines.append(f"LIMITED ONLY IN PART: {_domains(found.partly)}")
+    if found.unread:
+        told = [
+            f"{shown.name(effect)}.{shown.name(name)}"
+            for effect, names in found.unread
+            for name in names
+        ]
+        lines.append(
+            f"NO GUARANTEE READS these arguments, which are not written out:"
+            f" {shown.listed(told, _MAX_HEAD)}"
+        )
+    if document.atoms and not lines:
+        lines.append("SOME GUARANTEE LIMITS every kind of call that it makes.")
+    return lines
+
+
+def _domains(domains: tuple[tuple[str, str], ...]) -> str:
+    plural = {"call": "calls of", "event": "events", "state": "state"}
+    return shown.listed(
+        [f"{plural[what]} {shown.name(name)}" for what, name in domains], _MAX_HEAD, between="; "
+    )

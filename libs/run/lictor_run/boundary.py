@@ -1,0 +1,276 @@
+"""The boundary between a program and its trusted layer: every trusted call of a run goes through here.
+
+Proofs rest on two things that nobody could check before: that a trusted function is given what the document says, and
+that it returns what it is annotated with and promises. Both are checked here, with exact types; and a call is written
+down, durably, before it is made. What breaks either stops the run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from lictor_ir.types import FLOAT, ListOf, RowOf, Type
+from lictor_layer import NotDone
+from lictor_layer.calls import Call, calling
+from lictor_layer.declarations import Compensation, Condition, Declaration, declaration
+from lictor_layer.rows import RowType
+from lictor_prove.layer_model import TrustedFunction
+from lictor_prove.layers.load import LivingLayer
+from lictor_prove.python.trusted import ROW_VARIABLE, SMALL
+from lictor_run.errors import ValueRefused
+from lictor_run.lockstep import Lockstep
+from lictor_run.stopping import RunStopped
+from lictor_run.values import Json, Reader, check_type, written
+from lictor_schema import CanonicalError, canonical_json, hash_bytes
+from lictor_schema.ids import idempotency_key
+from lictor_schema.runs import UndoKind
+
+MAX_ARGUMENTS: Final = 256 * 1024
+"""Bytes of what a call is given, as JSON."""
+MAX_RESULT: Final = 256 * 1024
+"""Bytes of a result that are kept in the journal."""
+
+
+class Teller(Protocol):
+    """Where calls are written down."""
+
+    def started(
+        self, call: int, effect: str, arguments: Mapping[str, Json], undo: UndoKind
+    ) -> None:
+        """Returns when it is durable; only then may the call be made."""
+        ...
+
+    def done(self, call: int, result: Json, result_hash: str, *, kept: bool) -> None: ...
+
+    def failed(self, call: int, happened: str, code: str, message: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A function of the layer, ready to be called."""
+
+    declared: TrustedFunction
+    real: Callable[..., Any]
+    signature: inspect.Signature
+    says: Declaration
+
+
+class Boundary:
+    """Makes the trusted calls of one run."""
+
+    def __init__(
+        self, run_id: str, living: LivingLayer, reader: Reader, teller: Teller, lockstep: Lockstep
+    ) -> None:
+        self._run_id = run_id
+        self._living = living
+        self._reader = reader
+        self._teller = teller
+        self._lockstep = lockstep
+        self._calls = 0
+        self._bound: dict[str, _Bound] = {}
+
+    def call(self, effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """One call: what it returns, or RunStopped."""
+        function = self._function(effect)
+        given, schemas = self._arguments(function, args, named)
+        self._lockstep.expect(
+            effect, {name: value for name, value in given.items() if name not in schemas}
+        )
+        self._demand(function, given)
+        number = self._calls
+        self._calls += 1
+        key = idempotency_key(self._run_id, number)
+        self._teller.started(number, effect, given, undo_kind(function.says.compensation))
+        returned = self._made(function, given, Call(self._run_id, effect, number, key))
+        result = self._checked(function, number, given, schemas, returned)
+        told = canonical_json(result)
+        kept = len(told) <= MAX_RESULT
+        self._teller.done(number, result if kept else None, hash_bytes(told), kept=kept)
+        value = self._reader.read(result)
+        self._lockstep.returned(value)
+        return value
+
+    def call_by_name(self, effect: str, arguments: Mapping[str, Any]) -> Any:
+        """One call, as commands make it: every argument by its name."""
+        by_position = [
+            each.name for each in self._function(effect).declared.parameters if each.positional_only
+        ]
+        args = tuple(arguments[name] for name in by_position if name in arguments)
+        named = {name: value for name, value in arguments.items() if name not in by_position}
+        return self.call(effect, args, named)
+
+    def complete(self) -> None:
+        """The program is done; RunStopped when it should have gone on."""
+        self._lockstep.complete()
+
+    def _function(self, effect: str) -> _Bound:
+        if effect not in self._bound:
+            decorated = self._living.function(effect)
+            # Without the conditions around it: those are checked here, where it is known what their failure means.
+            real = inspect.unwrap(decorated)
+            says = declaration(decorated) or Declaration()
+            declared = self._living.layer.functions[effect]
+            self._bound[effect] = _Bound(declared, real, inspect.signature(real), says)
+        return self._bound[effect]
+
+    def _arguments(
+        self, function: _Bound, args: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[dict[str, Json], dict[str, str]]:
+        """What the call is given, written; and the schemas of the row classes among it."""
+        name = function.declared.name
+        try:
+            bound = function.signature.bind(*args, **named).arguments
+        except TypeError as error:
+            raise _refused("call.arguments", f"{name}: {error}") from None
+        given: dict[str, Json] = {}
+        schemas: dict[str, str] = {}
+        for parameter in function.declared.parameters:
+            if parameter.name not in bound:
+                continue
+            value: Any = bound[parameter.name]
+            what = f"{parameter.name} of {name}"
+            try:
+                if parameter.is_schema:
+                    if type(value) is not RowType:
+                        raise ValueRefused(f"{what} must be a row class")
+                    schemas[parameter.name] = value.__lictor_schema__
+                else:
+                    value = _as_declared(value, parameter.type)
+                    check_type(value, parameter.type, what)
+                given[parameter.name] = written(value)
+            except ValueRefused as error:
+                raise _refused("argument.type", str(error)) from None
+        if len(canonical_json(given)) > MAX_ARGUMENTS:
+            raise _refused(
+                "argument.size", f"{name} is given more than {MAX_ARGUMENTS} bytes; give it less"
+            )
+        return given, schemas
+
+    def _demand(self, function: _Bound, given: Mapping[str, Json]) -> None:
+        for condition in function.says.requires:
+            if not self._holds(function, condition, given):
+                what = condition.message or "a precondition"
+                raise _refused(
+                    "precondition.broken",
+                    f"{function.declared.name} would be called against: {what}",
+                )
+
+    def _made(self, function: _Bound, given: Mapping[str, Json], call: Call) -> Any:
+        bound = function.signature.bind_partial()
+        bound.arguments.update({name: self._reader.read(value) for name, value in given.items()})
+        try:
+            with calling(call):
+                return function.real(*bound.args, **bound.kwargs)
+        except NotDone as error:
+            raise self._failure(
+                call.number, call.effect, "no", "effect.not_done", f"{error}"
+            ) from None
+        except BaseException as error:  # noqa: BLE001 -- whatever it is, the effect may have happened
+            told = f"{type(error).__name__}: {error}"
+            raise self._failure(
+                call.number, call.effect, "unknown", "effect.raised", told
+            ) from None
+
+    def _checked(
+        self,
+        function: _Bound,
+        number: int,
+        given: Mapping[str, Json],
+        schemas: Mapping[str, str],
+        returned: Any,
+    ) -> Json:
+        """What it returned, written; it must be what is annotated, and keep what is promised."""
+        name = function.declared.name
+        try:
+            wanted = _result_type(function.declared, schemas)
+            check_type(returned, wanted, f"what {name} returned")
+            result = written(returned)
+            # Reading it makes rows anew, which checks their columns.
+            self._reader.read(result)
+        except (ValueRefused, TypeError, CanonicalError) as error:
+            raise self._failure(number, name, "yes", "result.type", str(error)) from None
+        for condition in function.says.ensures:
+            if not self._holds(function, condition, given, result):
+                what = condition.message or "its postcondition"
+                raise self._failure(number, name, "yes", "promise.broken", f"it broke {what}")
+        return result
+
+    def _holds(
+        self,
+        function: _Bound,
+        condition: Condition,
+        given: Mapping[str, Json],
+        *result: Json,
+    ) -> bool:
+        """A condition of a call, about values of its own; one that raises does not hold."""
+        results = [self._reader.read(each) for each in result]
+        bound = function.signature.bind_partial()
+        bound.arguments.update({name: self._reader.read(value) for name, value in given.items()})
+        bound.apply_defaults()
+        try:
+            if results and condition.of_result_alone:
+                return bool(condition.predicate(*results))
+            names = [
+                name
+                for name in inspect.signature(condition.predicate).parameters
+                if name != "result"
+            ]
+            told = {name: bound.arguments[name] for name in names}
+            if results:
+                told["result"] = results[0]
+            return bool(condition.predicate(**told))
+        except Exception:  # noqa: BLE001 -- it says nothing that anybody could rely on
+            return False
+
+    def _failure(
+        self, number: int, effect: str, happened: str, code: str, message: str
+    ) -> RunStopped:
+        self._teller.failed(number, happened, code, message)
+        return RunStopped(
+            code,
+            f"call {number}, {effect}: {message}",
+            "look at the trusted layer and what it talks to, then have the program approved again",
+        )
+
+
+def undo_kind(compensation: Compensation | None) -> UndoKind:
+    """Whether an effect can be taken back."""
+    if compensation is None:
+        return UndoKind.IMPOSSIBLE
+    if compensation.undo is None:
+        return UndoKind.NEEDLESS
+    return UndoKind.ALWAYS if compensation.when_in_doubt else UndoKind.POSSIBLE
+
+
+def _as_declared(value: Any, wanted: Type) -> Any:
+    # As documents do it: a small whole number stands for the equal float where one is declared.
+    if wanted == FLOAT and type(value) is int and abs(value) <= SMALL:
+        return float(value)
+    return value
+
+
+def _result_type(function: TrustedFunction, schemas: Mapping[str, str]) -> Type:
+    if function.result is None:
+        raise ValueRefused(f"what {function.name} returns has no model")
+    return _of_schema(function.result, schemas.get(function.result_of_schema or ""))
+
+
+def _of_schema(type_: Type, schema: str | None) -> Type:
+    match type_:
+        case ListOf(item):
+            return ListOf(_of_schema(item, schema))
+        case RowOf(name) if name == ROW_VARIABLE and schema is not None:
+            return RowOf(schema)
+        case _:
+            return type_
+
+
+def _refused(code: str, message: str) -> RunStopped:
+    return RunStopped(
+        code,
+        message,
+        "report this program: it was proved not to do this; it must not run",
+    )

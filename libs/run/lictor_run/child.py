@@ -1,0 +1,159 @@
+"""The process in which a program runs: it is given one order, tells what happens, and ends.
+
+Started by `lictor_run.process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that descriptor,
+and waits for an answer before every effect; its standard streams belong to the program and its layer.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, BinaryIO, cast
+
+from lictor_prove.layers.load import LivingLayer
+from lictor_run.boundary import Boundary
+from lictor_run.frames import read_frame, write_frame
+from lictor_run.limits import Limits, end_with_parent, hold_to
+from lictor_run.loading import load_layer_again, read_again
+from lictor_run.lockstep import Lockstep
+from lictor_run.orders import Approved, approved_of, undoing_of
+from lictor_run.stopping import RunStopped
+from lictor_run.undoing import undo_all
+from lictor_run.values import Json, Reader
+from lictor_run.world import World
+from lictor_schema.runs import UndoKind
+
+_REMEDY = "look at what the program and its layer use, then have the program approved again"
+
+
+class Line:
+    """The line to the parent."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def hear(self) -> dict[str, Any]:
+        """What the parent says next; without a parent there is nothing left to do."""
+        heard = read_frame(self._stream)
+        if heard is None:
+            os._exit(1)
+        return heard
+
+    def say(self, said: str, **more: Any) -> None:
+        """Tell the parent something."""
+        write_frame(self._stream, {"say": said, **more})
+
+    def ask(self, said: str, **more: Any) -> None:
+        """Tell the parent something, and wait until it says to go on."""
+        self.say(said, **more)
+        if self.hear().get("say") != "go":
+            os._exit(1)
+
+    # -- what a boundary tells ---------------------------------------------------------------------
+
+    def started(
+        self, call: int, effect: str, arguments: Mapping[str, Json], undo: UndoKind
+    ) -> None:
+        """A trusted call is about to be made."""
+        self.ask("started", call=call, effect=effect, arguments=arguments, undo=undo.value)
+
+    def done(self, call: int, result: Json, result_hash: str, *, kept: bool) -> None:
+        """It returned."""
+        self.say("done", call=call, result=result, result_hash=result_hash, kept=kept)
+
+    def failed(self, call: int, happened: str, code: str, message: str) -> None:
+        """It did not."""
+        self.say("failed", call=call, happened=happened, code=code, message=message)
+
+    def undo_started(self, call: int) -> None:
+        """An effect is about to be taken back."""
+        self.ask("undo_started", call=call)
+
+    def undo_done(self, call: int) -> None:
+        """It was."""
+        self.say("undo_done", call=call)
+
+    def undo_failed(self, call: int, code: str, message: str) -> None:
+        """It was not."""
+        self.say("undo_failed", call=call, code=code, message=message)
+
+
+def main(arguments: list[str]) -> None:
+    """Carry out the order."""
+    end_with_parent(int(arguments[1]))
+    line = Line(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
+    order = line.hear()
+    hold_to(Limits(**order["limits"]))
+    ended = _carried_out(order, line)
+    # Before the last word: after it, the parent waits for nothing.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    line.say("ended", **ended)
+    # Threads that a layer started, and what it registered for the end, have no say any more.
+    os._exit(0)
+
+
+def _carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
+    """How it ended: without a code, when it ended well."""
+    try:
+        if order["do"] == "run":
+            _run(order, line)
+        else:
+            _undo(order, line)
+    except RunStopped as stopped:
+        return {"code": stopped.code, "message": stopped.message, "remedy": stopped.remedy}
+    except MemoryError:
+        return {"code": "run.memory", "message": "it needs too much memory", "remedy": _REMEDY}
+    except BaseException as error:  # noqa: BLE001 -- whatever ends a program ends its run
+        told = f"{type(error).__name__}: {error}"
+        return {"code": "program.raised", "message": told, "remedy": _REMEDY}
+    return {"code": None}
+
+
+def _run(order: Mapping[str, Any], line: Line) -> None:
+    approved = approved_of(order["approved"])
+    living = load_layer_again(order["layer"], approved.layer_hash)
+    document = read_again(approved, living)
+    reader = Reader(living.rows)
+    boundary = Boundary(approved.run_id, living, reader, line, Lockstep(document))
+    line.ask("ready")
+    with living.runtime.active():
+        if approved.language == "commands":
+            _run_commands(approved, living, boundary)
+        else:
+            _run_python(approved, living, boundary, reader)
+    boundary.complete()
+
+
+def _run_python(
+    approved: Approved, living: LivingLayer, boundary: Boundary, reader: Reader
+) -> None:
+    world = World(living, boundary.call)
+    names = world.run(approved.program, approved.source_name)
+    for schema, row in world.rows(names).items():
+        reader.add(schema, row)
+    names[approved.target]()
+
+
+def _run_commands(approved: Approved, living: LivingLayer, boundary: Boundary) -> None:
+    # Most programs are written in Python, and don't pay for this.
+    from lictor_prove.commands import execute, read_commands
+
+    commands = read_commands(approved.program, layer=living.layer)
+    execute(commands, {}, boundary.call_by_name, rows=living.rows)
+
+
+def _undo(order: Mapping[str, Any], line: Line) -> None:
+    undoing = undoing_of(order["undoing"])
+    living = load_layer_again(order["layer"], undoing.layer_hash)
+    line.ask("ready")
+    with living.runtime.active():
+        undo_all(undoing, living, line)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

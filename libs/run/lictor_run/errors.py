@@ -1,0 +1,23 @@
+"""The errors of this library; every message says what was wrong, where, and what to do."""
+
+from lictor_schema.runs import RunReason
+
+
+class RunError(Exception):
+    """Root of every error that lictor_run raises on purpose."""
+
+
+class NotStarted(RunError):
+    """The run did not begin: what was approved is not what is here, or it can't be run."""
+
+    def __init__(self, reason: RunReason) -> None:
+        super().__init__(f"{reason.code}: {reason.message}")
+        self.reason = reason
+
+
+class Fenced(RunError):
+    """Somebody else writes the journal of this run: it is theirs now, and nothing more may be done here."""
+
+
+class ValueRefused(RunError):
+    """A value that may not cross the boundary between a program and its layer."""

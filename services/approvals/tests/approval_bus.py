@@ -1,0 +1,201 @@
+"""The approval service on a clean bus, in this process, with an agent, a prover and approvers about it."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from approval_samples import ALICE, BOB, LAYER, proof, statement, submission
+
+from lictor.embedded import Endpoints
+from lictor_approval.deciding import Limits
+from lictor_approval.life import Life, folded
+from lictor_approval.signing import sign_decision
+from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
+from lictor_bus import streams, subjects
+from lictor_bus.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.dead import Buried, list_dead
+from lictor_bus.entry_logs import all_entries, append_entry, approval_log
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.service import Runtime
+from lictor_bus.settings import ServiceSettings
+from lictor_bus.telemetry import Telemetry
+from lictor_schema import (
+    ApprovalDecision,
+    ApprovalEntry,
+    ApprovalOrder,
+    DeskAnswer,
+    ProgramSubmission,
+    ProofResult,
+)
+from lictor_seal import SigningKey, TrustStore
+
+PATIENCE_S = 15.0
+
+
+@dataclass
+class Bus:
+    """What tests do on the bus."""
+
+    client: TolerantClient
+    endpoints: Endpoints
+    keys: Path
+    layers: list[str] = field(default_factory=lambda: [LAYER])
+    apart: timedelta = timedelta()
+    """How far the service's clock is from ours."""
+
+    def now(self) -> datetime:
+        """The service's clock."""
+        return datetime.now(UTC) + self.apart
+
+    def trust(self, *keys: SigningKey) -> Path:
+        """A file of approvers that holds just these."""
+        path = self.keys / "approvers.json"
+        path.write_bytes(TrustStore.of([key.verifying_key for key in keys]).to_bytes())
+        return path
+
+    @asynccontextmanager
+    async def service(self, **limits: timedelta) -> AsyncIterator[None]:
+        """The service at work."""
+        path = self.keys / "approvers.json"
+        settings = ApprovalSettings(
+            people=path if path.exists() else self.trust(ALICE, BOB),
+            policies=None,
+            limits=Limits(**limits),
+        )
+        async with self._running(settings):
+            yield
+
+    @asynccontextmanager
+    async def _running(self, settings: ApprovalSettings) -> AsyncIterator[None]:
+        client = await connect_nats(self.endpoints.nats_url, name="approvals-test")
+        redis = await connect_redis(self.endpoints.redis_url)
+        runtime = Runtime(
+            service="approvals",
+            settings=ServiceSettings(nats_url=self.endpoints.nats_url),
+            client=client,
+            redis=redis,
+            telemetry=Telemetry("approvals"),
+        )
+        loops = await approval_loops(runtime, settings, layers=lambda: self.layers, now=self.now)
+        tasks = [asyncio.create_task(loop.run()) for loop in loops]
+        try:
+            await until(lambda: all(loop.trouble is None for loop in loops))
+            yield
+        finally:
+            for loop in loops:
+                loop.stop()
+            await asyncio.gather(*tasks)
+            await close_nats(client)
+            await redis.aclose()
+
+    async def submit(self, **fields: Any) -> ProgramSubmission:
+        """An agent submits a program."""
+        submitted = submission(**fields)
+        message = Outgoing(subjects.program(submitted.task_id), submitted.to_json())
+        await publish_one(self.client, streams.PROGRAMS, message)
+        return submitted
+
+    async def answer(self, submitted: ProgramSubmission, **fields: Any) -> ProofResult:
+        """The prover answers it."""
+        result = proof(submitted, **fields)
+        subject = subjects.proof(result.verdict.value, result.task_id)
+        await publish_one(self.client, streams.PROOFS, Outgoing(subject, result.to_json()))
+        return result
+
+    async def prove(self, **fields: Any) -> ProgramSubmission:
+        """A program is submitted and proved."""
+        submitted = await self.submit(**fields)
+        await self.answer(submitted)
+        return submitted
+
+    async def entries(self) -> list[ApprovalEntry]:
+        """Every change of every request."""
+        found = all_entries(
+            self.client, streams.APPROVALS, "lictor.appr.*.*", ApprovalEntry.from_json
+        )
+        return [entry async for _, entry in found]
+
+    async def lives(self) -> list[Life]:
+        """Every request, in the order they were made."""
+        entries = await self.entries()
+        ids = dict.fromkeys(each.request_id for each in entries)
+        lives = [folded(e for e in entries if e.request_id == each) for each in ids]
+        return [life for life in lives if life is not None]
+
+    async def states(self) -> list[str]:
+        """Where each request stands."""
+        return [life.state.value for life in await self.lives()]
+
+    async def until_states(self, *states: str) -> None:
+        """Wait until the requests stand so."""
+        end = time.monotonic() + PATIENCE_S
+        while (found := await self.states()) != list(states):
+            if time.monotonic() > end:
+                raise AssertionError(f"the requests are {found}, not {list(states)}")
+            await asyncio.sleep(0.02)
+
+    async def until_handled(self) -> None:
+        """Wait until every proof was taken in."""
+        js = self.client.jetstream()
+
+        async def idle() -> bool:
+            info = await js.consumer_info(streams.PROOFS, "approvals")
+            return not info.num_pending and not info.num_ack_pending
+
+        end = time.monotonic() + PATIENCE_S
+        while not await idle():
+            assert time.monotonic() < end, "the service did not take in every proof"
+            await asyncio.sleep(0.02)
+
+    def decision(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> ApprovalDecision:
+        """What somebody says, by their own clock."""
+        said = {"at": datetime.now(UTC), "nonce": str(uuid.uuid4()), **changes}
+        return statement(life.request, key, **said)
+
+    async def decide(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> DeskAnswer:
+        """Somebody decides."""
+        signed = sign_decision(self.decision(life, key, **changes), key)
+        return await self.hand_in(life.request.request_id, signed)
+
+    async def hand_in(self, request_id: str, signed: str) -> DeskAnswer:
+        """A signed decision is brought to the desk."""
+        order = ApprovalOrder(request_id=request_id, signed=signed)
+        asked = await self.client.request(subjects.desk("approval"), order.to_json(), timeout=10)
+        return DeskAnswer.from_json(asked.data)
+
+    async def write(self, entry: ApprovalEntry) -> None:
+        """An entry of the runner's."""
+        found = await approval_log(self.client, entry.request_id)
+        subject = subjects.approval(entry.state.value, entry.request_id)
+        await append_entry(
+            self.client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json()
+        )
+
+    async def dead(self) -> list[Buried]:
+        """What was set aside."""
+        return [letter async for letter in list_dead(self.client)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something in this process."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def approval_bus(endpoints: Endpoints, keys: Path) -> AsyncIterator[Bus]:
+    """A clean bus with the streams of the service."""
+    client = await connect_nats(endpoints.nats_url, name="test")
+    await streams.declare(client, *SPEC.streams, streams.DEAD)
+    try:
+        yield Bus(client, endpoints, keys)
+    finally:
+        await close_nats(client)

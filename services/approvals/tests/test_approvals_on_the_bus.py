@@ -1,0 +1,313 @@
+"""Requests, decisions and staleness on a real broker."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from approval_bus import Bus
+from approval_samples import ALICE, BOB, PROGRAM
+from approval_samples import submission as sample
+
+from lictor_approval.deciding import ran
+from lictor_approval.signing import sign_decision
+from lictor_bus import streams, subjects
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_schema import (
+    ApprovalExecution,
+    ApprovalState,
+    GuaranteeResult,
+    ProofReason,
+    ProofVerdict,
+    content_hash,
+)
+from lictor_seal import SigningKey, TrustedKey, TrustStore
+
+OTHER_LAYER = content_hash("another layer")
+NOT_PROVED = {
+    "verdict": ProofVerdict.REFUTED,
+    "guarantees": (),
+    "reasons": (ProofReason(code="c", message="m", remedy="r"),),
+}
+
+
+async def test_a_proved_program_is_asked_about_and_runs_by_a_signed_approval(bus: Bus) -> None:
+    async with bus.service():
+        submitted = await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        assert life.request.binding.submission_id == submitted.submission_id
+        assert life.request.binding.program_hash == content_hash(PROGRAM)
+        answer = await bus.decide(life)
+        assert (answer.outcome, answer.state) == ("done", "approved")
+        (life,) = await bus.lives()
+        assert life.decision is not None
+        assert life.decision.by == ALICE.name
+
+
+async def test_what_is_not_proved_or_can_not_run_is_asked_of_nobody(bus: Bus) -> None:
+    async with bus.service():
+        await bus.answer(await bus.submit(submission_id="s-refuted"), **NOT_PROVED)
+        await bus.prove(submission_id="s-ir", language="ir", source_name="d.ir")
+        await bus.until_handled()
+        assert await bus.states() == []
+        assert await bus.dead() == []
+
+
+async def test_proofs_that_come_again_make_one_request(bus: Bus) -> None:
+    submitted = await bus.submit()
+    for _ in range(3):
+        await bus.answer(submitted)
+    async with bus.service():
+        await bus.until_handled()
+    js = bus.client.jetstream()
+    await js.delete_consumer(streams.PROOFS, "approvals")
+    async with bus.service():
+        await bus.until_handled()
+        assert [entry.state.value for entry in await bus.entries()] == ["requested"]
+
+
+async def test_a_decision_is_taken_once_and_handed_in_again_it_is_the_same(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        signed = sign_decision(bus.decision(life), ALICE)
+        first = await bus.hand_in(life.request.request_id, signed)
+        again = await bus.hand_in(life.request.request_id, signed)
+        assert (first.state, again.state) == ("approved", "approved")
+        other = await bus.decide(life, BOB)
+        assert "already" in str(other.reason)
+        assert [entry.state.value for entry in await bus.entries()] == ["requested", "approved"]
+
+
+async def test_of_many_who_decide_at_once_one_is_heard(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        answers = await asyncio.gather(
+            *(bus.decide(life, key) for key in (ALICE, BOB) for _ in range(5))
+        )
+        assert [each.outcome for each in answers].count("done") == 1
+        assert len(await bus.entries()) == 2
+
+
+async def test_an_approval_is_taken_back_until_the_program_starts(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        await bus.decide(life)
+        back = await bus.decide(life, BOB, decision="reject", reason="wait")
+        assert back.state == "rejected"
+
+
+async def test_what_has_started_can_not_be_decided_and_does_not_become_stale(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        await bus.decide(life)
+        (life,) = await bus.lives()
+        execution = ApprovalExecution(
+            execution_id="00000000-0000-4000-8000-0000000000ee",
+            runner="runner",
+            binding_hash=life.request.binding_hash,
+        )
+        await bus.write(ran(life, ApprovalState.EXECUTING, execution, bus.now(), None))
+        late = await bus.decide(life, BOB, decision="reject", reason="stop")
+        assert "`executing` already" in str(late.reason)
+        await bus.prove(submission_id="s-2")
+        await bus.until_states("executing", "requested")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"binding_hash": content_hash("another")}, "the request is about"),
+        ({"request_id": "00000000-0000-5000-8000-000000000001"}, "is about request"),
+        ({"by": BOB.name}, "and signed by"),
+    ],
+)
+async def test_a_decision_about_anything_else_changes_nothing(
+    bus: Bus, change: dict[str, Any], why: str
+) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        answer = await bus.decide(life, **change)
+        assert why in str(answer.reason)
+        assert await bus.states() == ["requested"]
+
+
+async def test_a_decision_replayed_for_another_request_changes_nothing(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.prove(submission_id="s-2", source_name="other.py")
+        await bus.until_states("requested", "requested")
+        first, second = await bus.lives()
+        signed = sign_decision(bus.decision(first), ALICE)
+        answer = await bus.hand_in(second.request.request_id, signed)
+        assert "is about request" in str(answer.reason)
+        assert await bus.states() == ["requested", "requested"]
+
+
+async def test_only_keys_that_count_now_are_heard(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        stranger = SigningKey.from_seed(ALICE.name, b"x" * 32)
+        assert "not signed by an approver" in str((await bus.decide(life, stranger)).reason)
+        # The file is read again for each decision: a revoked key counts no more, without a restart.
+        revoked = TrustStore((TrustedKey(ALICE.verifying_key, revoked=True),))
+        (bus.keys / "approvers.json").write_bytes(revoked.to_bytes())
+        assert "is revoked" in str((await bus.decide(life)).reason)
+        (bus.keys / "approvers.json").write_bytes(b"{}")
+        assert "trust store" in str((await bus.decide(life)).reason)
+        assert await bus.states() == ["requested"]
+
+
+async def test_an_agent_never_approves_its_own_program(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove(agent_id="Alice@Example.org")
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        assert "submitted the program" in str((await bus.decide(life)).reason)
+        assert (await bus.decide(life, BOB)).state == "approved"
+
+
+async def test_a_newer_version_of_a_program_makes_the_older_request_stale(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        await bus.prove(submission_id="s-2", program=PROGRAM + "\n")
+        await bus.until_states("stale", "requested")
+        (older, _) = await bus.lives()
+        assert "submitted anew as s-2" in str(older.reason)
+
+
+async def test_a_newer_version_that_is_not_proved_yet_can_not_be_overlooked(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        await bus.submit(submission_id="s-2", program=PROGRAM + "\n")
+        (life,) = await bus.lives()
+        answer = await bus.decide(life)
+        assert (answer.outcome, answer.state) == ("refused", "stale")
+        assert await bus.states() == ["stale"]
+
+
+async def test_an_older_version_that_is_proved_later_is_asked_of_nobody(bus: Bus) -> None:
+    async with bus.service():
+        older = await bus.submit()
+        await bus.prove(submission_id="s-2", program=PROGRAM + "\n")
+        await bus.until_states("requested")
+        await bus.answer(older)
+        await bus.until_handled()
+        assert await bus.states() == ["requested"]
+
+
+@pytest.mark.parametrize(
+    ("change", "names", "states"),
+    [
+        ({"engine": "prover-2"}, "engine", ["stale", "requested"]),
+        ({"ir_hash": content_hash("ir 2")}, "ir_hash", ["stale", "requested"]),
+        ({"certificate_hash": content_hash("c")}, "certificate_hash", ["stale", "requested"]),
+        (
+            {"guarantees": (GuaranteeResult(name="less", verdict=ProofVerdict.PROVED),)},
+            "guarantees_hash",
+            ["stale", "requested"],
+        ),
+        (NOT_PROVED, "refuted", ["stale"]),
+    ],
+)
+async def test_what_is_proved_anew_otherwise_makes_an_approval_stale(
+    bus: Bus, change: dict[str, Any], names: str, states: list[str]
+) -> None:
+    async with bus.service():
+        submitted = await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        await bus.decide(life)
+        await bus.answer(submitted, **change)
+        await bus.until_states(*states)
+        assert names in str((await bus.lives())[0].reason)
+
+
+async def test_a_layer_that_changed_makes_requests_stale_at_the_decision(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        bus.layers[:] = [OTHER_LAYER, *bus.layers]
+        answer = await bus.decide(life)
+        assert "current trusted layer" in str(answer.reason)
+        assert await bus.states() == ["stale"]
+
+
+async def test_a_layer_that_changed_makes_requests_and_approvals_stale_at_the_start(
+    bus: Bus,
+) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        assert (await bus.decide(life)).state == "approved"
+    bus.layers[:] = [OTHER_LAYER]
+    async with bus.service():
+        await bus.until_states("stale")
+
+
+async def test_a_stranger_s_decision_does_not_even_make_a_request_stale(bus: Bus) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        bus.layers.clear()
+        await bus.decide(life, SigningKey.from_seed("mallory", b"x" * 32))
+        assert await bus.states() == ["requested"]
+
+
+async def test_bad_messages_become_dead_letters_and_the_next_is_handled(bus: Bus) -> None:
+    async with bus.service():
+        wrong = Outgoing(subjects.proof("proved", "t-1"), b'{"verdict": "proved"}')
+        await publish_one(bus.client, streams.PROOFS, wrong)
+        # No such submission was made.
+        await bus.answer(sample(submission_id="s-nowhere"))
+        twice = await bus.submit(submission_id="s-twice")
+        await bus.submit(submission_id="s-twice", agent_id="somebody else")
+        await bus.answer(twice)
+        await bus.prove(submission_id="s-9", source_name="nine.py")
+        await bus.until_states("requested")
+        reasons = [letter.letter.reason for letter in await bus.dead()]
+        assert len(reasons) == 3
+        assert "no submission s-nowhere" in reasons[1]
+        assert "can't be told" in reasons[2]
+
+
+async def test_nonsense_at_the_desk_is_refused_in_words(bus: Bus) -> None:
+    async with bus.service():
+        asked = await bus.client.request(subjects.desk("approval"), b"{}", timeout=10)
+        assert b'"refused"' in asked.data
+        nobody = "00000000-0000-5000-8000-000000000001"
+        assert "no request" in str((await bus.hand_in(nobody, "yes")).reason)
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        answer = await bus.hand_in(life.request.request_id, "yes")
+        assert "no signed note" in str(answer.reason)
+
+
+@pytest.mark.parametrize("minutes", [-6, 6])
+async def test_a_clock_that_is_far_off_is_told_so(bus: Bus, minutes: int) -> None:
+    async with bus.service():
+        await bus.prove()
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        bus.apart = timedelta(minutes=minutes)
+        answer = await bus.decide(life)
+        assert answer.outcome == "refused"
+        assert await bus.states() == ["requested"]

@@ -1,0 +1,140 @@
+"""The runner on the bus: approvals in, effects and what became of them out."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lictor_approval.errors import ApprovalError
+from lictor_approval.signing import Approvers
+from lictor_bus import streams
+from lictor_bus.dead import DeadLetters
+from lictor_bus.errors import BusError
+from lictor_bus.one_by_one import OneByOne
+from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.settings import whole_setting
+from lictor_prove.errors import ProverConfigError
+from lictor_prove.shelf import shelf
+from lictor_run.limits import Limits
+from lictor_runner import __version__
+from lictor_runner.running import Runner, Surroundings
+from lictor_schema import AnyRunEntry, ApprovalEntry
+
+NAME = "runner"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerSettings:
+    """Whose approvals count here, and what a run may use."""
+
+    people: Path | None
+    policies: Path | None
+    at_once: int
+    limits: Limits
+    shown: tuple[str, ...]
+    """The variables of the environment that trusted layers see."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "RunnerSettings":
+        """Read ``LICTOR_APPROVERS``, ``LICTOR_POLICY_APPROVERS`` and ``LICTOR_RUN_*``."""
+        names = environment.get("LICTOR_RUN_ENV", "").split(",")
+        return cls(
+            people=_path(environment, "LICTOR_APPROVERS"),
+            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            at_once=whole_setting(environment, "LICTOR_RUNS_AT_ONCE", 2, 1, 64),
+            limits=Limits(
+                wall_s=float(whole_setting(environment, "LICTOR_RUN_TIMEOUT_S", 120, 1, 86_400)),
+                cpu_s=whole_setting(environment, "LICTOR_RUN_CPU_S", 60, 1, 86_400),
+                memory_mb=whole_setting(environment, "LICTOR_RUN_MEMORY_MB", 512, 64, 1024 * 1024),
+                file_mb=whole_setting(environment, "LICTOR_RUN_FILE_MB", 64, 1, 1024 * 1024),
+            ),
+            shown=tuple(name.strip() for name in names if name.strip()),
+        )
+
+    def approvers(self) -> Approvers:
+        """The keys in their files as they are now: a key that was revoked counts no more from then on."""
+        return Approvers.load(self.people, self.policies)
+
+    def environment(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """What trusted layers see."""
+        return {name: environment[name] for name in self.shown if name in environment}
+
+
+def _path(environment: Mapping[str, str], name: str) -> Path | None:
+    text = environment.get(name, "")
+    return Path(text) if text else None
+
+
+SPEC = ServiceSpec(
+    name=NAME,
+    version=__version__,
+    description="Runs exactly what was approved, once.",
+    streams=(streams.APPROVALS, streams.RUNS, streams.PROGRAMS, streams.PROOFS),
+    channels=(
+        Channel(
+            subject="lictor.appr.approved.{request}",
+            message=ApprovalEntry,
+            description="Approvals by which programs run (stream APPROVALS).",
+            reads=True,
+        ),
+        Channel(
+            subject="lictor.run.{task}.{request}",
+            message=AnyRunEntry,
+            description="The journals of runs: each effect, before it is made (stream RUNS).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.appr.{state}.{request}",
+            message=ApprovalEntry,
+            description="That a run begins, what became of it, or why it does not begin.",
+            reads=False,
+        ),
+    ),
+)
+
+
+def make_service() -> Service:
+    """The runner with the approvers and layers of this installation; what can't be used stops it here."""
+    settings = RunnerSettings.from_environment()
+    try:
+        approvers = settings.approvers()
+        layers = shelf()
+    except (ApprovalError, ProverConfigError) as error:
+        raise BusError(str(error)) from None
+    people, policies = len(approvers.people.keys), len(approvers.policies.keys)
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        if not people + policies:
+            return ()
+        around = Surroundings(
+            approvers=settings.approvers,
+            shelf=shelf,
+            limits=settings.limits,
+            environment=settings.environment(),
+            now=lambda: datetime.now(UTC),
+        )
+        runner = Runner(runtime.client, f"{NAME}@{socket.gethostname()}"[:256], around)
+        return [
+            OneByOne(
+                runtime.client,
+                streams.APPROVALS,
+                "lictor.appr.approved.*",
+                runner.handle,
+                service=NAME,
+                durable=NAME,
+                at_once=settings.at_once,
+                dead=DeadLetters(runtime.client, NAME),
+                telemetry=runtime.telemetry,
+            )
+        ]
+
+    return Service(spec=SPEC, loops=loops, detail=_detail(people, policies, len(layers.layers)))
+
+
+def _detail(people: int, policies: int, layers: int) -> str:
+    if not people + policies:
+        return "no approvers' keys (LICTOR_APPROVERS): nothing runs"
+    by = f"{people} approvers" + (f", {policies} policies" if policies else "")
+    return f"{by}; {layers} layers" if layers else f"{by}; no layers: nothing runs"

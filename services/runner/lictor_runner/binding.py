@@ -1,0 +1,96 @@
+"""From an approved request to what is run: all is bound anew, and must be what was approved; pure."""
+
+from collections.abc import Mapping, Sequence
+
+from lictor_approval.binding import bound, is_of
+from lictor_approval.errors import NotApprovable
+from lictor_approval.life import Life
+from lictor_approval.staleness import layer_changed, superseded
+from lictor_run.orders import Approved
+from lictor_run.transaction import effects_of
+from lictor_schema import (
+    AnyRunEntry,
+    ApprovalExecution,
+    ApprovalRequest,
+    ApprovalState,
+    EffectDone,
+    EffectStarted,
+    ProgramSubmission,
+    ProofResult,
+    RunFinished,
+    RunOutcome,
+    content_hash,
+    refuse_descriptive,
+)
+
+STATES: Mapping[RunOutcome, ApprovalState] = {
+    RunOutcome.EXECUTED: ApprovalState.EXECUTED,
+    RunOutcome.FAILED: ApprovalState.FAILED,
+    RunOutcome.COMPENSATED: ApprovalState.COMPENSATED,
+    RunOutcome.PARTIAL: ApprovalState.PARTIAL,
+    RunOutcome.IN_DOUBT: ApprovalState.IN_DOUBT,
+}
+
+Submissions = Sequence[tuple[int, ProgramSubmission]]
+
+
+class Stale(Exception):
+    """What was approved is not what is so now; the message says what differs."""
+
+
+def approved_of(
+    request: ApprovalRequest,
+    submissions: Submissions,
+    proof: ProofResult | None,
+    shelf: Sequence[str],
+) -> Approved:
+    """What may run by an approval of this request; Stale when anything that it binds is another."""
+    submission = dict(submissions).get(request.program_sequence)
+    if submission is None or not is_of(request, submission):
+        raise Stale("the submission is not the one that was approved")
+    descriptive = refuse_descriptive(submission)
+    if descriptive is not None:
+        raise Stale(descriptive.message)
+    if proof is None:
+        raise Stale("the proof is not there any more")
+    try:
+        binding = bound(submission, proof)
+    except NotApprovable as error:
+        raise Stale(error.reason) from None
+    if content_hash(binding) != request.binding_hash:
+        raise Stale("what was submitted and proved is not what was approved")
+    why = superseded(request, submissions) or layer_changed(request, shelf)
+    if why is not None:
+        raise Stale(why)
+    return Approved(
+        run_id=request.request_id,
+        program=submission.program,
+        language=submission.language,
+        source_name=submission.source_name,
+        target=submission.target,
+        program_hash=binding.program_hash,
+        ir_hash=binding.ir_hash,
+        layer_hash=binding.layer_hash,
+        guarantees=tuple((each.name, each.required) for each in proof.guarantees),
+    )
+
+
+def execution_of(
+    life: Life, runner: str, execution_id: str, entries: Sequence[AnyRunEntry]
+) -> ApprovalExecution:
+    """What a journal comes to, as the log of the request tells it."""
+    effects = effects_of(entries)
+    told = [
+        entry.model_dump(mode="json")
+        for entry in entries
+        if isinstance(entry, EffectStarted | EffectDone)
+    ]
+    ended = next((entry for entry in entries if isinstance(entry, RunFinished)), None)
+    return ApprovalExecution(
+        execution_id=execution_id,
+        runner=runner,
+        binding_hash=life.request.binding_hash,
+        effects=len(effects),
+        effects_hash=content_hash(told) if told else None,
+        compensated=0 if ended is None else ended.undone,
+    )

@@ -1,0 +1,248 @@
+"""What is approved runs once, as it was approved, and nothing else runs."""
+
+import asyncio
+import json
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_bus import ALICE, MALLORY, TASK, Bus
+from runs_on_disk import program
+
+from lictor_approval.deciding import permission, requested
+from lictor_approval.errors import ApprovalError
+from lictor_approval.signing import Approvers
+from lictor_bus import streams, subjects
+from lictor_bus.errors import BusError
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_schema import (
+    ApprovalEntry,
+    ApprovalState,
+    EffectDone,
+    PolicyGround,
+    RunFinished,
+    RunStarted,
+    content_hash,
+)
+from lictor_schema.ids import approval_entry_id, approval_request_id
+
+PAY = program("pay('ada', 5)\nsend('done')")
+
+
+async def test_an_approved_program_runs_and_all_of_it_is_told(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    assert await bus.runner().handle(delivery) == "executed"
+    assert bus.bank.done() == [["pay", "ada", 5], ["send", "done"]]
+    life = await bus.life(request_id)
+    assert life.state.value == "executed"
+    assert life.execution is not None
+    assert (life.execution.effects, life.execution.compensated) == (2, 0)
+    journal = await bus.journal(request_id)
+    started, *_, ended = journal
+    assert isinstance(started, RunStarted)
+    assert started.approved_by == "alice"
+    assert started.signed == life.signed
+    assert started.binding_hash == life.request.binding_hash
+    assert isinstance(ended, RunFinished)
+    results = [entry.result for entry in journal if isinstance(entry, EffectDone)]
+    assert results == ["receipt-ada-5", None]
+
+
+async def test_an_approval_runs_once_however_often_it_is_delivered(bus: Bus) -> None:
+    _, delivery = await bus.approved(PAY)
+    assert await bus.runner().handle(delivery) == "executed"
+    for _ in range(3):
+        assert await bus.runner().handle(delivery) is None
+    assert len(bus.bank.done()) == 2
+
+
+async def test_of_runners_that_race_one_runs_it(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    handled = await asyncio.gather(
+        *(bus.runner().handle(delivery) for _ in range(3)), return_exceptions=True
+    )
+    assert [each for each in handled if each == "executed"] == ["executed"], handled
+    # The others leave the message to whoever runs it.
+    assert sum(isinstance(each, BusError) for each in handled) == 2, handled
+    assert bus.bank.done() == [["pay", "ada", 5], ["send", "done"]]
+    assert (await bus.kinds(request_id)).count("run_started") == 1
+
+
+async def test_a_run_that_fails_is_compensated_and_told_so(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    assert await bus.runner().handle(delivery) == "compensated"
+    life = await bus.life(request_id)
+    assert life.state.value == "compensated"
+    assert "effect.not_done" in str(life.reason)
+    assert life.execution is not None
+    assert (life.execution.effects, life.execution.compensated) == (2, 1)
+
+
+# -- what does not run -----------------------------------------------------------------------------
+
+
+async def _withheld(bus: Bus, request_id: str, delivery: Any, **changes: Any) -> str:
+    """Why it does not run."""
+    assert await bus.runner(**changes).handle(delivery) == "stale"
+    life = await bus.life(request_id)
+    assert (life.state.value, life.by) == ("stale", "runner@test")
+    assert await bus.journal(request_id) == []
+    assert bus.bank.done() == []
+    return str(life.reason)
+
+
+async def test_an_approval_by_somebody_unknown_here_does_not_run(bus: Bus) -> None:
+    life = await bus.request(PAY)
+    delivery = await bus.approve(life, MALLORY)
+    assert "not signed by" in await _withheld(bus, life.request.request_id, delivery)
+
+
+async def test_an_approval_of_something_else_does_not_run(bus: Bus) -> None:
+    one, other = await bus.request(PAY), await bus.request(PAY, source_name="other.py")
+    await bus.approve(one)
+    signed = (await bus.life(one.request.request_id)).signed
+    # The signed decision about one request, put into the log of the other.
+    request_id = other.request.request_id
+    entry = ApprovalEntry(
+        entry_id=approval_entry_id(request_id, "approved"),
+        request_id=request_id,
+        state=ApprovalState.APPROVED,
+        by="alice",
+        at=other.changed_at,
+        signed=signed,
+    )
+    delivery = await bus.stored(entry)
+    assert "is about request" in await _withheld(bus, request_id, delivery)
+
+
+async def test_an_expired_approval_does_not_run(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    bus.apart = timedelta(hours=2)
+    assert await bus.runner().handle(delivery) == "expired"
+    assert bus.bank.done() == []
+    assert (await bus.life(request_id)).state.value == "approved"
+
+
+async def test_an_approval_that_expires_while_it_is_prepared_does_not_run(bus: Bus) -> None:
+    _, delivery = await bus.approved(PAY)
+    asked = 0
+
+    def later() -> Any:
+        nonlocal asked
+        asked += 1
+        return bus.now() + (timedelta(hours=2) if asked > 1 else timedelta())
+
+    assert await bus.runner(now=later).handle(delivery) == "expired"
+    assert bus.bank.done() == []
+
+
+@pytest.mark.parametrize("change", ["changed", "added"])
+async def test_a_layer_that_changed_since_does_not_run(bus: Bus, change: str) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    if change == "changed":
+        bus.bank.module.write_text(bus.bank.module.read_text() + "# changed\n")
+    else:
+        (bus.bank.module.parent / "more.py").write_text("")
+    assert "layer" in await _withheld(bus, request_id, delivery)
+
+
+async def test_a_layer_that_changes_at_the_last_moment_does_not_run(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    before = bus.shelf()
+    bus.bank.module.write_text(bus.bank.module.read_text() + "# changed\n")
+    reason = await _withheld(bus, request_id, delivery, shelf=lambda: before)
+    assert "stale.layer" in reason
+
+
+async def test_a_program_that_was_submitted_anew_does_not_run_as_it_was(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    await bus.submit(program("send('other')"))
+    assert "submitted anew" in await _withheld(bus, request_id, delivery)
+
+
+@pytest.mark.parametrize(
+    "field", ["program_hash", "ir_hash", "layer_hash", "guarantees_hash", "target", "engine"]
+)
+async def test_an_approval_that_binds_anything_else_than_what_is_stored_does_not_run(
+    bus: Bus, field: str
+) -> None:
+    life = await bus.request(PAY)
+    other = content_hash("other") if field.endswith("hash") else "other"
+    binding = life.request.binding.model_copy(update={field: other})
+    binding_hash = content_hash(binding)
+    request_id = approval_request_id(binding.submission_id, binding_hash)
+    forged = life.request.model_copy(
+        update={"binding": binding, "binding_hash": binding_hash, "request_id": request_id}
+    )
+    try:
+        await bus.write(requested(forged))
+        changed = await bus.life(request_id)
+    except (BusError, ValueError):
+        # What a request shows must have the hashes that it binds; such a request can't even be read.
+        assert field == "guarantees_hash"
+        return
+    delivery = await bus.approve(changed)
+    await _withheld(bus, request_id, delivery)
+
+
+async def test_without_readable_keys_nothing_runs_and_nothing_is_lost(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(PAY)
+    bus.keys.write_text("{")
+    with pytest.raises(BusError, match="keys"):
+        await bus.runner().handle(delivery)
+    assert (await bus.life(request_id)).state.value == "approved"
+    assert bus.bank.done() == []
+
+
+async def test_a_decision_of_a_policy_counts_only_where_its_key_is_trusted(bus: Bus) -> None:
+    life = await bus.request(PAY)
+    ground = PolicyGround(policy_hash=life.request.binding_hash, rule="r", why="w")
+    with pytest.raises(ApprovalError):
+        permission(life, Approvers(), bus.now())
+    with pytest.raises(ApprovalError, match="a policy"):
+        await bus.approve(life, ALICE, automatic=ground)
+
+
+async def test_a_message_that_is_no_entry_does_not_stop_a_run(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 1)\nsleep_a_little()"))
+    running = asyncio.create_task(bus.runner().handle(delivery))
+    await bus.until_journal(request_id, "effect_started", 2)
+    subject = subjects.run_journal(TASK, request_id)
+    await publish_one(bus.client, streams.RUNS, Outgoing(subject, b"{}"))
+    assert await running == "executed"
+
+
+# -- lictor runs -----------------------------------------------------------------------------------
+
+
+async def _lictor(bus: Bus, *arguments: str) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("lictor")),
+        *arguments,
+        "--url",
+        bus.endpoints.nats_url,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bus) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)\nsend('refuse')"))
+    await bus.runner().handle(delivery)
+    code, listed = await _lictor(bus, "runs", "list")
+    assert code == 0, listed
+    assert request_id in listed
+    assert "compensated" in listed
+    code, shown = await _lictor(bus, "runs", "show", request_id[:8])
+    assert code == 0, shown
+    for told in ("alice", '(account="ada", cents=5)', "receipt-ada-5", "undone", "not done"):
+        assert told in shown
+    code, told = await _lictor(bus, "runs", "show", request_id, "--json")
+    assert (code, json.loads(told)["entries"][-1]["outcome"]) == (0, "compensated")
+    code, told = await _lictor(bus, "runs", "show", "no-such-run")
+    assert code == 1
+    assert "there is no run" in told

@@ -1,0 +1,93 @@
+"""Generated programs, run as the runner runs them, make exactly the calls that their documents say, one by one.
+
+150 programs here, always the same; more with `./taskw fuzz`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from concrete_runs import PARAMETERS, Answers, UserRow
+from differential import LAYERS, source_of
+from generated_programs import programs
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from lictor_prove.errors import Rejected
+from lictor_prove.layers.files import read_files
+from lictor_prove.layers.load import LivingLayer, load_living
+from lictor_prove.python import read_program
+from lictor_run.lockstep import Lockstep
+from lictor_run.stopping import RunStopped
+from lictor_run.values import Reader, written
+from lictor_run.world import World
+
+PROGRAMS = 150
+_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, NameError, AttributeError)
+
+
+@pytest.fixture(scope="module")
+def desk() -> LivingLayer:
+    return load_living(read_files([LAYERS / "tools" / "desk" / "trusted"], [LAYERS]))
+
+
+def _follow(living: LivingLayer, program: str, seed: int) -> str:
+    """What became of one program; RunStopped when it parts from its document."""
+    source = source_of(program, [])
+    try:
+        document = read_program(source, name="generated.py", layer=living.layer)
+    except Rejected:
+        return "rejected"
+    if document.inputs:
+        return "takes inputs"
+    answers = Answers(random.Random(seed))
+    reader = Reader(living.rows)
+    lockstep = Lockstep(document)
+    made: Counter[str] = Counter()
+
+    def call(effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        given_ = {**dict(zip(PARAMETERS[effect], args, strict=False)), **named}
+        lockstep.expect(effect, {name: written(value) for name, value in given_.items()})
+        made[effect] += 1
+        # Rows are made anew, as the layer's own.
+        result = reader.read(written(answers.give(effect)))
+        lockstep.returned(result)
+        return result
+
+    try:
+        World(living, call).run(source, "generated.py")["main"]()
+    except _ERRORS:
+        return "raised"
+    lockstep.complete()
+    return "followed" if made else "made no call"
+
+
+@pytest.mark.hypothesis
+@pytest.mark.timeout(0)
+def test_runs_make_the_calls_that_their_documents_say(desk: LivingLayer) -> None:
+    count = max(PROGRAMS, settings.default.max_examples if settings.default else 0)
+    tally: Counter[str] = Counter()
+
+    @settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=count == PROGRAMS,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    )
+    @given(programs(), st.integers(0, 10_000))
+    def follow(program: str, seed: int) -> None:
+        try:
+            tally[_follow(desk, program, seed)] += 1
+        except RunStopped as stopped:
+            raise AssertionError(f"{stopped.code}: {stopped.message}") from None
+
+    follow()
+    # A test in which next to no program is followed says nothing.
+    assert tally["followed"] >= count * 0.2, dict(tally)
+    assert UserRow.__lictor_schema__ in desk.rows

@@ -1,0 +1,189 @@
+"""From a program to a sealed episode: proved, approved by a signature, run, sealed, and verified offline."""
+
+import asyncio
+import json
+import time
+import uuid
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from nats.aio.client import Client
+from reporting import reach, service_process, wait_until_ready
+from runner_bus import ALICE, policed
+from runs_on_disk import program
+from secured_nats import secured_server
+
+import lictor
+from lictor.embedded import Endpoints
+from lictor_approval.life import Life, folded
+from lictor_approval.signing import Approvers, sign_decision
+from lictor_bus import subjects
+from lictor_bus.connection import connect_nats
+from lictor_bus.entry_logs import all_entries
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import read_from
+from lictor_schema import (
+    ApprovalDecision,
+    ApprovalEntry,
+    ApprovalOrder,
+    DeskAnswer,
+    ProofVerdict,
+    SealedEpisode,
+    canonical_json,
+    hash_bytes,
+    utc_millis,
+)
+from lictor_seal import SealBundle, TrustStore, tree_root, verify_bundle
+
+PATIENCE_S = 60.0
+SERVICES = {
+    "policy-evaluator": "lictor_policy_evaluator",
+    "sealer": "lictor_sealer",
+    "prover": "lictor_prover",
+    "approvals": "lictor_approvals",
+    "runner": "lictor_runner",
+}
+PAY = program("pay('ada', 5)\nfor account in accounts():\n    send(account.name)")
+
+EVENTS = {
+    "task_started": {
+        "title": "Pay",
+        "mode": "interactive",
+        "workflow_shape": "single-agent",
+        "channel": "telegram",
+    },
+    "task_evidence_attached": {
+        "items": [
+            {
+                "evidence_id": "ev-1",
+                "task_id": "story",
+                "correlation_id": "flow",
+                "agent_id": "agent",
+                "class": "verification_output",
+                "quality": "strong",
+                "summary": "the receipt of the bank",
+                "captured_at": "2026-01-01T00:00:00Z",
+                "refs": [{"kind": "log", "ref": "bank/1"}],
+                "supports": {"claim_types": ["completion"]},
+            }
+        ]
+    },
+    "task_claimed_complete": {
+        "claim": {"type": "completion", "text": "paid"},
+        "message": "It is paid.",
+    },
+}
+
+
+async def _close_task(client: Client) -> None:
+    """The agent reports, and is done."""
+    for number, (event_type, payload) in enumerate(EVENTS.items()):
+        event = {
+            "event_id": f"e{number}",
+            "event_type": event_type,
+            "runtime": "openclaw",
+            "adapter_version": "1",
+            "agent_id": "agent",
+            "task_id": "story",
+            "correlation_id": "flow",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "payload": payload,
+            "evidence_refs": [],
+            "operator_context": {"channel": "telegram"},
+        }
+        message = Outgoing(subjects.event("openclaw", "story"), json.dumps(event).encode())
+        await publish_one(client, "EVENTS", message)
+
+
+async def _request(client: Client, *states: str) -> Life:
+    """The one request there is, when it stands so."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        found = all_entries(client, "APPROVALS", "lictor.appr.*.*", ApprovalEntry.from_json)
+        life = folded([entry async for _, entry in found])
+        if life is not None and life.state.value in states:
+            return life
+        assert time.monotonic() < end, f"the request is {life and (life.state, life.reason)}"
+        await asyncio.sleep(0.05)
+
+
+async def _approve(client: Client, life: Life) -> DeskAnswer:
+    now = datetime.now(UTC)
+    decision = ApprovalDecision(
+        request_id=life.request.request_id,
+        binding_hash=life.request.binding_hash,
+        decision="approve",
+        by=ALICE.name,
+        decided_at=utc_millis(now),
+        expires_at=utc_millis(now + timedelta(minutes=5)),
+        nonce=str(uuid.uuid4()),
+    )
+    order = ApprovalOrder(request_id=life.request.request_id, signed=sign_decision(decision, ALICE))
+    asked = await client.request(subjects.desk("approval"), order.to_json(), timeout=10)
+    return DeskAnswer.from_json(asked.data)
+
+
+async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
+    clean_infra: Endpoints, tmp_path: Path
+) -> None:
+    bank = policed(tmp_path)
+    approvers = tmp_path / "approvers.json"
+    approvers.write_bytes(TrustStore.of([ALICE.verifying_key]).to_bytes())
+    environment = {
+        "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),
+        "LICTOR_SEAL_KEY_CREATE": "1",
+        "LICTOR_LAYERS": str(bank.root),
+        "LICTOR_PROOF_WORKERS": "1",
+        "LICTOR_APPROVERS": str(approvers),
+    }
+    async with AsyncExitStack() as running:
+        secured = await running.enter_async_context(secured_server(clean_infra, tmp_path))
+        client = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(client.close)
+        for name, module in SERVICES.items():
+            await running.enter_async_context(
+                service_process(module, secured.endpoints(name), **environment)
+            )
+        for name in SERVICES:
+            await wait_until_ready(client, name)
+        governor = await running.enter_async_context(
+            lictor.connect(secured.url("openclaw"), runtime="openclaw")
+        )
+
+        # What reaches beyond its layer is never proved, so nobody is even asked.
+        (rejected,) = await governor.prove(f"import os\n{PAY}", task_id="story")
+        assert rejected.verdict is ProofVerdict.REJECTED
+        (proved,) = await governor.prove(PAY, task_id="story")
+        assert proved.verdict is ProofVerdict.PROVED, proved.reasons
+
+        life = await _request(client, "requested")
+        assert bank.done() == []
+        answer = await _approve(client, life)
+        assert answer.outcome == "done", answer
+        life = await _request(client, "executed")
+        assert bank.done() == [["pay", "ada", 5], ["send", "ada"], ["send", "bob"]]
+
+        await _close_task(client)
+        await reach(client, "EPISODES", 2)
+        bundle = (await read_from(client, "EPISODES", "lictor.ep.*.*", 1, 1))[0].body
+        runs = await read_from(client, "RUNS", "lictor.run.*.*", 1, 100)
+
+    trust = TrustStore.load(tmp_path / "trust.json")
+    report = verify_bundle(bundle, trust)
+    assert report.ok, report
+    sealed = SealedEpisode.model_validate_json(
+        canonical_json(SealBundle.from_bytes(bundle).sealed_episode)
+    )
+    assert sealed.sources is not None
+    (strand,) = [each for each in sealed.sources.strands if each.name == "runs"]
+    leaves = [hash_bytes(each.body).encode() for each in runs]
+    assert (strand.count, strand.complete) == (len(runs), True)
+    assert strand.root == f"sha256:{tree_root(leaves).hex()}"
+    (run,) = sealed.sources.runs
+    assert (run.outcome, run.effects, run.approved_by) == ("executed", 4, "alice")
+    assert run.program_hash == proved.program_hash
+    # The decision by which it ran is in the episode, and its key verifies it.
+    opened = Approvers(TrustStore.of([ALICE.verifying_key])).opened(run.signed, datetime.now(UTC))
+    assert opened.decision.binding_hash == run.binding_hash == life.request.binding_hash
+    assert not verify_bundle(bundle.replace(b'"executed"', b'"failed"'), trust).ok
