@@ -88,8 +88,8 @@ _HOMES = {
         "TaskStartedPayload TaskStatusChangedPayload WatchdogFiredPayload"
     ),
     "proofs": (
-        "GuaranteeResult ProgramSubmission ProofProgress ProofReason ProofResult ProofStrength "
-        "ProofTimings ProofVerdict"
+        "GuaranteePossibility GuaranteeResult GuaranteeStanding ProgramSubmission ProofAnalysis "
+        "ProofProgress ProofReason ProofResult ProofStrength ProofTimings ProofVerdict"
     ),
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.symbolic import (
     Origins,
     Scope,
+    SymbolicTrace,
     argument_name,
     call_name,
     event_field_name,
@@ -32,20 +34,27 @@ from lictor_ir.valuation import Evaluation
 from lictor_ir.value_text import value_text
 from lictor_ir.values import RowValue, Value
 
+MAX_VALUE: Final = 60
+"""Characters of a value that are told."""
+
 
 def told(trace: Trace) -> tuple[str, ...]:
     """A trace for people, a line for each call."""
     return tuple(_told(step) for step in trace.steps)
 
 
+def _short(value: Value) -> str:
+    return value_text(value, MAX_VALUE)
+
+
 def _told(step: Step) -> str:
-    given = ", ".join(f"{name}={value_text(each)}" for name, each in step.arguments.items())
+    given = ", ".join(f"{name}={_short(each)}" for name, each in step.arguments.items())
     line = f"{step.effect}({given})"
     for name, fields in step.events:
-        inside = ", ".join(f"{key}={value_text(each)}" for key, each in fields.items())
+        inside = ", ".join(f"{key}={_short(each)}" for key, each in fields.items())
         line += f" performs {name}({inside})"
     for fluent, key, value in step.updates:
-        line += f" sets {fluent}[{value_text(key)}] = {value_text(value)}"
+        line += f" sets {fluent}[{_short(key)}] = {_short(value)}"
     for name, labels in step.atom.labels.items():
         columns = [label for label in labels if not label.startswith("input:")]
         if columns:
@@ -129,11 +138,15 @@ def _without(trace: Trace, atom: Atom) -> Trace | None:
 
 
 def trace_of(
-    scope: Scope, steps: int, slots: int, settings: int, origins: Origins, model: Model
+    trace: SymbolicTrace, slots: int, settings: int, model: Model, reader_text: str = ""
 ) -> Trace | None:
-    """The trace that a model speaks of; None when no call sequence over the signature is like it."""
+    """The trace that a model speaks of; None when no call sequence over the signature is like it.
+
+    `reader_text`: what calls that return rows are given as texts.
+    """
     try:
-        return _Making(scope, origins, model).trace(steps, slots, settings)
+        making = _Making(trace.scope, trace.origins, model, reader_text)
+        return making.trace(trace.steps, slots, settings)
     except (IrError, ArithmeticError, TypeError):
         return None
 
@@ -174,11 +187,12 @@ def _with(call: _Call, given: Mapping[Term, Term]) -> _Call:
 
 
 class _Making:
-    def __init__(self, scope: Scope, origins: Origins, model: Model) -> None:
+    def __init__(self, scope: Scope, origins: Origins, model: Model, reader_text: str) -> None:
         self._scope = scope
         self._signature = scope.signature
         self._origins = origins
         self._model = model
+        self._reader_text = reader_text
         self._values = model.variables()
         self._inputs: dict[str, Parameter] = {}
         self._readers: list[tuple[_Call, str, dict[str, str]]] = []
@@ -323,7 +337,9 @@ class _Making:
             raise UnsupportedError(f"no call returns rows of {schema}")
         number = len(self._readers)
         arguments: dict[str, Term] = {
-            each.name: self._input(f"reader{number}_{each.name}", each)
+            each.name: const(self._reader_text)
+            if each.type == STR
+            else self._input(f"reader{number}_{each.name}", each)
             for each in effect.parameters
         }
         self._input(f"row{number}", Parameter("", row))
