@@ -112,6 +112,12 @@ def _coverage(
     )
 
 
+def _broken_by(guarantees: Sequence[GuaranteeResult]) -> list[str]:
+    """The calls of a run that breaks the first guarantee."""
+    run = guarantees[0].counterexample if guarantees else None
+    return [] if run is None else [str(each) for each in run.path]
+
+
 def _spare_ms(settings: Settings, taken_ms: float) -> int:
     """What analysis may take: a worker that is killed for it would lose the verdict."""
     return max(0, min(settings.analysis_ms, int((settings.wall_ms - taken_ms) / 4)))
@@ -176,6 +182,7 @@ def prove_document(
             signature or Signature.of(document),
             budget,
             is_proved=verdict is Verdict.PROVED,
+            broken_by=_broken_by(guarantees),
         )
     return Proof(
         verdict,

@@ -75,6 +75,7 @@ class _Walk:
         self._choices = choices
         self._calls = {name: options for options in calls for name in options}
         self._values: dict[str, Value] = {name: known[0] for name, known in choices.items()}
+        self._evaluation: Evaluation | None = None
         for options in calls:
             self._values.update(dict.fromkeys(options, False))
             self._values[options[0]] = True
@@ -110,7 +111,7 @@ class _Walk:
                 self._set(name, value)
                 if self._truth(term) is wanted:
                     return
-                self._values = dict(before)
+                self._values, self._evaluation = dict(before), None
         if names:
             self._set(names[0], chance.choice(self._choices[names[0]]))
 
@@ -119,10 +120,13 @@ class _Walk:
             # A step makes one call only.
             self._values.update(dict.fromkeys(self._calls.get(name, ()), False))
         self._values[name] = value
+        self._evaluation = None
 
     def _truth(self, formula: Term) -> bool | None:
         try:
-            return _is_true(formula, Evaluation(Environment(self._values)))
+            if self._evaluation is None:
+                self._evaluation = Evaluation(Environment(self._values))
+            return _is_true(formula, self._evaluation)
         except (IrError, ArithmeticError, TypeError):
             return None
 
