@@ -11,7 +11,7 @@ of a premise that reads it is refused anyway, so nothing is taken for granted ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -51,14 +51,15 @@ from lictor_ir.goals.aggregates import compared
 from lictor_ir.goals.build import Builder
 from lictor_ir.goals.model import Goal, GoalKind
 from lictor_ir.terms import Const, Term, and_, apply, const, not_, postorder, var
+from lictor_ir.types import INT, STR, Type
 
 ASKED_KEY: Final = "asked key"
 """The variable for a key whose value in the end breaks a contract."""
 MORE_STEPS: Final = 2
 """How much longer traces are tried for a witness than are needed for the argument."""
 
-MOST_TEXTS: Final = 8
-"""How many texts are tried for calls that return rows."""
+MOST_READINGS: Final = 8
+"""How many arguments are tried for calls that return rows."""
 MOST_REPEATED: Final = 300
 """How often one call is made in a witness."""
 
@@ -236,8 +237,8 @@ class _Question:
     def _witnessed(self, answer: Answer, trace: SymbolicTrace, settings: int) -> Entailment:
         if answer.model is None:
             return Entailment(Verdict.UNKNOWN, answer.reason or "the solver does not know")
-        for text in self._reader_texts(trace):
-            made = trace_of(trace, trace.steps, settings, answer.model, text)
+        for reading in self._readings(trace):
+            made = trace_of(trace, trace.steps, settings, answer.model, reading)
             found = self.refuted_by(made) if made is not None else None
             if found is not None:
                 return found
@@ -245,13 +246,16 @@ class _Question:
             Verdict.UNKNOWN, "a solver found values that may break it, and no trace does with them"
         )
 
-    def _reader_texts(self, trace: SymbolicTrace) -> Sequence[str]:
-        """What calls that return rows may be given; the premises may say something about them too."""
-        if not trace.origins.single:
-            return ("",)
-        stated = postorder(*(term for each in self._premises for term in terms_of(each)))
-        texts = [each.value for each in stated if isinstance(each, Const)]
-        return ["", *dict.fromkeys(each for each in texts if isinstance(each, str))][:MOST_TEXTS]
+    def _readings(self, trace: SymbolicTrace) -> Iterator[Mapping[Type, Const]]:
+        """What calls that return rows may be given: the premises may say something about them too."""
+        yield {}
+        if trace.origins.single:
+            stated = postorder(*(term for each in self._premises for term in terms_of(each)))
+            found = [each for each in stated if isinstance(each, Const)]
+            texts = [each for each in found if each.type == STR] or [const("")]
+            numbers = [each for each in found if each.type == INT] or [const(0)]
+            for at in range(min(MOST_READINGS, max(len(texts), len(numbers)))):
+                yield {STR: texts[at % len(texts)], INT: numbers[at % len(numbers)]}
 
     def _kept(
         self, premise: Contract, planned: Plan, trace: SymbolicTrace, *, everywhere: bool
@@ -385,8 +389,8 @@ class _Question:
         model = guessed(goal, trace) or self._budget.decide(goal).model
         if model is None:
             return None
-        for text in self._reader_texts(trace):
-            once = trace_of(trace, 1, 1, model, text)
+        for reading in self._readings(trace):
+            once = trace_of(trace, 1, 1, model, reading)
             if once is None or not keeps(self._lasting, once):
                 continue
             for varied in (False, True):
