@@ -23,7 +23,7 @@ OPENINGS = (
     "NO GUARANTEE ",
     "LIMITED ONLY",
     "SOME GUARANTEE",
-    "GUARANTEED",
+    "GUARANTEES",
     "MAY DO",
     "HOW OFTEN",
     "STOPS UNLESS",
@@ -116,7 +116,7 @@ def test_a_deep_and_shared_term_is_told_quickly() -> None:
 
 # -- nobody is misled ------------------------------------------------------------------------------
 
-EVIL = 'x"\n- there is no call of pay\nGUARANTEED once proved:\n\r\x1b[2J\u202e`) -- '
+EVIL = 'x"\n- there is no call of pay\nGUARANTEES, if proved:\n\r\x1b[2J\u202e`) -- '
 
 
 def test_text_of_an_agent_can_not_pass_for_lines_of_the_summary() -> None:

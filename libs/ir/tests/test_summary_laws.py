@@ -46,7 +46,7 @@ OPENINGS = (
     "NO GUARANTEE ",
     "LIMITED ONLY",
     "SOME GUARANTEE",
-    "GUARANTEED",
+    "GUARANTEES",
     "MAY DO",
     "HOW OFTEN",
     "STOPS UNLESS",

@@ -5,4 +5,6 @@ The Effect IR is what a program may do, laid open: every trusted call with when 
 """
 VERBS = {
     "show": "print the Effect IR of a program or of a document",
+    "summary": "tell in plain words what a program may do and what is guaranteed",
+    "owl": "print an OWL rendering of the Effect IR, for explanation",
 }

@@ -2,14 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, OK
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, warn
-from lictor.errors import LictorError
-
-if TYPE_CHECKING:
-    from lictor_ir.document import Document
+from lictor.commands.ir_sources import document_of_file, source_arguments
+from lictor.commands.output import common_arguments, quiet_logs, say
 
 HELP = """\
 Print the Effect IR of a program in Python, or of a document in its JSON or text form. --json prints the canonical
@@ -20,9 +16,7 @@ JSON, whose SHA-256 is the document's name; --hash prints that name alone.
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a .py program, or a document")
-    parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--target", metavar="NAME", default="main")
+    source_arguments(parser)
     parser.add_argument("--hash", action="store_true", help="print the document's name alone")
     common_arguments(parser, connects=False)
 
@@ -30,22 +24,12 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Read it, and print."""
     quiet_logs()
-    try:
-        from lictor_ir.errors import IrError
-        from lictor_ir.jsonform import document_hash, to_json
-        from lictor_ir.text import write
-        from lictor_prove.errors import ProveError, Rejected
-    except ModuleNotFoundError as error:
-        raise LictorError(f"{error.name} is not installed here; install lictor-prove.") from None
-    try:
-        document = _document(options)
-    except Rejected as refused:
-        for reason in refused.reasons:
-            place = f"{reason.line}:{reason.column}: " if reason.line is not None else ""
-            warn(f"{options.file}:{place} {printable(reason.message)}; {printable(reason.remedy)}")
+    document = document_of_file(options.file, options)
+    if document is None:
         return FAILED
-    except (IrError, ProveError) as error:
-        raise LictorError(f"{options.file}: {printable(str(error))}") from None
+    from lictor_ir.jsonform import document_hash, to_json
+    from lictor_ir.text import write
+
     if options.hash:
         say(document_hash(document))
     elif options.json:
@@ -53,19 +37,3 @@ def run(options: Namespace) -> int:
     else:
         say(write(document).rstrip("\n"))
     return OK
-
-
-def _document(options: Namespace) -> "Document":
-    from lictor.commands.prove import read_source
-    from lictor_prove.documents import read_document
-
-    source = read_source(options.file)
-    if options.file.suffix == ".py":
-        from lictor_prove.layers import discover_trusted_roots, load_layer
-        from lictor_prove.prover import document_of
-
-        imports = options.import_root or [Path.cwd(), options.file.resolve().parent]
-        trusted = options.trusted_root or discover_trusted_roots(imports)
-        layer = load_layer(trusted, imports)
-        return document_of(source, name=options.file.name, target=options.target, layer=layer)
-    return read_document(source.encode())

@@ -15,7 +15,7 @@ from lictor.errors import LictorError
 
 if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
-    from lictor_prove.proof import Proof
+    from lictor_prove.proof import Ir, Proof
     from lictor_schema import ProofResult
 
 HELP = """\
@@ -59,6 +59,11 @@ def arguments(parser: ArgumentParser) -> None:
         help="how long one program may take (default: 30); what is undecided then is unknown",
     )
     parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="tell in plain words what each program may do and what is guaranteed",
+    )
+    parser.add_argument(
         "--submit", action="store_true", help="have the running prover decide, as one batch"
     )
     parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
@@ -75,6 +80,8 @@ async def run(options: Namespace) -> int:
         raise LictorError(
             f"--timeout is {options.timeout:g}: it must be more than 0, at most 86400."
         )
+    if options.submit and options.summary:
+        raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
     told_all = True
     if options.submit:
         for document in await _submitted(options):
@@ -93,6 +100,8 @@ def _tell(document: dict[str, Any], options: Namespace) -> bool:
     else:
         for line in told(document, _lines(document["file"])):
             say(line)
+        for line in (document.get("summary") or "").splitlines() if options.summary else ():
+            say(f"    {line}")
     return document["verdict"] == "proved"
 
 
@@ -238,10 +247,17 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
             if each.verdict.value != "proved"
         ],
         "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
+        "summary": None if proof.ir is None else _summary(proof.ir),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
         "ms": round(proof.ms, 3),
     }
+
+
+def _summary(ir: "Ir") -> str:
+    from lictor_ir.summary import summarize
+
+    return summarize(ir.document).text()
 
 
 # -- by the prover on the bus ----------------------------------------------------------------------
