@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
 PROGRAM = EXAMPLES / "programs/newsletter.py"
 OTHER = EXAMPLES / "programs/newsletter_with_a_copy.py"
 LAYERS = ("--import-root", EXAMPLES / "layers")
@@ -50,6 +52,18 @@ async def test_a_limit_holds_or_is_refused(cli, tmp_path: Path) -> None:
     refused = await cli("ir", "summary", "--limit", "10", kept)
     assert refused.returncode == 1
     assert "a summary needs 1100 characters" in refused.stderr
+
+
+async def test_the_examples_of_the_page_are_what_is_printed(cli) -> None:
+    page = (ROOT / "docs/summaries.md").read_text("utf-8")
+    ((command, shown),) = re.findall(r"^```\n\$ lictor (.*)\n(.*?)^```$", page, re.M | re.S)
+    told = await cli(*command.split(), cwd=ROOT)
+    assert told.stdout == shown
+    (command,) = re.findall(r"^From `lictor (.*)`:$", page, re.M)
+    (excerpt,) = re.findall(r"^```turtle\n(.*?)^```$", page, re.M | re.S)
+    printed = (await cli(*command.split(), cwd=ROOT)).stdout
+    for block in excerpt.strip("\n").split("\n\n"):
+        assert block in printed
 
 
 async def test_what_can_not_be_read_is_one_sentence(cli, tmp_path: Path) -> None:
