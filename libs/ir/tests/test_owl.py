@@ -140,6 +140,13 @@ def test_every_format_reads_back_and_is_the_same_in_every_process(form: str) -> 
         assert said.stdout == text
 
 
+def test_only_this_rendering_needs_its_library() -> None:
+    script = (
+        "import sys, lictor_ir.summary; sys.exit('rdflib' in sys.modules or 'z3' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 def test_the_caveat_stands_on_the_ontology_and_on_every_closed_axiom() -> None:
     made, ontology = rendered('effect c1: send(addr = "a", msg = t)\n')
     assert (ontology, RDFS.comment, Literal(CAVEAT)) in made
