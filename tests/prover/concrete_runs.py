@@ -90,6 +90,7 @@ def run(program: CodeType, seed: int) -> Run:
         main(**done.inputs)
     except (
         ArithmeticError,
+        AssertionError,
         LookupError,
         TypeError,
         ValueError,

@@ -68,14 +68,13 @@ class Differential:
 
     def check(self, program: str, first: int, step: int, slack: int, seed: int) -> None:
         """One program: read, run, compared; guarantees are chosen by `first` and `step`."""
-        code = compiled(program)
-        runs = [run(code, seed + each) for each in SEEDS]
+        runs = self.runs(program, seed)
         choices = stated(runs[: len(SEEDS) // 2], slack)
         guarantees = [choices[(first + n * step) % len(choices)] for n in range(3)]
         guarantees = list({each.text: each for each in guarantees}.values())
         self.tally["programs"] += 1
         try:
-            document = self.read(source_of(program, guarantees))
+            document = self.read(self.source(program, guarantees))
         except Rejected as refused:
             self.tally["rejected"] += 1
             self.reasons.update(reason.code for reason in refused.reasons)
@@ -87,6 +86,15 @@ class Differential:
         self.tally[str(proof.verdict)] += 1
         for each in runs:
             self.hold(proof, each, guarantees)
+
+    def runs(self, program: str, seed: int) -> list[Run]:
+        """What the program does, with answers that the seed decides."""
+        code = compiled(program)
+        return [run(code, seed + each) for each in SEEDS]
+
+    def source(self, program: str, guarantees: Sequence[Stated]) -> str:
+        """The program as a file."""
+        return source_of(program, guarantees)
 
     def read(self, source: str) -> Document:
         """The document of a program, or Rejected."""

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -24,6 +23,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_all
 from lictor_schema import ProgramSubmission, ProofResult, content_hash
 from lictor_schema.ids import submission_id as derived_id
+from lictor_schema.proofs import Language
 
 PROOF_TIMEOUT_S = 120.0
 
@@ -39,7 +39,7 @@ class Program:
     source: str
     name: str = "program.py"
     target: str = "main"
-    language: Literal["python", "ir"] = "python"
+    language: Language = "python"
     layer_hash: str | None = None
     timeout_ms: int | None = None
 

@@ -17,6 +17,18 @@ class FormError(IrError):
     """Bytes or text are not a form of an Effect IR document."""
 
 
+class PlacedError(FormError):
+    """A text can't be read at one place; lines and columns count from 1."""
+
+    def __init__(self, what: str, line: int, column: int, offset: int) -> None:
+        super().__init__(f"line {line}, column {column}: {what}")
+        self.what = what
+        self.line = line
+        self.column = column
+        self.offset = offset
+        """Characters before it."""
+
+
 class UnspecifiedError(IrError):
     """A term has no value there: the format leaves it open, so nothing may depend on it."""
 

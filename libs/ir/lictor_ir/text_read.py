@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from lictor_ir.contracts import (
-    KEY_NAME,
-    VALUE_NAME,
-    All,
-    Anything,
-    AtEnd,
-    Before,
-    Both,
-    Comparison,
-    Contract,
-    Count,
-    Distinct,
-    Empty,
-    NeverAfter,
-    Relation,
-    SharesValue,
-    Sum,
-)
-from lictor_ir.covering import shared_fields
 from lictor_ir.document import (
     Assumption,
     Atom,
@@ -45,13 +26,12 @@ from lictor_ir.document import (
 )
 from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Term, var
+from lictor_ir.text_read_contracts import ContractReader
 from lictor_ir.text_read_terms import TermReader
 from lictor_ir.text_scan import Scanner
-from lictor_ir.text_words import COMPARISON_LEVEL, HEADER
+from lictor_ir.text_words import HEADER
 from lictor_ir.types import INT
 from lictor_ir.validate import validate
-
-MAX_CONTRACT_DEPTH: Final = 16
 
 _T = TypeVar("_T")
 
@@ -67,11 +47,9 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._scan = Scanner(text)
         self._terms = TermReader(self._scan)
-        self._effects: dict[str, Effect] = {}
-        self._events: list[Event] = []
+        self._contracts = ContractReader(self._scan, self._terms)
         self._schemas: list[Schema] = []
         self._enums: list[Enumeration] = []
-        self._fluents: dict[str, Fluent] = {}
         self._inputs: list[Parameter] = []
         self._atoms: list[Atom] = []
         self._assumptions: list[Assumption] = []
@@ -114,11 +92,11 @@ class _Reader:
             source_hash=source_hash,
             layer_hash=layer_hash,
             target=target,
-            effects=tuple(self._effects.values()),
-            events=tuple(self._events),
+            effects=tuple(self._contracts.effects.values()),
+            events=tuple(self._contracts.events),
             schemas=tuple(self._schemas),
             enums=tuple(self._enums),
-            fluents=tuple(self._fluents.values()),
+            fluents=tuple(self._contracts.fluents.values()),
             inputs=tuple(self._inputs),
             atoms=tuple(self._atoms),
             assumptions=tuple(self._assumptions),
@@ -140,7 +118,7 @@ class _Reader:
     def _trusted(self) -> None:
         at = self._scan.token
         name = self._scan.name()
-        if name in self._effects:
+        if name in self._contracts.effects:
             raise self._scan.fail(f"{name} is declared twice", at)
         parameters = self._parameters()
         self._scan.expect("->")
@@ -149,18 +127,18 @@ class _Reader:
             effect = replace(effect, module=self._scan.string())
         if self._scan.takes("marked"):
             effect = replace(effect, markers=tuple(self._separated(self._scan.string)))
-        self._effects[name] = effect
+        self._contracts.effects[name] = effect
 
     def _event(self) -> None:
         name = self._scan.name()
         fields = self._parameters()
         kinds = self._separated(self._scan.name) if self._scan.takes("is") else []
-        self._events.append(Event(name, (name, *kinds), fields))
+        self._contracts.events.append(Event(name, (name, *kinds), fields))
 
     def _fluent(self) -> None:
         at = self._scan.token
         name = self._scan.name()
-        if name in self._fluents:
+        if name in self._contracts.fluents:
             raise self._scan.fail(f"{name} is declared twice", at)
         self._scan.expect("[")
         key = self._scan.type()
@@ -168,7 +146,7 @@ class _Reader:
         self._scan.expect(":")
         value = self._scan.type()
         self._scan.expect("=")
-        self._fluents[name] = Fluent(name, key, value, self._terms.term())
+        self._contracts.fluents[name] = Fluent(name, key, value, self._terms.term())
 
     def _input(self) -> None:
         parameter = self._parameter()
@@ -209,7 +187,7 @@ class _Reader:
         id_ = self._scan.name()
         self._scan.expect(":")
         at = self._scan.token
-        effect = self._effects.get(self._scan.name())
+        effect = self._contracts.effects.get(self._scan.name())
         if effect is None:
             raise self._scan.fail("is not declared as trusted", at)
         arguments = self._given()
@@ -307,135 +285,5 @@ class _Reader:
             required_by = self._scan.string()
         span = self._span()
         self._scan.expect(":")
-        contract = self._contract(0)
+        contract = self._contracts.contract()
         self._guarantees.append(Guarantee(name, contract, description, required_by, span))
-
-    def _contract(self, depth: int) -> Contract:
-        scan = self._scan
-        if depth > MAX_CONTRACT_DEPTH:
-            raise scan.fail(f"contracts are nested deeper than {MAX_CONTRACT_DEPTH}")
-        start = scan.skip()
-        match start.text if start.kind in ("word", "mark") else "":
-            case "anything":
-                return Anything()
-            case "forall":
-                relation = self._relation()
-                return All(relation, self._after_colon(relation))
-            case "no":
-                return Empty(self._relation())
-            case "distinct":
-                relation = self._relation()
-                return Distinct(relation, self._after_colon(relation))
-            case "(":
-                return self._aggregate()
-            case "shared":
-                left = self._relation()
-                scan.expect("and")
-                right = self._relation()
-                return SharesValue(left, right, self._after_colon(left, right))
-            case "finally":
-                return self._at_end()
-            case "first":
-                first = self._relation()
-                first_key = self._by(first)
-                scan.expect("before")
-                then = self._relation()
-                return Before(first, then, first_key, self._by(then))
-            case "never":
-                then = self._relation()
-                scan.expect("after")
-                return NeverAfter(self._relation(), then)
-            case "all":
-                return Both(tuple(self._parts(depth)))
-            case _:
-                raise scan.fail("a contract is expected", start)
-
-    def _parts(self, depth: int) -> list[Contract]:
-        self._scan.expect("{")
-        parts: list[Contract] = []
-        while not self._scan.takes("}"):
-            if parts:
-                self._scan.expect(";")
-            parts.append(self._contract(depth + 1))
-        return parts
-
-    def _aggregate(self) -> Contract:
-        scan = self._scan
-        if scan.takes("count"):
-            relation = self._relation()
-            scan.expect(")")
-            return Count(relation, self._comparison(), self._bound())
-        scan.expect("sum")
-        relation = self._relation()
-        of = self._after_colon(relation)
-        scan.expect(")")
-        return Sum(relation, of, self._comparison(), self._bound())
-
-    def _comparison(self) -> Comparison:
-        if self._scan.token.text not in {each.value for each in Comparison}:
-            raise self._scan.fail(f"one of {' '.join(Comparison)} is expected")
-        return Comparison(self._scan.skip().text)
-
-    def _bound(self) -> Term:
-        return self._in_contract({}, "e", COMPARISON_LEVEL + 1)
-
-    def _relation(self) -> Relation:
-        scan = self._scan
-        scan.expect("e")
-        scan.expect("in")
-        effects: list[str] = []
-        events: list[str] = []
-        while True:
-            (events if scan.takes("event") else effects).append(scan.name())
-            if not scan.takes("|"):
-                break
-        relation = Relation(tuple(effects), tuple(events))
-        if not scan.takes("where"):
-            return relation
-        scan.expect("(")
-        where = self._in_contract(self._fields(relation), "e")
-        scan.expect(")")
-        return replace(relation, where=where)
-
-    def _fields(self, *relations: Relation) -> Mapping[str, Term]:
-        declared = Document(
-            "", None, None, effects=tuple(self._effects.values()), events=tuple(self._events)
-        )
-        first, *others = (shared_fields(declared, relation) for relation in relations)
-        return {
-            name: found
-            for name, found in first.items()
-            if all(other.get(name) is found for other in others)
-        }
-
-    def _after_colon(self, *relations: Relation) -> Term:
-        self._scan.expect(":")
-        return self._in_contract(self._fields(*relations), "e")
-
-    def _by(self, relation: Relation) -> Term | None:
-        return self._in_contract(self._fields(relation), "e") if self._scan.takes("by") else None
-
-    def _at_end(self) -> Contract:
-        scan = self._scan
-        scan.expect("s")
-        scan.expect("in")
-        at = scan.token
-        fluent = self._fluents.get(scan.name())
-        if fluent is None:
-            raise scan.fail("is not declared as a fluent", at)
-        key = None
-        if scan.takes("["):
-            key = self._in_contract({}, "s")
-            scan.expect("]")
-        scan.expect(":")
-        fields = {
-            KEY_NAME: var(KEY_NAME, fluent.key),
-            VALUE_NAME: var(VALUE_NAME, fluent.value),
-        }
-        return AtEnd(fluent.name, self._in_contract(fields, "s"), key)
-
-    def _in_contract(self, fields: Mapping[str, Term], owner: str, least: int = 0) -> Term:
-        self._terms.fields, self._terms.owner = fields, owner
-        term = self._terms.term(least)
-        self._terms.fields = None
-        return term

@@ -46,8 +46,10 @@ _T = TypeVar("_T")
 class TermReader:
     """Reads terms; what names mean is told to it as the document declares it."""
 
-    def __init__(self, scanner: Scanner) -> None:
+    def __init__(self, scanner: Scanner, *, closed: bool = False) -> None:
         self._scan = scanner
+        self._closed = closed
+        """Only `inputs` may be named: no results, lets, enums, and origins in contracts alone."""
         self._budget = TypeBudget()
         self._nesting = 0
         self.inputs: dict[str, Type] = {}
@@ -137,6 +139,7 @@ class TermReader:
             case "int" | "real" | "float":
                 return self._number()
             case "let":
+                self._open_only(token)
                 if token.text not in self.lets:
                     raise scan.fail(f"{token.text} is not defined before")
                 return self.lets[scan.skip().text]
@@ -197,19 +200,28 @@ class TermReader:
         token = self._scan.token
         return self._scan.source.startswith("(", token.start + len(token.text))
 
+    def _open_only(self, token: Token) -> None:
+        if self._closed:
+            raise self._scan.fail(f"{token.text} stands in documents alone", token)
+
     def _named(self) -> Term:
         """An input, an index of a loop, or a member of an enum."""
         token = self._scan.token
         name = self._scan.name()
-        if self._scan.takes("::"):
+        if self._scan.sees("::"):
+            self._open_only(token)
+            self._scan.skip()
             return self._const(EnumValue(name, self._scan.name()), token)
         if self.fields is not None:
             raise self._scan.fail(f"{name} is no field: contracts read e. or s. alone", token)
+        if self._closed and name not in self.inputs:
+            raise self._scan.fail(f"{name} has no value here", token)
         return terms.var(name, self.inputs.get(name, INT))
 
     def _result(self) -> Term:
         scan = self._scan
         start = scan.expect("result")
+        self._open_only(start)
         scan.expect("(")
         at = scan.token
         call = scan.name()
@@ -238,6 +250,8 @@ class TermReader:
     def _origin(self) -> Term:
         scan = self._scan
         start = scan.skip()
+        if self.fields is None:
+            self._open_only(start)
         scan.expect("(")
         places: list[str] = []
 
@@ -303,6 +317,7 @@ class TermReader:
         scan = self._scan
         scan.expect("(")
         owner = scan.skip()
+        self._open_only(owner)
         scan.expect(".")
         at = scan.token
         name = scan.name()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lictor_ir import literals
-from lictor_ir.errors import FormError
+from lictor_ir.errors import FormError, PlacedError
 from lictor_ir.spelling import parse_type
 from lictor_ir.text_words import BEFORE_OPERANDS, KEYWORDS
 from lictor_ir.types import Type
@@ -65,6 +65,8 @@ class Scanner:
         self.source = text
         self._end = 0
         self.token = Token("mark", "", 0)
+        self.passed = 0
+        """Where the token ends that was passed last."""
         self.skip()
 
     def fail(self, message: str, token: Token | None = None) -> FormError:
@@ -72,11 +74,12 @@ class Scanner:
         start = (token or self.token).start
         line = self.source.count("\n", 0, start) + 1
         column = start - self.source.rfind("\n", 0, start)
-        return FormError(f"line {line}, column {column}: {message}")
+        return PlacedError(message, line, column, start)
 
     def skip(self) -> Token:
         """The token that came next; the one after it comes next now."""
         passed = self.token
+        self.passed = self._end
         space = _SPACE.match(self.source, self._end)
         start = space.end() if space else self._end
         if start == len(self.source):

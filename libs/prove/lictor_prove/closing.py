@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from lictor_ir.contracts import AtEnd, Contract, leaves, relations
-from lictor_ir.document import Document, Effect, Parameter
+from lictor_ir.document import Document, Effect
 from lictor_ir.terms import App, Term, postorder
 from lictor_ir.types import ListOf, MapOf, RowOf, SetOf, TupleOf, Type
-from lictor_prove.layer_model import Layer, TrustedFunction
-from lictor_prove.python.trusted import declared_result
+from lictor_prove.layer_model import Layer
+from lictor_prove.python.trusted import declared_effect
 
 
 def closed(document: Document, contracts: Sequence[Contract], layer: Layer) -> Document:
@@ -34,17 +34,6 @@ def closed(document: Document, contracts: Sequence[Contract], layer: Layer) -> D
         events=tuple(events[name] for name in sorted(events)),
         fluents=tuple(fluents[name] for name in sorted(fluents)),
         schemas=tuple(schemas[name] for name in sorted(schemas)),
-    )
-
-
-def declared_effect(function: TrustedFunction) -> Effect:
-    """A trusted function as a document declares it."""
-    return Effect(
-        function.name,
-        tuple(Parameter(p.name, p.type) for p in function.parameters if not p.is_schema),
-        declared_result(function.result),
-        function.markers,
-        function.module,
     )
 
 

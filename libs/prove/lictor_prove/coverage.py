@@ -89,11 +89,20 @@ def report(
     program: str | ast.Module, *, target: str, layer: Layer, program_hash: str
 ) -> CoverageReport:
     """The coverage of every domain the program uses, worst first."""
+    tree = _parsed(program)
+    return covered(
+        uses(tree, target, layer),
+        stated(tree, target, layer),
+        layer=layer,
+        program_hash=program_hash,
+    )
+
+
+def covered(use: Use, said: Sequence[Stated], *, layer: Layer, program_hash: str) -> CoverageReport:
+    """The coverage of every domain that is used, by what is stated, worst first."""
     # Late: proving without a report does not pay for the models.
     from lictor_schema.coverage import CoverageReport, CoverageStatus, DomainCoverage
 
-    tree = _parsed(program)
-    use, said = uses(tree, target, layer), stated(tree, target, layer)
     domains: list[DomainCoverage] = []
     for policy in layer.policies:
         triggers = use.triggers(policy)

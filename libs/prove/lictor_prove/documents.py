@@ -20,7 +20,6 @@ from lictor_ir.terms import TRUE, Term, const, result
 from lictor_ir.text import read, write_contract
 from lictor_ir.types import NONE
 from lictor_ir.validate import validate
-from lictor_prove.closing import declared_effect
 from lictor_prove.errors import ProveError, Reason, Rejected
 from lictor_prove.layer_model import Layer, Predicate, TrustedFunction
 from lictor_prove.policies import with_required, with_row_identity
@@ -28,7 +27,7 @@ from lictor_prove.proof import OnProgress, Proof, rejected
 from lictor_prove.prover import prove_document
 from lictor_prove.python.predicates import predicate_term
 from lictor_prove.python.refusals import Refusal
-from lictor_prove.python.trusted import parameter_names, performed, updated
+from lictor_prove.python.trusted import declared_effect, parameter_names, performed, updated
 from lictor_prove.settings import DEFAULT, Settings
 
 

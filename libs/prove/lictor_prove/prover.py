@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lictor_ir.answers import HOLDS, Answer, Conclusion, Model, undecided
 from lictor_ir.document import Document
@@ -35,7 +35,10 @@ from lictor_prove.proof import (
     Verdict,
     rejected,
 )
-from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.settings import DEFAULT, Executable, Settings
+
+if TYPE_CHECKING:
+    from lictor_schema.coverage import CoverageReport
 
 __all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
 
@@ -49,22 +52,21 @@ def prove(
     name: str,
     layer: Layer,
     target: str = "main",
+    language: Executable = "python",
     settings: Settings = DEFAULT,
     progress: OnProgress | None = None,
 ) -> Proof:
-    """The verdict about a Python program. ProverConfigError when the layer demands what it does not have."""
+    """The verdict about a program. ProverConfigError when the layer demands what it does not have."""
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
     try:
-        document = document_of(source, name=name, layer=layer, target=target)
+        document = document_of(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
         return rejected(*refused.reasons, read_ms=_since(begun), layer_hash=layer.hash)
     coverage = None
     if layer.policies:
-        from lictor_prove.coverage import report
-
         program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
-        coverage = report(source, target=target, layer=layer, program_hash=program_hash)
+        coverage = _coverage(source, target, layer, program_hash, language)
     read_ms = _since(begun)
     proof = prove_document(document, settings, progress=progress)
     return replace(
@@ -75,8 +77,31 @@ def prove(
     )
 
 
-def document_of(source: str, *, name: str, layer: Layer, target: str = "main") -> Document:
-    """All that is proved about a Python program: what it states, and what its layer adds. Raises Rejected."""
+def _coverage(
+    source: str, target: str, layer: Layer, program_hash: str, language: Executable
+) -> CoverageReport:
+    from lictor_prove.coverage import Use, covered, report
+
+    if language == "python":
+        return report(source, target=target, layer=layer, program_hash=program_hash)
+    from lictor_prove.commands import read_commands
+
+    commands = read_commands(source, layer=layer)
+    use = Use(commands.called, anything=False)
+    return covered(use, commands.stated, layer=layer, program_hash=program_hash)
+
+
+def document_of(
+    source: str,
+    *,
+    name: str,
+    layer: Layer,
+    target: str = "main",
+    language: Executable = "python",
+) -> Document:
+    """All that is proved about a program: what it states, and what its layer adds. Raises Rejected."""
+    if language == "commands":
+        return _document_of_commands(source, name, layer, target)
     # The front-end is large, and documents can be proved without it.
     from lictor_prove.coverage import used_policies
     from lictor_prove.policies import with_required, with_row_identity
@@ -96,6 +121,18 @@ def document_of(source: str, *, name: str, layer: Layer, target: str = "main") -
         used = used_policies(source, target=target, layer=layer)
         document = with_required(document, layer, used)
     return with_row_identity(document)
+
+
+def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> Document:
+    from lictor_prove.commands import lowered, read_commands
+    from lictor_prove.coverage import Use
+    from lictor_prove.policies import with_required, with_row_identity
+
+    commands = read_commands(source, layer=layer)
+    document = lowered(commands, name=name, target=target)
+    use = Use(commands.called, anything=False)
+    used = [policy for policy in layer.policies if use.triggers(policy)]
+    return with_row_identity(with_required(document, layer, used) if used else document)
 
 
 def prove_document(

@@ -1,9 +1,15 @@
-"""How long and with how much memory a proof may try. Part of what an answer depends on, so part of every cache key."""
+"""What a proof is asked for: in which language, how long and with how much memory it may try.
+
+Part of what an answer depends on, so part of every cache key.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+Executable = Literal["python", "commands"]
+"""What a program can be written in. An Effect IR document is none: nothing runs it."""
 
 ENGINE: Final = "lictor-prove/1"
 """Changes whenever the same program could get another answer."""

@@ -21,7 +21,7 @@ from lictor_ir.errors import IrError
 from lictor_prove.errors import ProveError, Reason
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof import Progress, Proof, rejected, unknown
-from lictor_prove.settings import DEFAULT, Settings
+from lictor_prove.settings import DEFAULT, Executable, Settings
 
 HEADER: Final = struct.Struct(">Q")
 _PR_SET_PDEATHSIG: Final = 1
@@ -37,11 +37,13 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A program to be proved under a layer: Python source, or an Effect IR document in either form, as bytes."""
+    """A program to be proved under a layer: its source, or an Effect IR document in either form, as bytes."""
 
     program: str | bytes
     name: str = "program"
     target: str = "main"
+    language: Executable = "python"
+    """What the source is written in."""
     roots: Roots | None = None
     """Where its layer is. A document without one is taken at its word about what calls demand and promise."""
     layer_hash: str | None = None
@@ -149,6 +151,7 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
         job.program,
         name=job.name,
         target=job.target,
+        language=job.language,
         layer=layer,
         settings=job.settings,
         progress=progress,

@@ -378,6 +378,8 @@ if TYPE_CHECKING:
         ProofStrength,
         ProofTimings,
         ProofVerdict,
+        is_executable,
+        refuse_descriptive,
     )
     from lictor_schema.receipts import (
         ALLOWED_DELIVERY_STATES,
@@ -793,10 +795,12 @@ __all__ = [
     "content_hash",
     "describe_validation_error",
     "hash_bytes",
+    "is_executable",
     "parse_decision_entry",
     "parse_event",
     "parse_json",
     "parse_session_entry",
+    "refuse_descriptive",
     "utc_millis",
 ]
 

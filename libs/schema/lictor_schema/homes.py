@@ -89,7 +89,7 @@ _HOMES = {
     ),
     "proofs": (
         "GuaranteeResult ProgramSubmission ProofProgress ProofReason ProofResult ProofStrength "
-        "ProofTimings ProofVerdict"
+        "ProofTimings ProofVerdict is_executable refuse_descriptive"
     ),
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "

@@ -21,6 +21,10 @@ from lictor_schema.model import (
 
 MAX_PROGRAM_LENGTH = 512 * 1024
 
+Language = Literal["python", "ir", "commands"]
+"""The front-end that a program is written for."""
+EXECUTABLE: tuple[Language, ...] = ("python", "commands")
+
 
 class ProofVerdict(StrEnum):
     """What the prover found. Only `proved` lets a program go on."""
@@ -39,7 +43,9 @@ class ProgramSubmission(Model):
     agent_id: Identifier = Field(description="The agent that submits it")
     correlation_id: Identifier = Field(description="The workflow it belongs to")
     submitted_at: Timestamp = Field(description="When it was submitted")
-    language: Literal["python", "ir"] = Field(description="The front-end it is written for")
+    language: Language = Field(
+        description="The front-end it is written for; `ir` is a description, which nothing can run"
+    )
     source_name: Label = Field(description="A name for messages, such as a file name")
     target: Label = Field(default="main", description="The function to prove and run")
     program: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PROGRAM_LENGTH)] = Field(
@@ -52,13 +58,30 @@ class ProgramSubmission(Model):
 
 
 class ProofReason(Model):
-    """Why a program was not proved."""
+    """Why a program was not proved, or must not run."""
 
     code: Label = Field(description="Stable name of the reason")
     message: Text = Field(description="What is wrong")
     remedy: Text = Field(description="What to do about it")
     line: Positive | None = Field(default=None, description="Where in the program")
     column: Positive | None = Field(default=None, description="Where in the line")
+
+
+def is_executable(language: Language) -> bool:
+    """Whether what was proved is what would run. An Effect IR document only tells what happens: nothing holds a program
+    to it, so it is never approved or run."""
+    return language in EXECUTABLE
+
+
+def refuse_descriptive(submission: ProgramSubmission) -> ProofReason | None:
+    """Why the submission can't be approved or run, whatever was proved about it; None when it is a program."""
+    if is_executable(submission.language):
+        return None
+    return ProofReason(
+        code="program.descriptive",
+        message=f"{submission.source_name} is an Effect IR document: it tells what happens, and nothing executes it",
+        remedy="write the program in Python or in commands, and have that proved",
+    )
 
 
 class ProofStrength(StrEnum):
@@ -131,6 +154,10 @@ class ProofResult(Model):
         default=False, description="Whether the same question had been answered before"
     )
     engine: Label | None = Field(default=None, description="The prover that decided it")
+    executable: bool = Field(
+        default=False,
+        description="Whether it is about a program that can run, and not about a description of one",
+    )
 
     @model_validator(mode="after")
     def _verdict_follows_from_the_parts(self) -> Self:

@@ -99,7 +99,8 @@ class Prover:
         if before is not None:
             return answered_before(submission, before, datetime.now(UTC))
         job = Job(
-            submission.program if submission.language == "python" else submission.program.encode(),
+            submission.program.encode() if submission.language == "ir" else submission.program,
+            language="python" if submission.language == "ir" else submission.language,
             name=submission.source_name,
             target=submission.target,
             roots=roots,

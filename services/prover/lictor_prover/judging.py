@@ -16,6 +16,7 @@ from lictor_schema import (
     ProofTimings,
     ProofVerdict,
     content_hash,
+    is_executable,
 )
 from lictor_schema.ids import proof_id
 from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
@@ -70,6 +71,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
             waited_ms=round(timings.waited_ms),
         ),
         engine=ENGINE,
+        executable=is_executable(submission.language),
     )
     if len(result.to_json()) <= MAX_RESULT:
         return result
@@ -89,6 +91,7 @@ def answered_before(
             "elapsed_ms": 0,
             "timings": None,
             "cached": True,
+            "executable": is_executable(submission.language),
         }
     )
 

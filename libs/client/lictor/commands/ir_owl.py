@@ -16,7 +16,9 @@ can say them, the rest in words. It explains and proves nothing: OWL is open-wor
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a .py program, or a document")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a program (.py or .lictor), or a document"
+    )
     source_arguments(parser)
     parser.add_argument(
         "--format", choices=("turtle", "nt", "xml"), default="turtle", help="default: turtle"

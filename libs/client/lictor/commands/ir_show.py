@@ -8,14 +8,16 @@ from lictor.commands.ir_sources import document_of_file, source_arguments
 from lictor.commands.output import common_arguments, quiet_logs, say
 
 HELP = """\
-Print the Effect IR of a program in Python, or of a document in its JSON or text form. --json prints the canonical
-JSON, whose SHA-256 is the document's name; --hash prints that name alone.
+Print the Effect IR of a program in Python or commands, or of a document in its JSON or text form. --json prints the
+canonical JSON, whose SHA-256 is the document's name; --hash prints that name alone.
 """
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a .py program, or a document")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a program (.py or .lictor), or a document"
+    )
     source_arguments(parser)
     parser.add_argument("--hash", action="store_true", help="print the document's name alone")
     common_arguments(parser, connects=False)

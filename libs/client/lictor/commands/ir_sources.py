@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lictor.commands.output import printable, warn
-from lictor.commands.prove import read_source
+from lictor.commands.prove import language_argument, language_of, read_source
 from lictor.errors import LictorError
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def source_arguments(parser: ArgumentParser) -> None:
     """What programs are read with."""
+    language_argument(parser)
     parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
     parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
     parser.add_argument("--target", metavar="NAME", default="main")
@@ -41,12 +42,15 @@ def _read(file: Path, options: Namespace) -> "Document":
     from lictor_prove.documents import read_document
 
     source = read_source(file)
-    if file.suffix == ".py":
+    language = language_of(file, options)
+    if language != "ir":
         from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.prover import document_of
 
         imports = options.import_root or [Path.cwd(), file.resolve().parent]
         trusted = options.trusted_root or discover_trusted_roots(imports)
         layer = load_layer(trusted, imports)
-        return document_of(source, name=file.name, target=options.target, layer=layer)
+        return document_of(
+            source, name=file.name, target=options.target, layer=layer, language=language
+        )
     return read_document(source.encode())

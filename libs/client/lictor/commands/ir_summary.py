@@ -21,7 +21,11 @@ limits comes first. The same document gives the same text. Nothing is proved her
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="programs (.py), or documents"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="programs (.py or .lictor), or documents",
     )
     source_arguments(parser)
     parser.add_argument(

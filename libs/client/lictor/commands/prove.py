@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Ir, Proof
     from lictor_schema import ProofResult
+    from lictor_schema.proofs import Language
 
 HELP = """\
 Prove what programs will do: each file is read, never run; its effects are laid open, and the guarantees that it
@@ -32,8 +33,12 @@ MAX_BYTES = 4 * 1024 * 1024
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="programs in Python (.py), or Effect IR documents"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="programs in Python (.py) or commands (.lictor), or Effect IR documents",
     )
+    language_argument(parser)
     parser.add_argument(
         "--import-root",
         metavar="DIR",
@@ -71,6 +76,23 @@ def arguments(parser: ArgumentParser) -> None:
         "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
     )
     common_arguments(parser)
+
+
+def language_argument(parser: ArgumentParser) -> None:
+    """What the files are written in."""
+    parser.add_argument(
+        "--language",
+        choices=("python", "commands", "ir"),
+        help="what the files are written in (default: by their names: .py, .lictor, else ir)",
+    )
+
+
+def language_of(path: Path, options: Namespace) -> "Language":
+    """What a file is written in: as it is said, else by its name. A wrong name is refused, never run as another."""
+    if options.language is not None:
+        return options.language
+    suffixes: dict[str, Language] = {".py": "python", ".lictor": "commands"}
+    return suffixes.get(path.suffix, "ir")
 
 
 async def run(options: Namespace) -> int:
@@ -146,6 +168,8 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
         raise LictorError(
             f"{error.name} is not installed here; install lictor-prove, or use --submit."
         ) from None
+    from lictor_schema import is_executable
+
     total_ms = round(options.timeout * 1000)
     # Reading a program takes time too.
     settings = Settings(total_ms=total_ms, wall_ms=total_ms + 10_000)
@@ -175,15 +199,22 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
                 name, "layer.broken", layer, "mend the layer; no program is judged by it"
             )
             continue
-        if path.suffix == ".py":
+        language = language_of(path, options)
+        if language != "ir":
             proving = partial(
-                prove, source, name=path.name, layer=layer, target=options.target, settings=settings
+                prove,
+                source,
+                name=path.name,
+                layer=layer,
+                target=options.target,
+                language=language,
+                settings=settings,
             )
         else:
             try:
                 document = read_document(source.encode())
             except IrError as error:
-                remedy = "name a program in Python (.py), or a document in one of its two forms"
+                remedy = "name a program (.py, .lictor), or a document in one of its two forms"
                 yield _refused(name, "ir.unreadable", str(error), remedy)
                 continue
             proving = partial(prove_bound, document, layer, settings)
@@ -193,7 +224,7 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
             remedy = "mend the layer; no program is judged by it"
             yield _refused(name, "layer.broken", str(error), remedy)
             continue
-        yield _document(name, proof)
+        yield {**_document(name, proof), "executable": is_executable(language)}
 
 
 def _refused(file: str, code: str, message: str, remedy: str) -> dict[str, Any]:
@@ -274,6 +305,7 @@ async def _submitted(options: Namespace) -> list[dict[str, Any]]:
             read_source(Path(file)),
             name=Path(file).name,
             target=options.target,
+            language=language_of(Path(file), options),
             layer_hash=options.layer,
             timeout_ms=round(options.timeout * 1000),
         )

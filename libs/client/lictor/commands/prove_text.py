@@ -19,6 +19,8 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
         yield from _guarantee(guarantee)
     if not document["guarantees"] and document["verdict"] == "proved":
         yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
+    if document["verdict"] == "proved" and not document.get("executable", True):
+        yield "    this is a description: it tells what happens, and nothing runs it"
     for broken in document.get("broken") or ():
         yield from _broken(broken, source)
     if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
-from lictor_ir.document import Assumption, Atom, ObligationKind, Performed, Schema, Update
+from lictor_ir.document import (
+    Assumption,
+    Atom,
+    Effect,
+    ObligationKind,
+    Parameter,
+    Performed,
+    Schema,
+    Update,
+)
 from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Const, Term, const, not_, or_, result
 from lictor_ir.types import ANY, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
@@ -268,6 +277,17 @@ def declared_result(type_: Type | None) -> Type:
             return ANY
         case _:
             return type_
+
+
+def declared_effect(function: TrustedFunction) -> Effect:
+    """A trusted function as a document declares it."""
+    return Effect(
+        function.name,
+        tuple(Parameter(p.name, p.type) for p in function.parameters if not p.is_schema),
+        declared_result(function.result),
+        function.markers,
+        function.module,
+    )
 
 
 def _value(
