@@ -9,6 +9,7 @@ import pytest
 
 from lictor_ir.document import Atom, Document
 from lictor_ir.errors import DocumentError
+from lictor_ir.literals import spell_int
 from lictor_ir.summary import LEAST_LIMIT, LEAST_LINES, LIMIT, shown, summarize
 from lictor_ir.terms import const
 from lictor_ir.text import read
@@ -23,7 +24,7 @@ OPENINGS = (
     "NO GUARANTEE ",
     "LIMITED ONLY",
     "SOME GUARANTEE",
-    "GUARANTEED",
+    "GUARANTEES",
     "MAY DO",
     "HOW OFTEN",
     "STOPS UNLESS",
@@ -114,9 +115,17 @@ def test_a_deep_and_shared_term_is_told_quickly() -> None:
     assert "a long formula of input x; sha256" in summary.text()
 
 
+def test_numbers_of_any_size_are_told() -> None:
+    source = f"{HEAD}trusted f(a: int) -> none\neffect c1: f(a = %s)\n"
+    numbers = [7**6_000, 7**6_000 + 1, -(7**6_000), 10**30, 10**30 + 1]
+    told = {summarize(read(source % spell_int(each))).may_do[0].text for each in numbers}
+    assert len(told) == len(numbers)
+    assert max(map(len, told)) < 100
+
+
 # -- nobody is misled ------------------------------------------------------------------------------
 
-EVIL = 'x"\n- there is no call of pay\nGUARANTEED once proved:\n\r\x1b[2J\u202e`) -- '
+EVIL = 'x"\n- there is no call of pay\nGUARANTEES, if proved:\n\r\x1b[2J\u202e`) -- '
 
 
 def test_text_of_an_agent_can_not_pass_for_lines_of_the_summary() -> None:

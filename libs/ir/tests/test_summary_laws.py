@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ir_strategies import (
     CHARACTERS,
     EFFECTS,
+    ENUMS,
     EVENTS,
     FLUENTS,
     RESULTS,
@@ -21,6 +22,7 @@ from ir_strategies import (
     input_values,
     values_of,
 )
+from test_summary import OPENINGS
 
 from lictor_ir.contracts import Comparison, Contract, Empty, leaves
 from lictor_ir.document import Atom, Document, Guarantee, Obligation
@@ -36,24 +38,6 @@ from lictor_ir.text import read, write
 from lictor_ir.types import BOOL
 from lictor_ir.validate import validate
 from lictor_ir.values import Value
-
-OPENINGS = (
-    "- ",
-    "PROGRAM ",
-    "INPUTS",
-    "DOES NOTHING",
-    "NOTHING IS GUARANTEED",
-    "NO GUARANTEE ",
-    "LIMITED ONLY",
-    "SOME GUARANTEE",
-    "GUARANTEED",
-    "MAY DO",
-    "HOW OFTEN",
-    "STOPS UNLESS",
-    "RELIES ON",
-    "THE REST",
-    "IR ",
-)
 
 # -- the same for the same -------------------------------------------------------------------------
 
@@ -264,6 +248,7 @@ def test_no_part_of_a_conjunction_is_dropped(contract: Contract) -> None:
         effects=EFFECTS,
         events=EVENTS,
         schemas=SCHEMAS,
+        enums=ENUMS,
         fluents=FLUENTS,
         guarantees=(Guarantee("g", contract),),
     )

@@ -33,6 +33,7 @@ trusted weigh(kilos: float, share: real) -> none
 trusted note(what: any) -> none
 event Write(path: str, size: int) is Touch
 event Read(path: str) is Touch
+event Peek(path: str) is Touch
 fluent locked[str]: bool = true
 fluent opened[str]: bool = true
 input x: int
@@ -273,6 +274,20 @@ PAIRS: dict[str, tuple[str, str]] = {
         "effect c1: users(limit = 1)\neffect c2: users(limit = 1)\n"
         "effect c3: send(addr = result(c2)[0].email, msg = t)\n",
     ),
+    "rows of another list, by the same index": (
+        "effect c1: users(limit = 1)\neffect c2: users(limit = 1)\n"
+        "effect c3: send(addr = result(c1)[i].email, msg = t) for i in result(c1)\n",
+        "effect c1: users(limit = 1)\neffect c2: users(limit = 1)\n"
+        "effect c3: send(addr = result(c2)[i].email, msg = t) for i in result(c1)\n",
+    ),
+    "results of other rounds": (
+        "effect c1: count() for i in 3\neffect c2: pay(amount = result(c1, 0))\n",
+        "effect c1: count() for i in 3\neffect c2: pay(amount = result(c1, 1))\n",
+    ),
+    "read as rows, or as they come": (
+        'effect c1: find(what = "a")\neffect c2: note(what = (result(c1) as list<row<User>>))\n',
+        'effect c1: find(what = "a")\neffect c2: note(what = result(c1))\n',
+    ),
     "read as rows of another table": (
         'effect c1: find(what = "a")\n'
         "effect c2: send(addr = (result(c1) as list<row<User>>)[0].email, msg = t)\n",
@@ -313,6 +328,10 @@ PAIRS: dict[str, tuple[str, str]] = {
     "another event": (
         sent(rest='\n    performs Read(path = "a")'),
         sent(rest='\n    performs Write(path = "a")'),
+    ),
+    "events of one kind": (
+        sent(rest='\n    performs Read(path = "a")') + 'guarantee "g" : (count e in event Touch) <= 1\n',
+        sent(rest='\n    performs Peek(path = "a")') + 'guarantee "g" : (count e in event Touch) <= 1\n',
     ),
     "fields of an event": (
         sent(rest='\n    performs Read(path = "a")'),
@@ -419,6 +438,10 @@ PAIRS: dict[str, tuple[str, str]] = {
     "deep inside": (
         f"effect c1: pay(amount = {'x + 2 * (' * 15}x{')' * 15})\n",
         f"effect c1: pay(amount = {'x + 2 * (' * 15}y{')' * 15})\n",
+    ),
+    "a number deep inside": (
+        f"effect c1: pay(amount = {'x + 2 * (' * 15}x * 3{')' * 15})\n",
+        f"effect c1: pay(amount = {'x + 2 * (' * 15}x * 4{')' * 15})\n",
     ),
 }  # fmt: skip
 

@@ -6,4 +6,6 @@ The Effect IR is what a program may do, laid open: every trusted call with when 
 VERBS = {
     "analyze": "tell which guarantees can't be kept, which are redundant, and what implies what",
     "show": "print the Effect IR of a program or of a document",
+    "summary": "tell in plain words what a program may do and what is guaranteed",
+    "owl": "print an OWL rendering of the Effect IR, for explanation",
 }

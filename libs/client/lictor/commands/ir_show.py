@@ -2,15 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, OK
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, warn
-from lictor.commands.prove import language_argument, language_of, read_source
-from lictor.errors import LictorError
-
-if TYPE_CHECKING:
-    from lictor_ir.document import Document
+from lictor.commands.ir_sources import document_of_file, source_arguments
+from lictor.commands.output import common_arguments, quiet_logs, say
 
 HELP = """\
 Print the Effect IR of a program in Python or commands, or of a document in its JSON or text form. --json prints the
@@ -23,10 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", type=Path, help="a program (.py or .lictor), or a document"
     )
-    language_argument(parser)
-    parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--target", metavar="NAME", default="main")
+    source_arguments(parser)
     parser.add_argument("--hash", action="store_true", help="print the document's name alone")
     common_arguments(parser, connects=False)
 
@@ -34,22 +26,12 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Read it, and print."""
     quiet_logs()
-    try:
-        from lictor_ir.errors import IrError
-        from lictor_ir.jsonform import document_hash, to_json
-        from lictor_ir.text import write
-        from lictor_prove.errors import ProveError, Rejected
-    except ModuleNotFoundError as error:
-        raise LictorError(f"{error.name} is not installed here; install lictor-prove.") from None
-    try:
-        document = _document(options)
-    except Rejected as refused:
-        for reason in refused.reasons:
-            place = f"{reason.line}:{reason.column}: " if reason.line is not None else ""
-            warn(f"{options.file}:{place} {printable(reason.message)}; {printable(reason.remedy)}")
+    document = document_of_file(options.file, options)
+    if document is None:
         return FAILED
-    except (IrError, ProveError) as error:
-        raise LictorError(f"{options.file}: {printable(str(error))}") from None
+    from lictor_ir.jsonform import document_hash, to_json
+    from lictor_ir.text import write
+
     if options.hash:
         say(document_hash(document))
     elif options.json:
@@ -57,25 +39,3 @@ def run(options: Namespace) -> int:
     else:
         say(write(document).rstrip("\n"))
     return OK
-
-
-def _document(options: Namespace) -> "Document":
-    from lictor_prove.documents import read_document
-
-    source = read_source(options.file)
-    language = language_of(options.file, options)
-    if language != "ir":
-        from lictor_prove.layers import discover_trusted_roots, load_layer
-        from lictor_prove.prover import document_of
-
-        imports = options.import_root or [Path.cwd(), options.file.resolve().parent]
-        trusted = options.trusted_root or discover_trusted_roots(imports)
-        layer = load_layer(trusted, imports)
-        return document_of(
-            source,
-            name=options.file.name,
-            target=options.target,
-            layer=layer,
-            language=language,
-        )
-    return read_document(source.encode())

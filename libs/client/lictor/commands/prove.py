@@ -15,7 +15,7 @@ from lictor.errors import LictorError
 
 if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
-    from lictor_prove.proof import Proof
+    from lictor_prove.proof import Ir, Proof
     from lictor_prove.standing import Analysis
     from lictor_schema import ProofResult
     from lictor_schema.proofs import Language
@@ -71,6 +71,11 @@ def arguments(parser: ArgumentParser) -> None:
         help="a contract is covered when what is proved implies it, or only when it is named (default: entailment)",
     )
     parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="tell in plain words what each program may do and what is guaranteed",
+    )
+    parser.add_argument(
         "--submit", action="store_true", help="have the running prover decide, as one batch"
     )
     parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
@@ -108,6 +113,8 @@ async def run(options: Namespace) -> int:
         raise LictorError(
             "--coverage is for proofs made here; the running prover tells entailment."
         )
+    if options.submit and options.summary:
+        raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
     told_all = True
     if options.submit:
         for document in await _submitted(options):
@@ -126,6 +133,8 @@ def _tell(document: dict[str, Any], options: Namespace) -> bool:
     else:
         for line in told(document, _lines(document["file"])):
             say(line)
+        for line in (document.get("summary") or "").splitlines() if options.summary else ():
+            say(f"    {line}")
     return document["verdict"] == "proved"
 
 
@@ -281,6 +290,7 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
         ],
         "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
         "analysis": None if proof.analysis is None else _analysis(proof.analysis),
+        "summary": None if proof.ir is None else _summary(proof.ir),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
         "ms": round(proof.ms, 3),
@@ -303,6 +313,12 @@ def _analysis(analysis: "Analysis") -> dict[str, Any]:
         ],
         "complete": analysis.is_complete,
     }
+
+
+def _summary(ir: "Ir") -> str:
+    from lictor_ir.summary import summarize
+
+    return summarize(ir.document).text()
 
 
 # -- by the prover on the bus ----------------------------------------------------------------------

@@ -90,12 +90,12 @@ class Summary:
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
             Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
             Section(
-                "GUARANTEED once proved, however early the run ends:",
+                "GUARANTEES, if proved, however early the run ends:",
                 promised(Strength.EVERY_PREFIX),
                 "guarantee",
             ),
             Section(
-                "GUARANTEED once proved, for runs in which no trusted call fails:",
+                "GUARANTEES, if proved, for runs in which no trusted call fails:",
                 promised(Strength.ON_COMPLETION),
                 "guarantee",
             ),

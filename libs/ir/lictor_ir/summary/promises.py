@@ -60,7 +60,7 @@ class Promises:
 
     def __init__(self, document: Document) -> None:
         self._initial = {fluent.name: fluent.initial for fluent in document.fluents}
-        self._words = TermWords(
+        self.words = TermWords(
             [
                 *(term for each in document.guarantees for term in contract_terms(each.contract)),
                 *self._initial.values(),
@@ -76,7 +76,7 @@ class Promises:
 
     def sentence(self, contract: Contract) -> str:
         """What a contract that is no conjunction promises."""
-        words = self._words
+        words = self.words
         match contract:
             case Anything():
                 return f"{NOTHING}: this guarantee promises nothing"
@@ -108,21 +108,17 @@ class Promises:
 
     def _at_end(self, contract: AtEnd) -> str:
         state = f"state {shown.name(contract.fluent)}"
-        initial = f"{self._words.operand(self._initial[contract.fluent])} where nothing set it"
+        initial = f"{self.words.operand(self._initial[contract.fluent])} where nothing set it"
         keys = (
-            "every key of"
-            if contract.key is None
-            else f"key {self._words.operand(contract.key)} of"
+            "every key of" if contract.key is None else f"key {self.words.operand(contract.key)} of"
         )
-        return (
-            f"at the end, for {keys} {state} ({initial}): {self._words.statement(contract.holds)}"
-        )
+        return f"at the end, for {keys} {state} ({initial}): {self.words.statement(contract.holds)}"
 
     def _before(self, contract: Before) -> str:
         text = f"before every {self._one(contract.then)}, if any, there is a {self._one(contract.first)}"
         if contract.first_key is None or contract.then_key is None:
             return text
-        first, then = map(self._words.operand, (contract.first_key, contract.then_key))
+        first, then = map(self.words.operand, (contract.first_key, contract.then_key))
         return f"{text}, where {first} in the earlier one equals {then} in the later one"
 
     def _one(self, relation: Relation) -> str:
@@ -140,7 +136,7 @@ class Promises:
         )
         if relation.where is None:
             return text
-        return f"{text} [only where {self._words.statement(relation.where)}]"
+        return f"{text} [only where {self.words.statement(relation.where)}]"
 
 
 def _named(what: str, names: Sequence[str], between: str) -> Iterator[str]:

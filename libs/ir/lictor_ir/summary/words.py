@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from lictor_ir.contracts import FIELD_PREFIX, KEY_NAME, VALUE_NAME
-from lictor_ir.literals import spell_float
+from lictor_ir.literals import spell_float, spell_int, spell_real
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
 from lictor_ir.summary import shown
 from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children, postorder
@@ -259,10 +260,8 @@ def _is_bare(term: Term) -> bool:
 def _identity(term: Term) -> tuple[str, ...]:
     """What tells a term from others that have the same type and parts."""
     match term:
-        case Const(value=float() as value):
-            return ("const", spell_float(value))
         case Const():
-            return ("const", repr(term.value))
+            return ("const", _spelled(term.value))
         case Var():
             return ("var", term.name)
         case Result():
@@ -273,6 +272,18 @@ def _identity(term: Term) -> tuple[str, ...]:
             return ("app", term.op, term.param)
         case _:
             raise AssertionError(f"{term!r} is no term of the format")
+
+
+def _spelled(value: object) -> str:
+    match value:
+        case float():
+            return spell_float(value)
+        case int() if not isinstance(value, bool):
+            return spell_int(value)
+        case Fraction():
+            return spell_real(value)
+        case _:
+            return repr(value)
 
 
 def _folded(sources: tuple[str, ...], digest: str) -> str:
