@@ -19,9 +19,8 @@ CONTRACTS = "tools.mail.trusted.contracts."
 
 @pytest.fixture(scope="module")
 def question() -> EntailmentQuestion:
-    layer_hash, roots = (
-        shelf({"LICTOR_LAYERS": str(ROOT / "examples/layers")}).named(None) or pytest.fail()
-    )
+    here = shelf({"LICTOR_LAYERS": str(ROOT / "examples/layers")})
+    ((layer_hash, roots),) = here.layers.items()
     layer = load_layer(
         [Path(root) for root in roots.trusted], [Path(root) for root in roots.imports]
     )
