@@ -84,6 +84,12 @@ async def test_a_program_is_proved_and_asked_again_it_is_answered_from_memory(cl
     assert first.ir_hash is not None
     assert first.layer_hash is not None
     assert first.coverage is not None
+    assert (first.coverage.level, first.coverage.worst.value) == ("entailment", "required_enforced")
+    assert first.analysis is not None
+    assert [each.name for each in first.analysis.standings] == [
+        each.name for each in first.guarantees
+    ]
+    assert not any(each.vacuous or each.redundant for each in first.analysis.standings)
     assert first.timings is not None
     assert (first.cached, again.cached) == (False, True)
     assert again.submission_id != first.submission_id
