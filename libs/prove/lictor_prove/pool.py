@@ -25,12 +25,14 @@ from typing import Any, Final
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof import OnProgress, Progress, Proof, unknown
 from lictor_prove.settings import DEFAULT, Settings
-from lictor_prove.worker import HEADER, Done, Job, Roots, Warm, write_frame
+from lictor_prove.worker import HEADER, Done, Job, Proved, Roots, Warm, write_frame
 
 __all__ = ["Job", "Pool", "Roots", "Ticket"]
 
 JOBS_PER_WORKER: Final = 500
 """A worker is replaced after so many jobs, so that nothing piles up in it."""
+CERTIFY_SLACK_MS: Final = 10_000
+"""What a certificate may take beyond the time of its solvers: deriving the goals, writing it down."""
 TICK_S: Final = 0.05
 """How often a cancellation is looked for while a worker is busy."""
 
@@ -142,6 +144,8 @@ class _Slot:
         self._jobs = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
+        self._proved: Proof | None = None
+        """The verdict of the job at hand while its certificate is being made."""
 
     def start(self) -> None:
         """Have a worker ready."""
@@ -177,6 +181,7 @@ class _Slot:
         if ticket.cancelled.is_set():
             return _given_up()
         settings = ticket.job.settings
+        self._proved = None
         try:
             self.start()
             self._jobs += 1
@@ -184,14 +189,21 @@ class _Slot:
             done = self._received(ticket, time.monotonic() + settings.wall_ms / 1000)
         except _StoppedError as stopped:
             self._kill()
-            return stopped.proof
+            return self._without_certificate(stopped.proof)
         except (EOFError, BrokenPipeError):
-            return self._died(settings)
+            return self._without_certificate(self._died(settings))
         if done.spent:
             self._kill()
         if done.proof is None:
             raise ProverConfigError(done.config_error)
         return done.proof
+
+    def _without_certificate(self, failure: Proof) -> Proof:
+        """What was proved before it went wrong stands; otherwise nothing does."""
+        if self._proved is None:
+            return failure
+        why = f"making the certificate was given up: {failure.reasons[0].message}"
+        return replace(self._proved, uncertified=why)
 
     def _send(self, message: object) -> None:
         assert self._process is not None
@@ -219,6 +231,11 @@ class _Slot:
                 while (message := _frame(data)) is not None:
                     if isinstance(message, Done):
                         return message
+                    if isinstance(message, Proved):
+                        self._proved = message.proof
+                        certify_ms = ticket.job.certify.total_ms if ticket.job.certify else 0
+                        end = time.monotonic() + (certify_ms + CERTIFY_SLACK_MS) / 1000
+                        continue
                     if ticket.progress is not None:
                         ticket.progress(message)
 

@@ -52,6 +52,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
         reasons = (_TOO_LONG, *reasons)
     timings = proof.timings
+    certificate = proof.certificate if verdict is ProofVerdict.PROVED else None
     result = ProofResult(
         submission_id=submission.submission_id,
         task_id=submission.task_id,
@@ -62,12 +63,15 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         reasons=reasons,
         guarantees=guarantees,
         coverage=proof.coverage,
+        certificate_hash=None if certificate is None else certificate.hash,
+        certificate_level=None if certificate is None else certificate.level.value,
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
             read_ms=round(timings.read_ms),
             solve_ms=round(timings.solve_ms),
             waited_ms=round(timings.waited_ms),
+            certify_ms=round(timings.certify_ms),
         ),
         engine=ENGINE,
     )

@@ -25,6 +25,7 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
         for reason in document["reasons"]:
             yield from _reason(reason, source)
     yield from _coverage(document.get("coverage"))
+    yield from _certificate(document)
 
 
 def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
@@ -78,3 +79,14 @@ def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
             missing = [*domain["missing_required"], *domain["missing_recommended"]]
             unsaid = f": nothing is said of {', '.join(map(printable, missing))}" if missing else ""
             yield f"    {domain['status']}  {printable(domain['domain'])}{unsaid}"
+
+
+def _certificate(document: Mapping[str, Any]) -> Iterator[str]:
+    here = document.get("certificate")
+    if here is None:
+        if document.get("certificate_hash"):
+            yield f"    certificate  level {document['certificate_level']}: {document['certificate_hash']}"
+    elif "missing" in here:
+        yield f"    no certificate: {printable(here['missing'])}"
+    else:
+        yield f"    certificate  level {here['level']}: {printable(here['file'])}"
