@@ -83,6 +83,9 @@ def check(data: bytes) -> Report:
         raise CertificateError(
             f"level: {certificate.level} is claimed, and the weakest goal claims {claimed}"
         )
+    asked = {name for each in certificate.goals for name in each.solvers}
+    if asked != {name for name, _ in certificate.solvers}:
+        raise CertificateError("solvers: they are not those that the goals name")
     level = weakest(each.level for each in found)
     return Report(name_of(data), level, certificate, document, derived, tuple(found), len(data))
 

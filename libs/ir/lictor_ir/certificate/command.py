@@ -17,7 +17,7 @@ from typing import Any, Final
 from lictor_ir.certificate.check import Report, asked_goal, check, script_of
 from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
-from lictor_ir.errors import CertificateError, FormError
+from lictor_ir.errors import CertificateError, FormError, IrError
 from lictor_ir.goals import GoalKind, Strength
 
 VALID, REFUSED, UNREADABLE = 0, 1, 2
@@ -107,9 +107,15 @@ def checked(path: Path, timeout_s: int) -> Report:
         raise CertificateError(
             f"it could not be checked within {timeout_s} s; give it more with --timeout"
         ) from None
+    except IrError:
+        raise
     except (MemoryError, RecursionError):
         raise CertificateError(
             f"it is deeper or larger than is checked, with {MEMORY_MB} MB; nobody should rely on it"
+        ) from None
+    except Exception as error:  # noqa: BLE001 -- whatever a file does to the checker, it is not shown to be valid
+        raise CertificateError(
+            f"it could not be checked: {type(error).__name__}: {error}; report this file"
         ) from None
 
 
