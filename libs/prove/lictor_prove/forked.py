@@ -111,8 +111,11 @@ def end_with_parent() -> None:
 
 
 def limit_memory(memory_mb: int) -> None:
-    """Allow so much more address space than the process has now."""
+    """Allow so much more address space than the process has now, and not more than it may have anyway."""
     pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
     most = pages * os.sysconf("SC_PAGE_SIZE") + memory_mb * 1024 * 1024
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -25,7 +25,7 @@ from typing import Any, Final
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof import OnProgress, Progress, Proof, unknown
 from lictor_prove.settings import DEFAULT, Settings
-from lictor_prove.worker import HEADER, Done, Job, Proved, Roots, Warm, write_frame
+from lictor_prove.worker import CERTIFIES, HEADER, Done, Job, Proved, Roots, Warm, write_frame
 
 __all__ = ["Job", "Pool", "Roots", "Ticket"]
 
@@ -65,11 +65,15 @@ class Pool:
         *,
         layers: Sequence[Roots] = (),
         memory_mb: int = DEFAULT.memory_mb,
+        certifies: bool = False,
         jobs_per_worker: int = JOBS_PER_WORKER,
     ) -> None:
         self._waiting: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._closed = False
-        self._slots = [_Slot(tuple(layers), memory_mb, jobs_per_worker) for _ in range(size)]
+        self._slots = [
+            _Slot(tuple(layers), memory_mb, jobs_per_worker, certifies=certifies)
+            for _ in range(size)
+        ]
         self._threads = [
             threading.Thread(target=self._serve, args=(slot,), daemon=True, name="lictor-prove")
             for slot in self._slots
@@ -137,9 +141,11 @@ class Pool:
 class _Slot:
     """The place of one worker, whichever process fills it at the moment."""
 
-    def __init__(self, layers: tuple[Roots, ...], memory_mb: int, jobs_per_worker: int) -> None:
+    def __init__(
+        self, layers: tuple[Roots, ...], memory_mb: int, jobs_per_worker: int, *, certifies: bool
+    ) -> None:
         self._layers = layers
-        self._memory_mb = memory_mb
+        self._arguments = (str(memory_mb), *([CERTIFIES] if certifies else []))
         self._most = jobs_per_worker
         self._jobs = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -157,7 +163,7 @@ class _Slot:
             raise _StoppedError(_given_up())
         self._jobs = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lictor_prove.worker", str(self._memory_mb)],
+            [sys.executable, "-m", "lictor_prove.worker", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ import pickle
 import struct
 import sys
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -21,8 +22,11 @@ from lictor_prove.errors import ProveError, Reason
 from lictor_prove.forked import end_with_parent, limit_memory
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof import Progress, Proof, Verdict, rejected, unknown
+from lictor_prove.second_solver import NAME as SECOND
 from lictor_prove.settings import DEFAULT, Settings
 
+CERTIFIES: Final = "certifies"
+"""The argument of a worker that will make certificates: what it needs is loaded at once."""
 HEADER: Final = struct.Struct(">Q")
 
 
@@ -83,6 +87,8 @@ def main(arguments: list[str]) -> None:
     layers: dict[Roots, Layer] = {}
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
+    if arguments[1:] == [CERTIFIES]:
+        import_module(SECOND)
     end_with_parent()
     limit_memory(int(arguments[0]))
     while (message := read_frame(incoming)) is not None:

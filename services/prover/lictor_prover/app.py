@@ -238,7 +238,12 @@ def make_service() -> Service:
         roots = tuple(layers.layers.values())
         # Without a layer nothing is ever proved, and nobody has to wait for it.
         workers = settings.workers if roots else 0
-        pool = Pool(workers, layers=roots, memory_mb=settings.memory_mb)
+        pool = Pool(
+            workers,
+            layers=roots,
+            memory_mb=settings.memory_mb,
+            certifies=bool(settings.certificate_s),
+        )
         try:
             await asyncio.to_thread(check, pool, layers)
         except BaseException:

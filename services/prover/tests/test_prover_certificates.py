@@ -82,6 +82,7 @@ async def test_a_proof_names_a_certificate_that_is_kept_and_stands_by_itself(
     assert kept is not None
     report = check(kept)
     assert (report.hash, report.level.value) == (proved.certificate_hash, proved.certificate_level)
+    assert proved.certificate_level == "c"
     assert report.certificate.ir_hash == proved.ir_hash
     assert report.certificate.layer_hash == proved.layer_hash
     assert report.certificate.front_end is FrontEnd.PYTHON
