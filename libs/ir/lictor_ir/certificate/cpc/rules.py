@@ -85,11 +85,19 @@ class Line:
         return _build(terms, self.conclusion, bound)
 
 
-def table() -> Mapping[str, Line]:
-    """The rules that the table states."""
-    text = files("lictor_ir.certificate.cpc").joinpath("table.rules").read_text("ascii")
-    lines = [_line(line) for line in text.splitlines() if line and line[0] != "#"]
-    return {line.name: line for line in lines}
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of one name; the form of the argument says which of them is meant."""
+
+    lines: tuple[Line, ...]
+
+    def __call__(self, terms: Terms, premises: Sequence[Term], args: Sequence[Term]) -> Term:
+        for line in self.lines[:-1]:
+            try:
+                return line(terms, premises, args)
+            except Refused:
+                continue
+        return self.lines[-1](terms, premises, args)
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -170,3 +178,16 @@ def _build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
         else:
             parts.append(_build(terms, part, bound))
     return terms.listed(pattern.op, parts) if pattern.open else terms.app(pattern.op, *parts)
+
+
+def _table() -> Mapping[str, Lines]:
+    """The rules that the table states."""
+    text = files("lictor_ir.certificate.cpc").joinpath("table.rules").read_text("ascii")
+    rules: dict[str, Lines] = {}
+    for line in map(_line, (each for each in text.splitlines() if each and each[0] != "#")):
+        known = rules.get(line.name, Lines(()))
+        rules[line.name] = Lines((*known.lines, line))
+    return rules
+
+
+TABLE: Final = _table()
