@@ -82,7 +82,7 @@ class Line:
         bound: Bound = {}
         for pattern, term in zip((*self.args, *self.premises), (*args, *premises), strict=True):
             _match(terms, pattern, term, bound)
-        return _build(terms, self.conclusion, bound)
+        return build(terms, self.conclusion, bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +158,12 @@ def _match(terms: Terms, pattern: Pattern, term: Term, bound: Bound) -> None:
             raise Refused(f"an application of {pattern.op} was expected")
         for part, arg in zip(pattern.parts, term.args, strict=True):
             _match(terms, part, arg, bound)
-    elif _build(terms, pattern, bound) is not term:
+    elif build(terms, pattern, bound) is not term:
         raise Refused("a premise or argument is not what the rule asks for")
 
 
-def _build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+def build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+    """The term that a pattern stands for."""
     if isinstance(pattern, Variable):
         made = bound[pattern.name]
         assert isinstance(made, Term)
@@ -176,7 +177,7 @@ def _build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
             many = bound[part.name]
             parts += many if isinstance(many, tuple) else (many,)
         else:
-            parts.append(_build(terms, part, bound))
+            parts.append(build(terms, part, bound))
     return terms.listed(pattern.op, parts) if pattern.open else terms.app(pattern.op, *parts)
 
 

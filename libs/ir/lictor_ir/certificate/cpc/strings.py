@@ -89,10 +89,14 @@ def _in_re_eval(terms: Terms, equation: Term) -> Term:
     text, regex = parts_of("str.in_re", member)
     if not isinstance(text.value, str):
         raise Refused("a literal in a regular expression was expected")
-    found = len(text.value) in _Matching(terms, text.value).ends(regex, 0, 0)
-    if value is not terms.boolean(found):
+    if value is not terms.boolean(matches(terms, text.value, regex)):
         raise Refused("the match has another value")
     return equation
+
+
+def matches(terms: Terms, text: str, regex: Term) -> bool:
+    """Whether a regular expression over literals matches a text."""
+    return len(text) in _Matching(terms, text).ends(regex, 0, 0)
 
 
 class _Matching:
