@@ -10,9 +10,9 @@ from typing import Final
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
 from lictor_ir.certificate.cpc.logic import parts_of
 from lictor_ir.certificate.cpc.rules import Rule, rule
-from lictor_ir.certificate.cpc.terms import INT, REAL, Term, Terms, below, operands
+from lictor_ir.certificate.cpc.terms import INT, MAX_BITS, REAL, Term, Terms, below, operands
 
-Polynomial = dict[tuple[Term, ...], Fraction]
+Polynomial = dict[tuple[Term, ...], "int | Fraction"]
 """Products of terms, in a fixed order, with their factors; no factor is zero."""
 
 RULES: Final[dict[str, Rule]] = {}
@@ -29,41 +29,48 @@ def polynomial(terms: Terms, root: Term) -> Polynomial:
     """What a number is as a polynomial over the terms that are no sums or products."""
     known: dict[Term, Polynomial] = {}
     for term in below(root, _INNER):
-        known[term] = _polynomial(
-            terms, term, [known[arg] for arg in term.args] if term.op in _INNER else []
-        )
+        parts = [known[arg] for arg in term.args] if term.op in _INNER else []
+        known[term] = found = _polynomial(terms, term, parts)
+        if any(max(map(int.bit_length, _pair(number))) > MAX_BITS for number in found.values()):
+            raise Refused("a number is too large")
     return known[root]
 
 
 def _polynomial(terms: Terms, term: Term, parts: list[Polynomial]) -> Polynomial:
-    if isinstance(term.value, int | Fraction) and term.sort != "Bool":
-        return {(): Fraction(term.value)} if term.value else {}
+    if term.literal:
+        return {(): _number(term)} if term.value else {}
     match term.op, parts:
         case "to_real", [part]:
             return part
         case "-", [part]:
-            return _scaled(part, Fraction(-1))
+            return _scaled(part, -1)
         case "-", [left, right]:
-            return _added([left, _scaled(right, Fraction(-1))])
+            return _added([left, _scaled(right, -1)])
         case "+", _:
             terms.spend(sum(map(len, parts)))
             return _added(parts)
         case "*", [first, *others]:
             for other in others:
-                terms.spend(len(first) * len(other))
+                factors = max(map(len, first), default=0) + max(map(len, other), default=0)
+                terms.spend(len(first) * len(other) * (1 + factors))
                 first = _multiplied(first, other)
             return first
         case (("/" | "/_total"), [part, _]) if _number(term.args[1]):
-            return _scaled(part, 1 / _number(term.args[1]))
+            return _scaled(part, Fraction(1) / _number(term.args[1]))
         case _:
-            return {(term,): Fraction(1)}
+            return {(term,): 1}
 
 
-def _number(term: Term) -> Fraction:
-    return Fraction(term.value) if isinstance(term.value, int | Fraction) else Fraction(0)
+def _number(term: Term) -> int | Fraction:
+    """The value of a literal that is a number; of other terms 0."""
+    return term.value if isinstance(term.value, int | Fraction) else 0
 
 
-def _scaled(part: Polynomial, factor: Fraction) -> Polynomial:
+def _pair(number: int | Fraction) -> tuple[int, int]:
+    return number.numerator, number.denominator
+
+
+def _scaled(part: Polynomial, factor: int | Fraction) -> Polynomial:
     return {product: number * factor for product, number in part.items()}
 
 
@@ -101,7 +108,7 @@ def _poly_norm_rel(terms: Terms, differences: Term, equation: Term) -> Term:
     left, right = parts_of("=", equation)
     if left.op != right.op or left.op not in _MIRRORED or left.args[0].sort not in NUMBERS:
         raise Refused("two comparisons of numbers were expected")
-    factors: list[Fraction] = []
+    factors: list[int | Fraction] = []
     for side, product in zip((left, right), parts_of("=", differences), strict=True):
         factor, *others = parts_of("*", product)
         difference = terms.app("-", *side.args)
@@ -174,7 +181,7 @@ def _tight_lb(terms: Terms, bound: Term) -> Term:
     return terms.app(">=", number, terms.integer(floor(limit) + 1))
 
 
-def _integer_against_literal(op: str, bound: Term) -> tuple[Term, Fraction]:
+def _integer_against_literal(op: str, bound: Term) -> tuple[Term, int | Fraction]:
     number, limit = parts_of(op, bound)
     if number.sort != INT or not limit.literal:
         raise Refused(f"an integer {op} a literal was expected")

@@ -18,8 +18,18 @@ def evaluated(terms: Terms, root: Term) -> Term:
     for term in below(root):
         args = [values[arg] for arg in term.args]
         terms.spend(1 + sum(len(arg) for arg in args if isinstance(arg, str)))
-        values[term] = term.value if term.literal else _value(term.op, args)
+        value: Any = term.value if term.literal else _value(term.op, args)
+        values[term] = value
+        if (
+            not isinstance(value, str)
+            and max(_bits(value.numerator), _bits(value.denominator)) > MAX_BITS
+        ):
+            raise Refused("a number is too large")
     return terms.value(values[root], root.sort)
+
+
+def _bits(number: Any) -> int:
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
 
 
 def _value(op: str, args: list[Any]) -> Any:
@@ -49,7 +59,7 @@ def _number_value(op: str, args: list[Any]) -> Any:
         case "+", _:
             return sum(args)
         case "*", _:
-            if sum(a.numerator.bit_length() + a.denominator.bit_length() for a in args) > MAX_BITS:
+            if sum(map(_bits, args)) > 2 * MAX_BITS:
                 raise Refused("a number is too large")
             return prod(args)
         case "-", [a]:
@@ -118,8 +128,6 @@ def _string_value(op: str, args: list[Any]) -> Any:
                 raise Refused("a number is too large")
             return int(a) if _digits(a) else -1
         case "str.from_int", [a]:
-            if a.bit_length() > MAX_BITS:
-                raise Refused("a number is too large")
             return str(a) if a >= 0 else ""
         case "str.<", [a, b]:
             return a < b

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from lictor_ir.certificate.cpc import arithmetic, logic, strings
 from lictor_ir.certificate.cpc.errors import InvalidProof, NotKnown, Refused, UnknownRule
 from lictor_ir.certificate.cpc.reading import Reader
-from lictor_ir.certificate.cpc.rules import Rule, table
+from lictor_ir.certificate.cpc.rules import TABLE, Rule
 from lictor_ir.certificate.cpc.terms import Term, Terms
 
 RULES: Mapping[str, Rule] = {
-    **table(),
+    **TABLE,
     **logic.RULES,
     **arithmetic.RULES,
     **strings.RULES,

@@ -7,7 +7,7 @@ from typing import Final
 
 from lictor_ir.certificate.cpc.errors import Refused
 from lictor_ir.certificate.cpc.rules import Rule, rule
-from lictor_ir.certificate.cpc.terms import MANY, Term, Terms, operands
+from lictor_ir.certificate.cpc.terms import MANY, OPAQUE, Term, Terms, operands
 
 RULES: Final[dict[str, Rule]] = {}
 
@@ -34,14 +34,15 @@ def _resolved(
         if not flag(polarity):
             here, there = there, here
         left = _clause(clauses[0], here) if left is None else left
-        terms.spend(len(left))
+        terms.spend(len(left) + len(clause.args))
         left = [each for each in left if each is not here]
         left += [each for each in _clause(clause, there) if each is not there]
     return list(left or ())
 
 
-def _weaker(literals: Sequence[Term], wanted: Term) -> Term:
+def _weaker(terms: Terms, literals: Sequence[Term], wanted: Term) -> Term:
     """A clause that has all of these literals."""
+    terms.spend(len(literals) + len(wanted.args))
     if not {wanted, *_clause(wanted)}.issuperset(literals):
         raise Refused("the clause lacks a literal that is left")
     return wanted
@@ -61,12 +62,12 @@ def _chain(terms: Terms, clauses: Sequence[Term], polarities: Term, pivots: Term
 def _chain_to(
     terms: Terms, clauses: Sequence[Term], wanted: Term, polarities: Term, pivots: Term
 ) -> Term:
-    return _weaker(_resolved(terms, clauses, _list(polarities), _list(pivots)), wanted)
+    return _weaker(terms, _resolved(terms, clauses, _list(polarities), _list(pivots)), wanted)
 
 
 @rule(RULES, "reordering", premises=1, args=1)
-def _reordering(_: Terms, clause: Term, wanted: Term) -> Term:
-    return _weaker(_clause(clause), wanted)
+def _reordering(terms: Terms, clause: Term, wanted: Term) -> Term:
+    return _weaker(terms, _clause(clause), wanted)
 
 
 @rule(RULES, "factoring", premises=1)
@@ -155,7 +156,7 @@ def _trans(terms: Terms, equations: Sequence[Term]) -> Term:
 def _cong(terms: Terms, equations: Sequence[Term], term: Term) -> Term:
     """Equations for the last operands; those before stay."""
     kept = len(term.args) - len(equations)
-    if kept < 0 or (kept and term.op in MANY):
+    if kept < 0 or (kept and term.op in MANY) or term.op in OPAQUE:
         raise Refused("the premises are not about the operands")
     after = list(term.args[:kept])
     for operand, equation in zip(term.args[kept:], equations, strict=True):

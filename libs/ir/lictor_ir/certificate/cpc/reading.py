@@ -48,7 +48,7 @@ class Reader:
 
     def __init__(self, terms: Terms, text: str, *, proof: bool) -> None:
         self._terms = terms
-        self._tokens = tokens(text)
+        self._tokens = [*tokens(text), ""]
         self._proof = proof
         self._at = 0
         self._bound: list[list[str]] = []
@@ -61,20 +61,22 @@ class Reader:
     @property
     def done(self) -> bool:
         """Whether nothing is left."""
-        return self._at == len(self._tokens)
+        return not self._tokens[self._at]
 
     def next(self) -> str:
         """The next token."""
-        if self.done:
+        token = self._tokens[self._at]
+        if not token:
             raise Refused("the text ends too early")
         self._at += 1
-        return self._tokens[self._at - 1]
+        return token
 
     def sees(self, token: str) -> bool:
         """Whether the next token is this one, and takes it."""
-        found = not self.done and self._tokens[self._at] == token
-        self._at += found
-        return found
+        if self._tokens[self._at] != token:
+            return False
+        self._at += 1
+        return True
 
     def expect(self, token: str) -> None:
         """Take this token."""
@@ -118,13 +120,14 @@ class Reader:
     def term(self) -> Term:
         """The next term."""
         stack: list[tuple[str, list[Term]]] = []
+        known, defined = self._atoms.get, self.defined.get
         while True:
             token = self.next()
             if token == "(":
                 stack.append(self._head())
                 continue
             if token != ")":
-                made = self._atoms.get(token) or self.defined.get(token) or self._atom(token)
+                made = known(token) or defined(token) or self._atom(token)
             elif not stack:
                 raise Refused("a term was expected")
             else:

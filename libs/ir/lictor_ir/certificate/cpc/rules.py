@@ -82,14 +82,22 @@ class Line:
         bound: Bound = {}
         for pattern, term in zip((*self.args, *self.premises), (*args, *premises), strict=True):
             _match(terms, pattern, term, bound)
-        return _build(terms, self.conclusion, bound)
+        return build(terms, self.conclusion, bound)
 
 
-def table() -> Mapping[str, Line]:
-    """The rules that the table states."""
-    text = files("lictor_ir.certificate.cpc").joinpath("table.rules").read_text("ascii")
-    lines = [_line(line) for line in text.splitlines() if line and line[0] != "#"]
-    return {line.name: line for line in lines}
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of one name; the form of the argument says which of them is meant."""
+
+    lines: tuple[Line, ...]
+
+    def __call__(self, terms: Terms, premises: Sequence[Term], args: Sequence[Term]) -> Term:
+        for line in self.lines[:-1]:
+            try:
+                return line(terms, premises, args)
+            except Refused:
+                continue
+        return self.lines[-1](terms, premises, args)
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -150,11 +158,12 @@ def _match(terms: Terms, pattern: Pattern, term: Term, bound: Bound) -> None:
             raise Refused(f"an application of {pattern.op} was expected")
         for part, arg in zip(pattern.parts, term.args, strict=True):
             _match(terms, part, arg, bound)
-    elif _build(terms, pattern, bound) is not term:
+    elif build(terms, pattern, bound) is not term:
         raise Refused("a premise or argument is not what the rule asks for")
 
 
-def _build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+def build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+    """The term that a pattern stands for."""
     if isinstance(pattern, Variable):
         made = bound[pattern.name]
         assert isinstance(made, Term)
@@ -168,5 +177,18 @@ def _build(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
             many = bound[part.name]
             parts += many if isinstance(many, tuple) else (many,)
         else:
-            parts.append(_build(terms, part, bound))
+            parts.append(build(terms, part, bound))
     return terms.listed(pattern.op, parts) if pattern.open else terms.app(pattern.op, *parts)
+
+
+def _table() -> Mapping[str, Lines]:
+    """The rules that the table states."""
+    text = files("lictor_ir.certificate.cpc").joinpath("table.rules").read_text("ascii")
+    rules: dict[str, Lines] = {}
+    for line in map(_line, (each for each in text.splitlines() if each and each[0] != "#")):
+        known = rules.get(line.name, Lines(()))
+        rules[line.name] = Lines((*known.lines, line))
+    return rules
+
+
+TABLE: Final = _table()

@@ -8,8 +8,8 @@ from lictor_ir.certificate.cpc.arithmetic import polynomial
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
 from lictor_ir.certificate.cpc.evaluation import evaluated
 from lictor_ir.certificate.cpc.logic import flag, flattened, parts_of
-from lictor_ir.certificate.cpc.rules import Rule, rule
-from lictor_ir.certificate.cpc.terms import Term, Terms, operands
+from lictor_ir.certificate.cpc.rules import TABLE, Rule, rule
+from lictor_ir.certificate.cpc.terms import Term, Terms, below, operands
 
 MAX_DEPTH: Final = 100
 """Of a regular expression that is evaluated."""
@@ -89,10 +89,14 @@ def _in_re_eval(terms: Terms, equation: Term) -> Term:
     text, regex = parts_of("str.in_re", member)
     if not isinstance(text.value, str):
         raise Refused("a literal in a regular expression was expected")
-    found = len(text.value) in _Matching(terms, text.value).ends(regex, 0, 0)
-    if value is not terms.boolean(found):
+    if value is not terms.boolean(matches(terms, text.value, regex)):
         raise Refused("the match has another value")
     return equation
+
+
+def matches(terms: Terms, text: str, regex: Term) -> bool:
+    """Whether a regular expression over literals matches a text."""
+    return len(text) in _Matching(terms, text).ends(regex, 0, 0)
 
 
 class _Matching:
@@ -159,6 +163,7 @@ class _Matching:
                 raise NotKnown(f"the value of {regex.op}")
 
     def _after(self, part: Term, starts: set[int], depth: int) -> set[int]:
+        self._terms.spend(1 + len(starts))
         return set[int]().union(*(self.ends(part, start, depth) for start in starts))
 
     def _repeated(self, part: Term, at: set[int] | frozenset[int], depth: int) -> set[int]:
@@ -183,6 +188,57 @@ def _loop_elim(terms: Terms, equation: Term) -> Term:
     if not allowed or found != [piece * times for times in allowed]:
         raise Refused("the loop is not spelled out")
     return equation
+
+
+@rule(RULES, "re_unfold_pos", premises=1)
+def _unfold_pos(terms: Terms, member: Term) -> Term:
+    """What is in a concatenation has parts that are in its parts; each is named by the whole and its place."""
+    text, regex = parts_of("str.in_re", member)
+    if regex.op != "re.++":
+        raise NotKnown(f"re_unfold_pos of {regex.op}")
+    named: list[Term] = []
+    members: list[Term] = []
+    for at, part in enumerate(regex.args):
+        if part.op == "str.to_re":
+            named.append(part.args[0])
+        else:
+            named.append(terms.app("@re_unfold_pos_component", text, regex, terms.integer(at)))
+            members.append(terms.app("str.in_re", named[-1], part))
+    whole = terms.eq(text, terms.app("str.++", *named))
+    return terms.listed("and", [whole, *members])
+
+
+_LENGTHS: Final = frozenset({"re.++", "re.union", "re.inter"})
+
+
+def _fixed_length(terms: Terms, regex: Term) -> Term:
+    """How long all strings are that a regular expression matches."""
+    known: dict[Term, int] = {}
+    for each in below(regex, _LENGTHS):
+        lengths = [known[part] for part in each.args] if each.op in _LENGTHS else []
+        match each.op:
+            case "re.allchar":
+                known[each] = 1
+            case "re.range" if all(len(str(end.value)) == 1 and end.literal for end in each.args):
+                known[each] = 1
+            case "str.to_re" if isinstance(text := each.args[0].value, str):
+                known[each] = len(text)
+            case "re.++":
+                known[each] = sum(lengths)
+            case "re.union" | "re.inter" if len(set(lengths)) == 1:
+                known[each] = lengths[0]
+            case _:
+                raise Refused("strings of different lengths match")
+    return terms.integer(known[regex])
+
+
+@rule(RULES, "string_eager_reduction", args=1)
+def _eager_reduction(terms: Terms, term: Term) -> Term:
+    if term.op != "str.in_re":
+        return TABLE["string_eager_reduction"](terms, (), (term,))
+    text, regex = term.args
+    length = terms.eq(terms.app("str.len", text), _fixed_length(terms, regex))
+    return terms.app("=>", term, length)
 
 
 def _times(term: Term) -> int:
