@@ -221,7 +221,7 @@ def test_the_command_demands_that_no_solver_is_believed_unless_told(
     assert (first["valid"], first["level"]) == (True, "c")
     assert (second["valid"], second["level"]) == (False, "b")
     assert first["guarantees"][0]["strength"] == "on_completion"
-    assert len(first["outside"]) == 3
+    assert len(first["outside"]) == 4
 
 
 def test_what_can_not_be_read_is_told_apart_from_what_is_refused(

@@ -188,7 +188,7 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
         why = f": {printable(each.reason)}" if each.reason else ""
         yield f"    {each.level}  {each.goal}  by {each.by}{steps}{why}"
     yield "    not shown:"
-    for each in OUTSIDE[: 2 if report.level is Level.C else 3]:
+    for each in OUTSIDE[: -1 if report.level is Level.C else None]:
         yield f"      {each}"
 
 

@@ -34,7 +34,8 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 OUTSIDE: Final = (
     "that the program's text means this Effect IR: the front-end is trusted; derive it again to compare",
-    "that trusted calls demand and promise what the layer says: the layer is trusted",
+    "that this Effect IR says what the layer does: what trusted calls demand and promise, and what it requires",
+    "that trusted calls keep what the layer promises: the layer is trusted",
     "levels a and b: that the solvers named said so; who made the certificate is believed",
 )
 """What no certificate shows; each says so itself."""
