@@ -251,7 +251,7 @@ def test_scripts_and_proofs_are_written_out_for_another_checker(
     ]
     assert (tmp_path / "out/guarantee.0.0.smt2").read_text().endswith("(check-sat)\n")
     readme = (tmp_path / "out/README").read_text()
-    assert "--reference=assertion.1.smt2 --require-proof-of-false assertion.1.cpc" in readme
+    assert "--require-proof-of-false --reference=assertion.1.smt2 assertion.1.cpc" in readme
 
 
 def test_a_proof_that_takes_too_long_is_refused(

@@ -29,14 +29,19 @@ evidence is gone through. No solver is asked, and no program is looked at.
 exit codes: 0 every certificate is valid, at the level demanded or above; 1 one is refused, or shows less; 2 one can't
 be read.
 """
-ETHOS: Final = "ethos --include=CVC5/proofs/eo/cpc/Cpc.eo --reference={goal}.smt2 --require-proof-of-false {goal}.cpc"
+ETHOS: Final = (
+    "ethos --include=CVC5/proofs/eo/cpc/Cpc.eo --reference-define-fun --require-proof-of-false"
+    " --reference={goal}.smt2 {goal}.cpc"
+)
 _STRENGTHS: Final = {
     Strength.EVERY_PREFIX: "however early the run ends",
     Strength.ON_COMPLETION: "if no trusted call fails",
 }
 _README: Final = """\
-Goals of the certificate {hash}, as SMT-LIB 2 scripts, and their proofs in the CPC format. CVC5 is a checkout of cvc5's
-sources. A proof counts when the word `correct` is printed; `incomplete` does not, and ends with 0 all the same.
+Goals of the certificate {hash},
+as SMT-LIB 2 scripts, and their proofs in the CPC format. CVC5 is a checkout of cvc5's sources. The scripts name their
+terms with define-fun, so ethos must take these as definitions (--reference-define-fun). A proof counts when the word
+`correct` is printed; `incomplete` does not, and ends with 0 all the same.
 
 """
 
