@@ -19,7 +19,8 @@ re.none re.allchar re.all (str.to_re "") (str.to_re "a") (str.to_re "ab") (re.* 
 (re.* (str.to_re "ab")) (re.union (str.to_re "a") (str.to_re "b")) (re.++ (str.to_re "a") (str.to_re "b"))
 (re.range "a" "b") (re.comp (str.to_re "a")) (re.opt (str.to_re "b")) (re.+ re.allchar) (re.* re.allchar)
 (re.inter re.allchar (re.comp (str.to_re "b"))) (re.diff re.all (str.to_re "ab")) (re.loop 1 2 (str.to_re "a"))
-(re.^ 2 re.allchar) (re.++ (str.to_re "b") re.all) (re.union (str.to_re "") (str.to_re "ba") re.none) (re.range "ab" "c")
+(re.^ 2 re.allchar) (re.++ (str.to_re "b") re.all)
+(re.union (str.to_re "") (str.to_re "ba") re.none) (re.range "ab" "c")
 """
 TEXTS = [
     "",
@@ -147,8 +148,9 @@ def holds(terms: Terms, formula: Term) -> bool | None:
     try:
         found = value(terms, formula).value
     except Refused as why:
-        assert "by zero" in str(why), why
-        return None
+        if "by zero" in str(why):
+            return None
+        raise
     assert isinstance(found, bool)
     return found
 

@@ -31,7 +31,7 @@ class Refutation:
 
 def check(script: str, proof: str) -> Refutation:
     """The refutation that the proof is of the script's assertions; raises UnknownRule or InvalidProof."""
-    checking = _Checking()
+    checking = _Checking(len(script) + len(proof))
     try:
         checking.read_script(script)
         return checking.follow(proof)
@@ -42,10 +42,10 @@ def check(script: str, proof: str) -> Refutation:
 
 
 class _Checking:
-    def __init__(self) -> None:
+    def __init__(self, characters: int) -> None:
         self.step = "script"
         """Where we are, for messages."""
-        self._terms = Terms()
+        self._terms = Terms(characters)
         self._asserted: set[Term] = set()
         self._script_names: dict[str, Term] = {}
         self._shown: dict[str, Term] = {}

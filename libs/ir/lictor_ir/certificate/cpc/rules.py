@@ -106,7 +106,8 @@ _PART: Final = re.compile(r'[()]|"[^"]*"|[^\s()]+')
 _LITERAL: Final = re.compile(r'-?[0-9]+(/[0-9]+)?|".*"|true|false|String')
 
 
-def _line(line: str) -> Line:
+def read_line(line: str) -> Line:
+    """The rule that a line of the table states."""
     name, premises, args, conclusion = (part.strip() for part in line.split("|"))
     several: dict[str, Several] = {}
     (shown,) = _patterns(conclusion, several)
@@ -185,7 +186,7 @@ def _table() -> Mapping[str, Lines]:
     """The rules that the table states."""
     text = files("lictor_ir.certificate.cpc").joinpath("table.rules").read_text("ascii")
     rules: dict[str, Lines] = {}
-    for line in map(_line, (each for each in text.splitlines() if each and each[0] != "#")):
+    for line in map(read_line, (each for each in text.splitlines() if each and each[0] != "#")):
         known = rules.get(line.name, Lines(()))
         rules[line.name] = Lines((*known.lines, line))
     return rules

@@ -163,8 +163,9 @@ class _Matching:
                 raise NotKnown(f"the value of {regex.op}")
 
     def _after(self, part: Term, starts: set[int], depth: int) -> set[int]:
-        self._terms.spend(1 + len(starts))
-        return set[int]().union(*(self.ends(part, start, depth) for start in starts))
+        found = [self.ends(part, start, depth) for start in starts]
+        self._terms.spend(1 + sum(map(len, found)))
+        return set[int]().union(*found)
 
     def _repeated(self, part: Term, at: set[int] | frozenset[int], depth: int) -> set[int]:
         found = set(at)

@@ -20,7 +20,9 @@ MAX_BITS: Final = 13_000
 """Ints up to about 3 900 digits."""
 MAX_CHARACTERS: Final = 1_000_000
 MAX_REPEAT: Final = 10_000
-MAX_WORK: Final = 50_000_000
+WORK: Final = 1_000_000
+WORK_A_CHARACTER: Final = 10
+"""What checking may cost, in about microseconds."""
 
 _LETTERS: Final = {"B": BOOL, "I": INT, "R": REAL, "S": STRING, "L": REGEX}
 # What an operator takes and gives: N a number, + any number of the last, a any sort but the same everywhere, n Real if
@@ -65,19 +67,19 @@ class Term:
 
 
 class Terms:
-    """All terms of one check, each of them once."""
+    """All terms of one check, each of them once; texts of so many characters are read into them."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters: int = 0) -> None:
         self._made: dict[object, Term] = {}
         self.declared: dict[str, tuple[tuple[str, ...], str]] = {}
         """Functions and constants of the script: the sorts they take, and theirs."""
         self.true, self.false = self.boolean(True), self.boolean(False)
-        self._work = 0
+        self._left = WORK + WORK_A_CHARACTER * characters
 
     def spend(self, work: int) -> None:
         """Count work that can be much more than the text is long."""
-        self._work += work
-        if self._work > MAX_WORK:
+        self._left -= work
+        if self._left < 0:
             raise Refused("the proof takes too much work to check")
 
     # -- literals --------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ class Terms:
     def app(self, op: str, *args: Term) -> Term:
         """An application; Refused when the sorts don't fit, NotKnown for an operator that we don't have."""
         key = (op, args)
-        self._work += len(args)
+        self._left -= len(args)
         known = self._made.get(key)
         if known is None:
             self.spend(len(args))
