@@ -10,12 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lictor_ir.answers import Model, Read
-from lictor_ir.certificate.check import check, satisfied
-from lictor_ir.certificate.format import By, FrontEnd, Level
+from lictor_ir.certificate.check import check, established, satisfied, script_of
+from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level
 from lictor_ir.document import Document, Obligation, ObligationKind, Parameter
-from lictor_ir.goals import Goal, GoalKind
+from lictor_ir.errors import CertificateError
+from lictor_ir.goals import Goal, GoalKind, goals
 from lictor_ir.jsonform import to_json
 from lictor_ir.terms import Term, and_, apply, const, eq, not_, result, var
 from lictor_ir.text import read
@@ -33,6 +36,7 @@ from lictor_prove.pool import Job, Pool
 from lictor_prove.proof import Ir, Proof, Verdict
 from lictor_prove.prover import prove_document
 from lictor_prove.second_solver import ask
+from lictor_schema.canonical import hash_bytes
 
 PAY = read((Path(__file__).parents[2] / "ir/tests/certificates/pay.effect-ir").read_text("utf-8"))
 X, Y, Z = (var(name, INT) for name in "xyz")
@@ -279,3 +283,60 @@ def test_a_child_has_the_memory_that_it_is_given_and_never_more_than_its_parent_
 
     with Forked(work, 128) as child:
         assert [child.told(10) for _ in range(3)] == [b"in", b"nothing", None]
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@settings(
+    max_examples=25, derandomize=True, suppress_health_check=(HealthCheck.too_slow,), deadline=None
+)
+@given(
+    *([st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=3)] * 2),
+    st.integers(-9, 9),
+)
+def test_whatever_is_claimed_of_numbers_is_certified_as_strongly_as_the_checker_says_or_not_at_all(
+    lower: list[tuple[int, int]], upper: list[tuple[int, int]], bound: int
+) -> None:
+    def sum_of(parts: list[tuple[int, int]]) -> Term:
+        return apply(
+            "add",
+            *(apply("mul", const(a), var("xyz"[at], INT)) for at, (a, _) in enumerate(parts)),
+            const(sum(b for _, b in parts)),
+        )
+
+    document = _claimed(
+        apply("lt", sum_of(lower), sum_of(upper)),
+        apply("lt", sum_of(upper), const(bound)),
+        eq(X, Y),
+    )
+    proof = certified(prove_document(document), FrontEnd.DOCUMENT)
+    if proof.verdict is not Verdict.PROVED:
+        assert proof.certificate is None
+        assert proof.reasons[0].code != "prover.disagreement"
+        return
+    assert proof.certificate is not None
+    assert check(proof.certificate.data).level is proof.certificate.level is Level.C
+
+
+def test_nothing_that_can_be_carried_shows_what_is_false() -> None:
+    (goal,) = goals(FALSE_CLAIM)
+    kept = check(certify(prove_document(PAY), FrontEnd.PYTHON).data).certificate
+    text = script_of(goal)
+    assert text is not None
+    blank = Evidence(
+        goal.id, goal.kind, By.SOLVER, Level.C, hash_bytes(text.encode()), ("cvc5", "z3")
+    )
+    assert established(goal, blank).level is Level.B
+    forged = [
+        replace(blank, by=By.EVALUATION),
+        replace(blank, by=By.EVALUATION, script_hash=None),
+        replace(blank, by=By.MODEL, model=()),
+        replace(blank, by=By.MODEL, model=(const(-1), const(-1))),
+        *(replace(blank, by=By.PROOF, proof=each.proof) for each in kept.goals if each.proof),
+        *(replace(blank, by=By.PROOF, proof=text) for text in ("", "()", "(assume @p1 false)")),
+        replace(blank, kind=GoalKind.UNREACHED),
+    ]
+    for evidence in forged:
+        with pytest.raises(CertificateError):
+            established(goal, evidence)
