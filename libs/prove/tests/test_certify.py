@@ -211,7 +211,7 @@ def test_a_worker_hands_the_certificate_over_with_the_proof() -> None:
 def test_a_worker_that_is_killed_while_it_certifies_has_proved_what_it_proved() -> None:
     claims = [
         _claimed(apply("lt", X, const(at)), apply("lt", apply("add", Y, const(at)), X), eq(Y, Z))
-        for at in range(80)
+        for at in range(40)
     ]
     guarded = [replace(each.obligations[0], guard=eq(Y, const(7))) for each in claims]
     document = replace(EASY, obligations=tuple(guarded))
@@ -289,7 +289,7 @@ def test_a_child_has_the_memory_that_it_is_given_and_never_more_than_its_parent_
 
 
 @settings(
-    max_examples=25, derandomize=True, suppress_health_check=(HealthCheck.too_slow,), deadline=None
+    max_examples=15, derandomize=True, suppress_health_check=(HealthCheck.too_slow,), deadline=None
 )
 @given(
     *([st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=3)] * 2),

@@ -61,12 +61,17 @@ async def fetch(endpoints: Endpoints, certificate_hash: str, out: Path) -> tuple
 async def test_a_proof_names_a_certificate_that_is_kept_and_stands_by_itself(
     clean_infra, tmp_path: Path
 ) -> None:
+    layer = load_layer(discover_trusted_roots([LAYERS]), [LAYERS])
+    document = to_json(document_of(NEWSLETTER, name="n.py", layer=layer)).decode()
     async with prover(clean_infra) as (governor, client):
         (proved,) = await governor.prove(NEWSLETTER, task_id="t")
+        (handed_in,) = await governor.prove(lictor.Program(document, language="ir"), task_id="t")
         (again,) = await governor.prove(NEWSLETTER, task_id="t")
         (refuted,) = await governor.prove(WITH_A_COPY, task_id="t")
         assert proved.certificate_hash is not None
         kept = await load_certificate(client, proved.certificate_hash)
+        assert handed_in.certificate_hash is not None
+        of_document = await load_certificate(client, handed_in.certificate_hash)
         out = tmp_path / "c.json"
         fetched = await fetch(clean_infra, proved.certificate_hash, out)
         missing = await fetch(clean_infra, "sha256:" + "0" * 64, tmp_path / "none.json")
@@ -86,6 +91,10 @@ async def test_a_proof_names_a_certificate_that_is_kept_and_stands_by_itself(
     assert report.certificate.ir_hash == proved.ir_hash
     assert report.certificate.layer_hash == proved.layer_hash
     assert report.certificate.front_end is FrontEnd.PYTHON
+    # There is no program that a document which was handed in is about.
+    assert of_document is not None
+    other = check(of_document).certificate
+    assert (other.front_end, other.program_hash) == (FrontEnd.DOCUMENT, None)
     assert proved.timings is not None
     assert proved.timings.certify_ms > 0
     assert again.cached
@@ -120,17 +129,3 @@ async def test_certificates_can_be_switched_off(clean_infra) -> None:
         kept = (await client.jetstream().stream_info(streams.CERTIFICATES)).state.messages
     assert result.verdict is ProofVerdict.PROVED
     assert (result.certificate_hash, result.certificate_level, kept) == (None, None, 0)
-
-
-async def test_a_document_that_was_handed_in_is_certified_as_no_program(clean_infra) -> None:
-    layer = load_layer(discover_trusted_roots([LAYERS]), [LAYERS])
-    document = document_of(NEWSLETTER, name="n.py", layer=layer)
-    async with prover(clean_infra) as (governor, client):
-        asked = lictor.Program(to_json(document).decode(), language="ir")
-        (result,) = await governor.prove(asked, task_id="t")
-        assert result.certificate_hash is not None
-        kept = await load_certificate(client, result.certificate_hash)
-    assert kept is not None
-    report = check(kept)
-    assert report.certificate.front_end is FrontEnd.DOCUMENT
-    assert report.certificate.program_hash is None
