@@ -9,15 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from lictor_ir.certificate import command
+from lictor_ir.certificate import command, json_schema
 from lictor_ir.certificate.check import check, established, script_of
 from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level, name_of, read, write
 from lictor_ir.errors import CertificateError
 from lictor_ir.goals import Goal, GoalKind, goals
-from lictor_ir.terms import FALSE, apply, const, eq, var
+from lictor_ir.regexes import ReRange
+from lictor_ir.terms import FALSE, apply, const, eq, matches, var
 from lictor_ir.text import read as read_text
-from lictor_ir.types import INT
+from lictor_ir.types import INT, STR
 from lictor_schema.canonical import hash_bytes
 
 HERE = Path(__file__).parent / "certificates"
@@ -43,6 +45,20 @@ def test_writing_what_was_read_gives_the_same_bytes_and_the_same_name() -> None:
     data = PAY.read_bytes()
     assert write(read(data)) == data
     assert check(data).hash == name_of(data)
+
+
+def test_the_json_schema_is_fresh_and_knows_the_form() -> None:
+    checked_in = Path(__file__).parents[3] / "schemas/ir/certificate.schema.json"
+    assert checked_in.read_text("utf-8") == json_schema.text(), (
+        "run: python -m lictor_ir.certificate.json_schema schemas/ir/certificate.schema.json"
+    )
+    validator = Draft202012Validator(json_schema.schema())
+    whole = json.loads(PAY.read_bytes())
+    validator.validate(whole)
+    for goal in whole["certificate"]["goals"]:
+        goal["more"] = 1
+        assert not validator.is_valid(whole)
+        del goal["more"]
 
 
 _ALONE = """
@@ -122,6 +138,19 @@ def test_solvers_are_believed_only_as_solvers(solvers: tuple[str, ...], level: L
     outcome = established(OPEN, _evidence(OPEN, By.SOLVER, solvers=solvers))
     assert outcome.level is level
     assert " and ".join(solvers) in outcome.reason
+
+
+def test_solvers_that_can_not_have_been_asked_are_not_believed() -> None:
+    """What is false when it is derived was no question, and what has no script was one for Z3 alone."""
+    never = replace(POSSIBLE, refute=FALSE)
+    strange = matches(var("s", STR), ReRange("\U0003ffff", "\U00040000"))
+    no_script = Goal("guarantee.0.0", GoalKind.GUARANTEE, 0, (), strange)
+    assert script_of(no_script) is None
+    for goal in (never, IMPOSSIBLE, no_script):
+        with pytest.raises(CertificateError, match="could have been asked"):
+            established(goal, _evidence(goal, By.SOLVER, solvers=("cvc5", "z3")))
+    alone = established(no_script, _evidence(no_script, By.SOLVER, solvers=("z3",)))
+    assert alone.level is Level.A
 
 
 def test_nobody_at_all_is_not_believed() -> None:

@@ -112,7 +112,6 @@ def certify(
     if proof.verdict is not Verdict.PROVED or proof.ir is None:
         raise NotCertified(f"the verdict is {proof.verdict}; only what is proved has a certificate")
     document = proof.ir.document
-    import_module(SECOND)  # before the fork, so that it is loaded once
     derived = goals(document)
     found = {goal.id: _derived_alone(goal) for goal in derived if _holds_by_itself(goal)}
     waiting = [goal for goal in derived if goal.id not in found]
@@ -183,6 +182,9 @@ def _fitting(certificate: Certificate, limits: CertificateLimits) -> Certificate
 
 def _asked(waiting: Sequence[Goal], limits: CertificateLimits) -> Iterator[Evidence]:
     """The evidence for each goal that could be had in time; a goal that hangs costs only itself."""
+    if not waiting:
+        return
+    import_module(SECOND)  # before the fork, so that it is loaded once
     end = time.monotonic() + limits.total_ms / 1000
     begun = 0
     while begun < len(waiting) and time.monotonic() < end:

@@ -119,6 +119,10 @@ def established(goal: Goal, evidence: Evidence) -> Established:
         case By.PROOF:
             return _proved(asked, text, evidence, told)
         case By.SOLVER:
+            if asked.folded or (text is None and "cvc5" in evidence.solvers):
+                raise CertificateError(
+                    f"{goal.id}: there is nothing that they could have been asked"
+                )
             return _believed(evidence, told, "nothing is carried that could be checked")
 
 
