@@ -166,7 +166,7 @@ def _fitting(certificate: Certificate, limits: CertificateLimits) -> Certificate
             data = write(whole)
         except IrError as error:
             raise NotCertified(str(error)) from None
-        if len(data) <= limits.max_bytes:
+        if len(data) <= min(limits.max_bytes, MAX_BYTES):
             return CertificateFile(name_of(data), whole.level, data)
         longest = max(certificate.goals, key=lambda each: len(each.proof or ""), default=None)
         if longest is None or longest.proof is None:

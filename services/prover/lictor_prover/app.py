@@ -17,7 +17,6 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_ir.certificate.format import MAX_BYTES
 from lictor_prove.certify import CertificateLimits
 from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.pool import Job, Pool
@@ -76,7 +75,7 @@ class ProverSettings:
             goal_ms=min(5_000, total),
             total_ms=total,
             memory_mb=self.memory_mb,
-            max_bytes=min(max_bytes, MAX_BYTES),
+            max_bytes=max_bytes,
         )
 
 
