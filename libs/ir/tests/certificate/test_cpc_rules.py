@@ -103,6 +103,9 @@ arith_mult_sign | | (and (> i 0) (< j 0)) (* i j) | (=> (and (> i 0) (< j 0)) (<
 arith_mult_sign | | (not (= i 0)) (* i i) | (=> (not (= i 0)) (> (* i i) 0))
 arith_reduction | | (div i j) | (= (div i j) (ite (= j 0) (@int_div_by_zero i) (div_total i j)))
 arith_reduction | | (mod i j) | (= (mod i j) (ite (= j 0) (@mod_by_zero i) (mod_total i j)))
+arith_reduction | | (/ x y) | (= (/ x y) (ite (= y 0/1) (@div_by_zero x) (/_total x y)))
+arith_reduction | | (/_total x y) | (and (= (/_total x y) (@purify (/_total x y)))\
+ (=> (not (= y 0/1)) (= (* y (@purify (/_total x y))) x)))
 arith_reduction | | (abs i) | (= (abs i) (ite (< i 0) (- i) i))
 evaluate | | (+ 1 2) | (= (+ 1 2) 3)
 evaluate | | (str.++ "a" "b") | (= (str.++ "a" "b") "ab")
@@ -216,7 +219,7 @@ string_eager_reduction | | (str.in_re a (re.union re.allchar (str.to_re ""))) |\
 
 def _joined(lines: Sequence[str]) -> list[tuple[str, str, str, str]]:
     rows: list[tuple[str, str, str, str]] = []
-    for line in "\n".join(lines).replace("|\\\n", "|").splitlines():
+    for line in "\n".join(lines).replace("\\\n", "").splitlines():
         rule, premises, args, conclusion = (part.strip() for part in line.split("|"))
         rows.append((rule, premises, args, conclusion))
     return rows

@@ -206,8 +206,8 @@ class Reader:
             made = terms.real(Fraction(token))
         elif token == "@list.nil":
             made = terms.app("@list")
-        elif token in SORTS:
-            made = terms.app("@sort", terms.string(token))
+        elif token in SORTS or SIGNATURES.get(token, ("",))[0]:
+            made = terms.app("@name", terms.string(token))
         else:
             name = symbol(token)
             if name in self.defined:
