@@ -117,6 +117,10 @@ concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len a) (str.len c)) | false
 str-in-re-eval | | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true) | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar))) |\
  (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar)))
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
+ (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z"))))) |\
+ (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
+ (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z")))))
 string_eager_reduction | | (str.in_re a (re.++ re.allchar (str.to_re "bc"))) |\
  (=> (str.in_re a (re.++ re.allchar (str.to_re "bc"))) (= (str.len a) 3))
 """.strip().splitlines()
@@ -211,6 +215,12 @@ str-in-re-eval | | (= (str.in_re "a" (str.to_re "b")) true) | (= (str.in_re "a" 
 str-in-re-eval | | (= (str.in_re a (str.to_re "b")) false) | (= (str.in_re a (str.to_re "b")) false)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) re.allchar) | (= (re.loop 1 2 re.allchar) re.allchar)
 re-loop-elim | | (= (re.loop 2 1 re.allchar) re.allchar) | (= (re.loop 2 1 re.allchar) re.allchar)
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
+ (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab"))))) |\
+ (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
+ (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab")))))
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar))) |\
+ (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar)))
 string_eager_reduction | | (str.in_re a (re.* re.allchar)) | (=> (str.in_re a (re.* re.allchar)) (= (str.len a) 1))
 string_eager_reduction | | (str.in_re a (re.union re.allchar (str.to_re ""))) |\
  (=> (str.in_re a (re.union re.allchar (str.to_re ""))) (= (str.len a) 1))
