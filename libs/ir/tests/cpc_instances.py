@@ -122,6 +122,15 @@ def _builds(
         return False
 
 
+def given(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+    """How a proof writes an argument; some operands are a list, even if it is of one or none."""
+    if not isinstance(pattern, Several):
+        return build(terms, pattern, bound)
+    many = bound[pattern.name]
+    assert isinstance(many, tuple)
+    return terms.app(pattern.op, *many) if many else terms.neutral(pattern.op)
+
+
 def value(terms: Terms, term: Term) -> Term:
     """The literal that a term without variables is worth; of regular expressions, one over literals."""
     if term.literal:

@@ -18,8 +18,10 @@ from lictor_ir.certificate.cpc.kernel import RULES
 from lictor_ir.certificate.cpc.reading import tokens
 from lictor_ir.errors import IrError
 
-MAX_LINES = 1_750
-"""Of the checker's modules, with docstrings and blank lines; the table of rules is counted apart."""
+KERNEL = ("__init__.py", "errors.py", "kernel.py", "reading.py", "rules.py", "terms.py")
+"""What must be right whatever the rules are."""
+MAX_LINES = 1_000
+"""Of the kernel, and of the modules of the rules, each with docstrings and blank lines."""
 MAX_TABLE = 260
 
 
@@ -57,8 +59,9 @@ def test_script_without_one_of_its_assertions_is_not_refuted(name: str) -> None:
 
 def test_the_checker_is_small() -> None:
     folder = Path(lictor_ir.certificate.cpc.__file__).parent
-    lines = sum(len(path.read_text("utf-8").splitlines()) for path in folder.glob("*.py"))
-    assert lines <= MAX_LINES
+    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in folder.glob("*.py")}
+    assert sum(lines[name] for name in KERNEL) < MAX_LINES
+    assert sum(count for name, count in lines.items() if name not in KERNEL) < MAX_LINES
     assert len((folder / "table.rules").read_text("ascii").splitlines()) <= MAX_TABLE
 
 

@@ -103,6 +103,9 @@ arith_mult_sign | | (and (> i 0) (< j 0)) (* i j) | (=> (and (> i 0) (< j 0)) (<
 arith_mult_sign | | (not (= i 0)) (* i i) | (=> (not (= i 0)) (> (* i i) 0))
 arith_reduction | | (div i j) | (= (div i j) (ite (= j 0) (@int_div_by_zero i) (div_total i j)))
 arith_reduction | | (mod i j) | (= (mod i j) (ite (= j 0) (@mod_by_zero i) (mod_total i j)))
+arith_reduction | | (/ x y) | (= (/ x y) (ite (= y 0/1) (@div_by_zero x) (/_total x y)))
+arith_reduction | | (/_total x y) | (and (= (/_total x y) (@purify (/_total x y)))\
+ (=> (not (= y 0/1)) (= (* y (@purify (/_total x y))) x)))
 arith_reduction | | (abs i) | (= (abs i) (ite (< i 0) (- i) i))
 evaluate | | (+ 1 2) | (= (+ 1 2) 3)
 evaluate | | (str.++ "a" "b") | (= (str.++ "a" "b") "ab")
@@ -114,6 +117,10 @@ concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len a) (str.len c)) | false
 str-in-re-eval | | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true) | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar))) |\
  (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar)))
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
+ (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z"))))) |\
+ (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
+ (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z")))))
 string_eager_reduction | | (str.in_re a (re.++ re.allchar (str.to_re "bc"))) |\
  (=> (str.in_re a (re.++ re.allchar (str.to_re "bc"))) (= (str.len a) 3))
 """.strip().splitlines()
@@ -208,6 +215,12 @@ str-in-re-eval | | (= (str.in_re "a" (str.to_re "b")) true) | (= (str.in_re "a" 
 str-in-re-eval | | (= (str.in_re a (str.to_re "b")) false) | (= (str.in_re a (str.to_re "b")) false)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) re.allchar) | (= (re.loop 1 2 re.allchar) re.allchar)
 re-loop-elim | | (= (re.loop 2 1 re.allchar) re.allchar) | (= (re.loop 2 1 re.allchar) re.allchar)
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
+ (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab"))))) |\
+ (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
+ (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab")))))
+str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar))) |\
+ (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar)))
 string_eager_reduction | | (str.in_re a (re.* re.allchar)) | (=> (str.in_re a (re.* re.allchar)) (= (str.len a) 1))
 string_eager_reduction | | (str.in_re a (re.union re.allchar (str.to_re ""))) |\
  (=> (str.in_re a (re.union re.allchar (str.to_re ""))) (= (str.len a) 1))
@@ -216,7 +229,7 @@ string_eager_reduction | | (str.in_re a (re.union re.allchar (str.to_re ""))) |\
 
 def _joined(lines: Sequence[str]) -> list[tuple[str, str, str, str]]:
     rows: list[tuple[str, str, str, str]] = []
-    for line in "\n".join(lines).replace("|\\\n", "|").splitlines():
+    for line in "\n".join(lines).replace("\\\n", "").splitlines():
         rule, premises, args, conclusion = (part.strip() for part in line.split("|"))
         rows.append((rule, premises, args, conclusion))
     return rows

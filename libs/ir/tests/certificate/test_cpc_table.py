@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 import z3  # pyright: ignore[reportMissingTypeStubs]
-from cpc_instances import SHORT, holds, instances, pools, value, written
+from cpc_instances import SHORT, given, holds, instances, pools, value, written
 
 from lictor_ir.certificate.cpc.errors import Refused
 from lictor_ir.certificate.cpc.evaluation import evaluated
@@ -31,9 +31,11 @@ def test_line_holds_for_all_values_that_meet_its_premises(line: Line) -> None:
     for bound in instances(terms, line, Random(line.name), TRIES):
         try:
             premises = [build(terms, pattern, bound) for pattern in line.premises]
+            args = [given(terms, pattern, bound) for pattern in line.args]
             conclusion = build(terms, line.conclusion, bound)
         except Refused:
             continue  # such as a negative number of repetitions, which no term has
+        assert line(terms, premises, args) is conclusion
         if all(holds(terms, premise) for premise in premises):
             found = holds(terms, conclusion)
             met += found is not None

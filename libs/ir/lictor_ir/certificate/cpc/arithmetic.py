@@ -228,6 +228,15 @@ def _reduction(terms: Terms, term: Term) -> Term:
             quotient = app("@purify", app("div_total", a, b))
             rest = app("-", a, app("*", b, quotient))
             return app("and", terms.eq(term, rest), _quotient(terms, a, b, quotient))
+        case "/", (a, b):
+            open_value = app("@div_by_zero", a if a.sort == REAL else app("to_real", a))
+            total = app("/_total", a, b)
+            return terms.eq(term, app("ite", terms.eq(b, terms.zero(b.sort)), open_value, total))
+        case "/_total", (a, b):
+            quotient = app("@purify", term)
+            exact = terms.eq(app("*", b, quotient), a)
+            possible = app("=>", terms.no(terms.eq(b, terms.zero(b.sort))), exact)
+            return app("and", terms.eq(term, quotient), possible)
         case "abs", (a,):
             return terms.eq(term, app("ite", app("<", a, terms.zero(a.sort)), app("-", a), a))
         case _:

@@ -13,13 +13,14 @@ from typing import Final
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
 from lictor_ir.certificate.cpc.terms import SIGNATURES, SORTS, SPECIAL, Term, Terms
 
-MAX_TEXT: Final = 16_000_000
+MAX_TEXT: Final = 8_000_000
 MAX_LETS: Final = 50
 
 _TOKEN: Final = re.compile(r'[()]|"(?:[^"]|"")*"|\|[^|\\]*\||;[^\n]*|[^\s()"|;]+|\S', re.ASCII)
 _INT: Final = re.compile(r"(-?)(0|[1-9][0-9]{0,3899})(?:/([1-9][0-9]{0,3899}))?", re.ASCII)
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,1899})\.([0-9]{1,1899})", re.ASCII)
 _SYMBOL: Final = re.compile(r"(?!-?[0-9])[A-Za-z0-9~!@$%^&*_+=<>.?/-]+", re.ASCII)
+_QUOTED: Final = re.compile(r"(?!-?[0-9])[^\"():;#].*", re.ASCII | re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\u\{([0-9a-fA-F]{1,5})\}|\\", re.ASCII)
 _HIGHEST: Final = 0x2FFFF
 
@@ -35,12 +36,11 @@ def tokens(text: str) -> list[str]:
 
 
 def symbol(token: str) -> str:
-    """The name that a token spells; bars around a name are no part of it."""
-    if token[0] == "|" and len(token) > 2:
-        return token[1:-1]
-    if not _SYMBOL.fullmatch(token):
+    """The name that a token spells; bars around a name are no part of it, so it may not look like another token."""
+    name = token[1:-1] if token[0] == "|" else token
+    if not (_QUOTED if token[0] == "|" else _SYMBOL).fullmatch(name):
         raise Refused(f"a name was expected, not {token[:40]}")
-    return token
+    return name
 
 
 class Reader:
@@ -206,8 +206,8 @@ class Reader:
             made = terms.real(Fraction(token))
         elif token == "@list.nil":
             made = terms.app("@list")
-        elif token in SORTS:
-            made = terms.app("@sort", terms.string(token))
+        elif token in SORTS or SIGNATURES.get(token, ("",))[0]:
+            made = terms.app("@name", terms.string(token))
         else:
             name = symbol(token)
             if name in self.defined:

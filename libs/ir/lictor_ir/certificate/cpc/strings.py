@@ -233,6 +233,19 @@ def _fixed_length(terms: Terms, regex: Term) -> Term:
     return terms.integer(known[regex])
 
 
+@rule(RULES, "str-in-re-concat-star-char", args=1)
+def _in_star_of_characters(terms: Terms, equation: Term) -> Term:
+    """A concatenation is of such characters if each of its parts is."""
+    member, split = parts_of("=", equation)
+    text, star = parts_of("str.in_re", member)
+    if _fixed_length(terms, parts_of("re.*", star)[0]) is not terms.integer(1):
+        raise Refused("a star of single characters was expected")
+    parts = [terms.app("str.in_re", part, star) for part in parts_of("str.++", text)]
+    if split is not terms.listed("and", parts):
+        raise Refused("the parts are not split so")
+    return equation
+
+
 @rule(RULES, "string_eager_reduction", args=1)
 def _eager_reduction(terms: Terms, term: Term) -> Term:
     if term.op != "str.in_re":

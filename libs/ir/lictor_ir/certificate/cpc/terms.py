@@ -46,7 +46,7 @@ SIGNATURES: Final = {
 MANY: Final = frozenset(name for name, (_, many, _) in SIGNATURES.items() if many)
 OPAQUE: Final = frozenset({"@re_unfold_pos_component"})
 """Names of constants, spelled as applications: what stands in them is not to be replaced by equals."""
-SPECIAL: Final = frozenset({"-", "@list", "@sort", "let", "_", "true", "false", "@list.nil"})
+SPECIAL: Final = frozenset({"-", "@list", "@name", "let", "_", "true", "false", "@list.nil"})
 
 
 class Term:
@@ -182,7 +182,7 @@ class Terms:
             if tuple(sorts) != takes:
                 raise Refused(f"{op} is applied to {' '.join(sorts)}")
             return gives
-        if op in ("@list", "@sort"):
+        if op in ("@list", "@name"):
             return LIST
         if op == "-":
             takes, many, gives = "N" * max(1, min(2, len(args))), False, "n"
