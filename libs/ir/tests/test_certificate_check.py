@@ -288,11 +288,11 @@ def test_a_proof_that_takes_too_long_is_refused(
 ) -> None:
     certificate = read(PAY.read_bytes())
     idle = "".join(
-        f"(step @idle{at} (= {at} {at}) :rule refl :args ({at}))\n" for at in range(200_000)
+        f"(step @idle{at} (= {at} {at}) :rule refl :args ({at}))\n" for at in range(120_000)
     )
     slow = tuple(
         replace(each, proof=each.proof.replace("(assume", idle + "(assume", 1))
-        if each.goal == "precondition.0" and each.proof
+        if each.proof
         else each
         for each in certificate.goals
     )
