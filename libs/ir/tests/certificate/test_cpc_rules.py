@@ -117,6 +117,11 @@ concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len a) (str.len c)) | false
 str-in-re-eval | | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true) | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar))) |\
  (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar)))
+str-ctn-multiset-subset | | (= (str.contains "ab" (str.++ "-" a)) false) | (= (str.contains "ab" (str.++ "-" a)) false)
+str-ctn-multiset-subset | | (= (str.contains (str.++ a "b") (str.++ "b" a "c")) false) |\
+ (= (str.contains (str.++ a "b") (str.++ "b" a "c")) false)
+str-ctn-multiset-subset | | (= (str.contains (str.substr (str.++ a "b") i j) (str.++ a "bb")) false) |\
+ (= (str.contains (str.substr (str.++ a "b") i j) (str.++ a "bb")) false)
 str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
  (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z"))))) |\
  (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
@@ -215,6 +220,12 @@ str-in-re-eval | | (= (str.in_re "a" (str.to_re "b")) true) | (= (str.in_re "a" 
 str-in-re-eval | | (= (str.in_re a (str.to_re "b")) false) | (= (str.in_re a (str.to_re "b")) false)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) re.allchar) | (= (re.loop 1 2 re.allchar) re.allchar)
 re-loop-elim | | (= (re.loop 2 1 re.allchar) re.allchar) | (= (re.loop 2 1 re.allchar) re.allchar)
+str-ctn-multiset-subset | | (= (str.contains "ab" (str.++ "a" a)) false) | (= (str.contains "ab" (str.++ "a" a)) false)
+str-ctn-multiset-subset | | (= (str.contains (str.++ a "b") "c") false) | (= (str.contains (str.++ a "b") "c") false)
+str-ctn-multiset-subset | | (= (str.contains "ab" "c") true) | (= (str.contains "ab" "c") true)
+str-ctn-multiset-subset | | (= (str.contains "ab" a) false) | (= (str.contains "ab" a) false)
+str-ctn-multiset-subset | | (= (str.contains (str.replace "ab" "b" a) "c") false) |\
+ (= (str.contains (str.replace "ab" "b" a) "c") false)
 str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
  (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab"))))) |\
  (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\

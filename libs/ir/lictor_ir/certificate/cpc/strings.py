@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from lictor_ir.certificate.cpc.arithmetic import polynomial
@@ -78,6 +79,38 @@ def _joined(terms: Terms, parts: list[Term], backwards: bool) -> Term:
         else:
             joined.append(part)
     return terms.listed("str.++", joined)
+
+
+@rule(RULES, "str-ctn-multiset-subset", args=1)
+def _contains_too_much(terms: Terms, equation: Term) -> Term:
+    """A string does not hold what has some character more often than it, whatever they have in common is."""
+    contains, value = parts_of("=", equation)
+    whole, part = parts_of("str.contains", contains)
+    has, needs = Counter(_pieces(terms, whole)), Counter(_parts(terms, part, backwards=False))
+    rest, lacking = has - needs, needs - has
+    if value is not terms.false or not all(each.literal for each in rest):
+        raise Refused("what the string may hold is not known")
+    if not any(each.literal for each in lacking.keys() - rest.keys()):
+        raise Refused("no character is lacking")
+    return equation
+
+
+def _pieces(terms: Terms, root: Term) -> list[Term]:
+    """Characters and other strings such that no character is more often in the string than in all of them."""
+    found: list[Term] = []
+    todo = [root]
+    while todo:
+        match (term := todo.pop()).op, term.args:
+            case "str.++", parts:
+                todo.extend(parts)
+            case "str.substr", (text, *_):
+                todo.append(text)
+            case "str.replace", (text, _, new):
+                todo += (text, new)
+            case _:
+                found += _parts(terms, term, backwards=False)
+        terms.spend(1)
+    return found
 
 
 # -- regular expressions ---------------------------------------------------------------------------
