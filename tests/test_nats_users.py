@@ -25,6 +25,7 @@ from lictor.embedded import Endpoints
 from lictor.story import play
 from lictor_approval.signing import sign_decision
 from lictor_bus import subjects
+from lictor_bus.certificates import load_certificate
 from lictor_bus.connection import TolerantClient, connect_nats
 from lictor_bus.errors import ReservedName
 from lictor_bus.publish import Outgoing, publish_one
@@ -216,6 +217,30 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
                 await asyncio.sleep(0.05)
 
 
+async def test_a_program_is_proved_and_its_certificate_kept_under_their_own_users(
+    secured: Secured,
+) -> None:
+    examples = Path(__file__).parents[1] / "examples"
+    program = (examples / "programs/newsletter.py").read_text("utf-8")
+    settings = {"LICTOR_LAYERS": str(examples / "layers"), "LICTOR_PROOF_WORKERS": "1"}
+    async with AsyncExitStack() as running:
+        ops = await connect_nats(secured.url("ops"), name="test")
+        running.push_async_callback(ops.close)
+        await running.enter_async_context(
+            service_process("lictor_prover", secured.endpoints("prover"), **settings)
+        )
+        await wait_until_ready(ops, "prover")
+        governor = await running.enter_async_context(
+            lictor.connect(secured.url("openclaw"), runtime="openclaw", agent_id="agent")
+        )
+        (first,) = await governor.prove(program, task_id="t")
+        (again,) = await governor.prove(program, task_id="t")
+        assert first.certificate_hash is not None
+        assert await load_certificate(ops, first.certificate_hash) is not None
+    assert again.cached
+    assert again.certificate_hash == first.certificate_hash
+
+
 async def test_a_runtime_that_has_answers_put_into_the_log_of_another_stops_nothing(
     secured: Secured,
 ) -> None:
@@ -405,6 +430,11 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "$JS.API.CONSUMER.DELETE.PROOFS.approvals"),
         ("openclaw", "$JS.API.CONSUMER.MSG.NEXT.PROOFS.approvals"),
         ("openclaw", "$JS.API.STREAM.PURGE.APPROVALS"),
+        ("openclaw", "lictor.cert.hash"),
+        ("openclaw", "$JS.API.DIRECT.GET.CERTIFICATES"),
+        ("sealer", "lictor.cert.hash"),
+        ("ops", "lictor.cert.hash"),
+        ("prover", "$JS.API.STREAM.PURGE.CERTIFICATES"),
         ("ops", "lictor.dec.allow.task"),
         ("ops", "lictor.ep.report.episode"),
         ("ops", "$JS.API.STREAM.DELETE.DECISIONS"),

@@ -172,8 +172,8 @@ def _ours() -> tuple[Role, ...]:
         ),
         _service(
             "prover",
-            declares=(streams.PROGRAMS, streams.PROOFS),
-            writes=("lictor.proof.*.*", "lictor.progress.proof.*"),
+            declares=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
+            writes=("lictor.proof.*.*", "lictor.cert.*", "lictor.progress.proof.*"),
         ),
         _service(
             "approvals",

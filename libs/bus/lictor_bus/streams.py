@@ -35,6 +35,7 @@ SESSIONS = "SESSIONS"
 DEFINITIONS = "DEFINITIONS"
 PROGRAMS = "PROGRAMS"
 PROOFS = "PROOFS"
+CERTIFICATES = "CERTIFICATES"
 APPROVALS = "APPROVALS"
 EPISODES = "EPISODES"
 DRIFT = "DRIFT"
@@ -134,6 +135,13 @@ STREAMS: dict[str, StreamSpec] = {
             from_outside=True,
         ),
         StreamSpec(name=PROOFS, subjects=("lictor.proof.*.*",), description="proof results"),
+        StreamSpec(
+            name=CERTIFICATES,
+            subjects=("lictor.cert.*",),
+            description="certificates of proofs, by their hashes",
+            one_per_subject=True,
+            audit=True,
+        ),
         StreamSpec(
             name=APPROVALS,
             subjects=("lictor.appr.*.*",),

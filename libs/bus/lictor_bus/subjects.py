@@ -109,6 +109,11 @@ def proof(verdict: str, task_id: str) -> str:
     return f"lictor.proof.{verdict}.{token(task_id)}"
 
 
+def certificate(certificate_hash: str) -> str:
+    """Where the certificate of this name is kept."""
+    return f"lictor.cert.{certificate_hash.removeprefix('sha256:')}"
+
+
 def proof_progress(task_id: str) -> str:
     """Where the prover tells how far it is with what takes long; nothing keeps it."""
     return f"lictor.progress.proof.{token(task_id)}"

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Update,
     )
     from lictor_ir.errors import (
+        CertificateError,
         DocumentError,
         FormError,
         IrError,
@@ -104,7 +105,7 @@ _HOMES = {
         "Assumption Atom Binder Document Effect Enumeration Event FORMAT Fluent Guarantee "
         "Obligation ObligationKind Parameter Performed Schema Span Update"
     ),
-    "errors": "DocumentError FormError IrError TermError UnspecifiedError UnsupportedError",
+    "errors": "CertificateError DocumentError FormError IrError TermError UnspecifiedError UnsupportedError",
     "evaluate": "Broken Environment Step Trace broken_assumptions failed_obligations holds run value",
     "goals": "Goal GoalKind Strength",
     "jsonform": "document_hash from_json to_json",
@@ -127,6 +128,7 @@ __all__ = [
     "Binder",
     "Both",
     "Broken",
+    "CertificateError",
     "Comparison",
     "Contract",
     "Count",

@@ -35,3 +35,7 @@ class UnspecifiedError(IrError):
 
 class UnsupportedError(IrError):
     """A formula can't be lowered for a solver; what depends on it is `unknown`, never `proved`."""
+
+
+class CertificateError(IrError):
+    """A certificate does not show what it claims; what it is about counts as not proved."""

@@ -129,6 +129,9 @@ class _Script:
             return self._ordered(term.op, types, below)
         if types[0] == FLOAT and term.op in _FLOATS:
             return _left_to_right(_FLOATS[term.op], below)
+        if term.op == "abs":
+            zero = "0.0" if types[0] == REAL else "0"
+            return f"(ite (>= {below[0]} {zero}) {below[0]} (- {below[0]}))"
         return self._application(term.op, below)
 
     def _function(self, name: str, takes: Sequence[Type], gives: Type, below: Sequence[str]) -> str:
@@ -196,8 +199,6 @@ class _Script:
             case ("add", _) | ("mul", _):
                 sign = "+" if op == "add" else "*"
                 return f"({sign} {' '.join(below)})" if len(below) > 1 else below[0]
-            case "abs", [a]:
-                return f"(ite (>= {a} 0) {a} (- {a}))"
             case "floordiv", [a, b]:
                 return f"(ite (= {b} 0) 0 (ite (> {b} 0) (div {a} {b}) (div (- {a}) (- {b}))))"
             case "mod", [a, b]:

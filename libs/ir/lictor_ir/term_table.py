@@ -51,7 +51,7 @@ class TermWriter:
     def _row(self, term: Term) -> Json:
         match term:
             case Const():
-                return _const_row(term)
+                return const_row(term)
             case Var():
                 return {"var": term.name, "type": str(term.type)}
             case Result():
@@ -69,7 +69,8 @@ class TermWriter:
                 raise FormError(f"{term!r} is no term of the format")
 
 
-def _const_row(term: Const) -> Json:
+def const_row(term: Const) -> Json:
+    """The row of a known value."""
     match term.value:
         case bool() | None:
             return {"const": str(term.type), "value": term.value}
@@ -158,8 +159,7 @@ def _read_row(row: Json, path: Path, known: Sequence[Term], budget: TypeBudget) 
                 raise fail((*path, "param"), "is empty; leave it out")
             return checked_application(op, args, param, budget)
         case "const":
-            fields = object_of(row, path, "const", "value")
-            return _read_const(fields["const"], fields["value"], path)
+            return read_const(row, path)
         case "var":
             fields = object_of(row, path, "var", "type")
             return terms.var(
@@ -195,7 +195,10 @@ _NUMBERS: Final[Mapping[str, Callable[[str], int | float | Fraction]]] = {
 }
 
 
-def _read_const(kind: Json, value: Json, path: Path) -> Term:
+def read_const(row: Json, path: Path) -> Const:
+    """The known value of a row."""
+    fields = object_of(row, path, "const", "value")
+    kind, value = fields["const"], fields["value"]
     here = (*path, "value")
     spelled = text(kind, (*path, "const"))
     if spelled == "str":

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from lictor_prove.errors import ProveError, ProverConfigError
+from lictor_prove.forked import limit_memory
 from lictor_prove.shelf import shelf
-from lictor_prove.worker import Roots, limit_memory
+from lictor_prove.worker import Roots
 from lictor_schema import ApprovalBinding, ContractCall
 
 BUDGET_MS: Final = 2_000

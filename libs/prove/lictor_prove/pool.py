@@ -25,12 +25,14 @@ from typing import Any, Final
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof import OnProgress, Progress, Proof, unknown
 from lictor_prove.settings import DEFAULT, Settings
-from lictor_prove.worker import HEADER, Done, Job, Roots, Warm, write_frame
+from lictor_prove.worker import CERTIFIES, HEADER, Done, Job, Proved, Roots, Warm, write_frame
 
 __all__ = ["Job", "Pool", "Roots", "Ticket"]
 
 JOBS_PER_WORKER: Final = 500
 """A worker is replaced after so many jobs, so that nothing piles up in it."""
+CERTIFY_SLACK_MS: Final = 10_000
+"""What a certificate may take beyond the time of its solvers: deriving the goals, writing it down."""
 TICK_S: Final = 0.05
 """How often a cancellation is looked for while a worker is busy."""
 
@@ -63,11 +65,15 @@ class Pool:
         *,
         layers: Sequence[Roots] = (),
         memory_mb: int = DEFAULT.memory_mb,
+        certifies: bool = False,
         jobs_per_worker: int = JOBS_PER_WORKER,
     ) -> None:
         self._waiting: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._closed = False
-        self._slots = [_Slot(tuple(layers), memory_mb, jobs_per_worker) for _ in range(size)]
+        self._slots = [
+            _Slot(tuple(layers), memory_mb, jobs_per_worker, certifies=certifies)
+            for _ in range(size)
+        ]
         self._threads = [
             threading.Thread(target=self._serve, args=(slot,), daemon=True, name="lictor-prove")
             for slot in self._slots
@@ -135,13 +141,17 @@ class Pool:
 class _Slot:
     """The place of one worker, whichever process fills it at the moment."""
 
-    def __init__(self, layers: tuple[Roots, ...], memory_mb: int, jobs_per_worker: int) -> None:
+    def __init__(
+        self, layers: tuple[Roots, ...], memory_mb: int, jobs_per_worker: int, *, certifies: bool
+    ) -> None:
         self._layers = layers
-        self._memory_mb = memory_mb
+        self._arguments = (str(memory_mb), *([CERTIFIES] if certifies else []))
         self._most = jobs_per_worker
         self._jobs = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
+        self._proved: Proof | None = None
+        """The verdict of the job at hand while its certificate is being made."""
 
     def start(self) -> None:
         """Have a worker ready."""
@@ -153,7 +163,7 @@ class _Slot:
             raise _StoppedError(_given_up())
         self._jobs = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lictor_prove.worker", str(self._memory_mb)],
+            [sys.executable, "-m", "lictor_prove.worker", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -177,6 +187,7 @@ class _Slot:
         if ticket.cancelled.is_set():
             return _given_up()
         settings = ticket.job.settings
+        self._proved = None
         try:
             self.start()
             self._jobs += 1
@@ -184,14 +195,21 @@ class _Slot:
             done = self._received(ticket, time.monotonic() + settings.wall_ms / 1000)
         except _StoppedError as stopped:
             self._kill()
-            return stopped.proof
+            return self._without_certificate(stopped.proof)
         except (EOFError, BrokenPipeError):
-            return self._died(settings)
+            return self._without_certificate(self._died(settings))
         if done.spent:
             self._kill()
         if done.proof is None:
             raise ProverConfigError(done.config_error)
         return done.proof
+
+    def _without_certificate(self, failure: Proof) -> Proof:
+        """What was proved before it went wrong stands; otherwise nothing does."""
+        if self._proved is None:
+            return failure
+        why = f"making the certificate was given up: {failure.reasons[0].message}"
+        return replace(self._proved, uncertified=why)
 
     def _send(self, message: object) -> None:
         assert self._process is not None
@@ -219,6 +237,11 @@ class _Slot:
                 while (message := _frame(data)) is not None:
                     if isinstance(message, Done):
                         return message
+                    if isinstance(message, Proved):
+                        self._proved = message.proof
+                        certify_ms = ticket.job.certify.total_ms if ticket.job.certify else 0
+                        end = time.monotonic() + (certify_ms + CERTIFY_SLACK_MS) / 1000
+                        continue
                     if ticket.progress is not None:
                         ticket.progress(message)
 

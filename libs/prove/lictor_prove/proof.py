@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
+from lictor_ir.certificate.format import Level
 from lictor_ir.document import Document
 from lictor_ir.goals import Strength
 from lictor_ir.jsonform import document_hash, from_json, to_json
@@ -147,6 +148,16 @@ class Timings:
     analysis_ms: float = 0.0
     """Of what guarantees imply, and coverage."""
     waited_ms: float = 0.0
+    certify_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFile:
+    """A certificate as it is kept: its name, what it shows, and its bytes."""
+
+    hash: str
+    level: Level
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +175,9 @@ class Proof:
     analysis: Analysis | None = None
     """How the guarantees stand among each other; says nothing about the verdict."""
     timings: Timings = field(default_factory=Timings)
+    certificate: CertificateFile | None = None
+    uncertified: str = ""
+    """Why there is no certificate, where one was asked for."""
 
     @property
     def ir_hash(self) -> str | None:

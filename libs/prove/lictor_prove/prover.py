@@ -19,7 +19,7 @@ from lictor_ir.answers import HOLDS, Answer, Conclusion, Model, undecided
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Document
 from lictor_ir.errors import DocumentError, IrError
-from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals
+from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals, never_reached
 from lictor_ir.lower_z3 import decide
 from lictor_ir.terms import FALSE
 from lictor_ir.validate import validate
@@ -327,10 +327,9 @@ class _Deciding:
         if answer.conclusion is Conclusion.UNDECIDED:
             return Verdict.UNKNOWN, None, answer.reason
         # Promises of a call that is never made are never relied on.
-        if goal.given:
-            reached = replace(goal, refute=goal.given[0], given=goal.given[1:])
-            if self._decide(reached).conclusion is Conclusion.HOLDS:
-                return Verdict.PROVED, answer.how, ""
+        unreached = never_reached(goal)
+        if unreached is not None and self._decide(unreached).conclusion is Conclusion.HOLDS:
+            return Verdict.PROVED, answer.how, ""
         return Verdict.UNKNOWN, answer.how, "it can't be kept"
 
 

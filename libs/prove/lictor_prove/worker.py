@@ -6,25 +6,28 @@ the frames. The process may grow by a given memory; asking for more fails here a
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
-import resource
-import signal
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from lictor_ir.certificate.format import FrontEnd
 from lictor_ir.errors import IrError
+from lictor_prove.certify import CertificateLimits, certified
 from lictor_prove.errors import ProveError, Reason
+from lictor_prove.forked import end_with_parent, limit_memory
 from lictor_prove.layer_model import Layer
-from lictor_prove.proof import Progress, Proof, rejected, unknown
+from lictor_prove.proof import Progress, Proof, Verdict, rejected, unknown
+from lictor_prove.second_solver import NAME as SECOND
 from lictor_prove.settings import DEFAULT, Executable, Settings
 
+CERTIFIES: Final = "certifies"
+"""The argument of a worker that will make certificates: what it needs is loaded at once."""
 HEADER: Final = struct.Struct(">Q")
-_PR_SET_PDEATHSIG: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,15 @@ class Job:
     layer_hash: str | None = None
     """The layer that the roots must hold; None takes what is there."""
     settings: Settings = DEFAULT
+    certify: CertificateLimits | None = None
+    """Make a certificate of what is proved, within these limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A verdict whose certificate is still being made: whatever becomes of that, it stands."""
+
+    proof: Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,9 @@ def main(arguments: list[str]) -> None:
     layers: dict[Roots, Layer] = {}
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
-    _end_with_parent()
+    if arguments[1:] == [CERTIFIES]:
+        import_module(SECOND)
+    end_with_parent()
     limit_memory(int(arguments[0]))
     while (message := read_frame(incoming)) is not None:
         if isinstance(message, Warm):
@@ -90,22 +104,9 @@ def main(arguments: list[str]) -> None:
             write_frame(outgoing, _done(message, layers, outgoing))
 
 
-def _end_with_parent() -> None:
-    """A worker whose pool was killed has nobody to answer; in the middle of a proof it would not notice."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def limit_memory(memory_mb: int) -> None:
-    """Allow so much more address space than the process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * os.sysconf("SC_PAGE_SIZE") + memory_mb * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
     try:
-        return Done(_proof(job, layers, outgoing))
+        proof = _proof(job, layers, outgoing)
     except ProveError as error:
         return Done(None, str(error))
     except MemoryError:
@@ -126,6 +127,19 @@ def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
             ),
             spent=True,
         )
+    if job.certify is None or proof.verdict is not Verdict.PROVED:
+        return Done(proof)
+    write_frame(outgoing, Proved(proof))
+    return _certified(job, proof, job.certify)
+
+
+def _certified(job: Job, proof: Proof, limits: CertificateLimits) -> Done:
+    front_end = FrontEnd.DOCUMENT if isinstance(job.program, bytes) else FrontEnd(job.language)
+    try:
+        return Done(certified(proof, front_end, job.settings, limits))
+    except Exception as error:  # noqa: BLE001 -- what is proved is proved, also without a certificate
+        why = f"making the certificate failed: {type(error).__name__}: {error}"
+        return Done(replace(proof, uncertified=why), spent=True)
 
 
 def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:

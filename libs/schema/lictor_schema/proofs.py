@@ -155,6 +155,7 @@ class ProofTimings(Model):
     solve_ms: Count = Field(description="Deciding its guarantees and obligations")
     analysis_ms: Count = Field(default=0, description="Comparing guarantees, and coverage")
     waited_ms: Count = Field(default=0, description="Waiting for a free worker")
+    certify_ms: Count = Field(default=0, description="Making the certificate, after the verdict")
 
 
 class ProofProgress(Model):
@@ -193,6 +194,10 @@ class ProofResult(Model):
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"
     )
+    certificate_level: Literal["a", "b", "c"] | None = Field(
+        default=None,
+        description="What the certificate shows: `c` needs no solver to be believed, `b` two, `a` one",
+    )
     decided_at: Timestamp = Field(description="When it was decided")
     elapsed_ms: Count = Field(description="How long it took")
     timings: ProofTimings | None = Field(default=None, description="Where that time went")
@@ -215,5 +220,13 @@ class ProofResult(Model):
         if proved and any(g.verdict is not ProofVerdict.PROVED for g in self.guarantees):
             raise PydanticCustomError(
                 "proof_guarantees", "verdict can't be `proved` while a guarantee is not"
+            )
+        if (self.certificate_hash is None) != (self.certificate_level is None):
+            raise PydanticCustomError(
+                "proof_certificate", "a certificate is named together with its level"
+            )
+        if self.certificate_hash is not None and not proved:
+            raise PydanticCustomError(
+                "proof_certificate", "only what is `proved` has a certificate"
             )
         return self

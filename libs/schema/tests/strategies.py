@@ -404,9 +404,16 @@ def _coherence(drawn: Fields) -> Fields:
 
 def _proof(drawn: Fields) -> Fields:
     if drawn["reasons"]:
+        drawn = {**drawn, "certificate_hash": None, "certificate_level": None}
         failed = drawn["verdict"] is not ProofVerdict.PROVED
         return drawn if failed else {**drawn, "verdict": ProofVerdict.UNKNOWN}
-    return {**drawn, "verdict": ProofVerdict.PROVED, "guarantees": ()}
+    level = None if drawn["certificate_hash"] is None else drawn["certificate_level"] or "c"
+    return {
+        **drawn,
+        "verdict": ProofVerdict.PROVED,
+        "guarantees": (),
+        "certificate_level": level,
+    }
 
 
 def _policy_rule(drawn: Fields) -> Fields:

@@ -92,6 +92,10 @@ EPISODE: dict[str, Any] = {
     "records": [{"recordId": "5b1c0a3e-1111-5222-8333-444455556666", "recordHash": HASH}],
 }
 
+PROVED = {
+    "submission_id": "s", "task_id": "t", "program_hash": HASH, "verdict": "proved",
+    "decided_at": "2026-01-31T12:00:00Z", "elapsed_ms": 1,
+}  # fmt: skip
 REFUSED: list[tuple[type[Model], dict[str, Any], dict[str, Any], str]] = [
     (DTE, ENVELOPE, {"stageBudgetsMs": {"context": 1001, "plan": 0, "act": 0, "verify": 0}},
      "add up to 1001, more than deadlineMs 1000"),
@@ -137,6 +141,12 @@ REFUSED: list[tuple[type[Model], dict[str, Any], dict[str, Any], str]] = [
     (ProofResult, {"submission_id": "s", "task_id": "t", "program_hash": HASH,
                    "verdict": "unknown", "decided_at": "2026-01-31T12:00:00Z", "elapsed_ms": 1},
      {}, "reasons must be given exactly"),
+    (ProofResult, PROVED, {"certificate_hash": HASH}, "together with its level"),
+    (ProofResult, PROVED, {"certificate_level": "c"}, "together with its level"),
+    (ProofResult, PROVED, {"certificate_hash": HASH, "certificate_level": "d"}, "certificate_level"),
+    (ProofResult, PROVED, {"certificate_hash": HASH, "certificate_level": "c", "verdict": "unknown",
+                           "reasons": [{"code": "c", "message": "m", "remedy": "r"}]},
+     "only what is `proved`"),
 ]  # fmt: skip
 
 

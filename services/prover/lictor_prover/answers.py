@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from lictor_prove.settings import Settings
 from lictor_schema import (
     CanonicalError,
     ProgramSubmission,
@@ -27,11 +26,11 @@ class Answers:
         self._redis = redis
 
     async def find(
-        self, submission: ProgramSubmission, layer_hash: str | None, settings: Settings
+        self, submission: ProgramSubmission, layer_hash: str | None, limits: str
     ) -> ProofResult | None:
-        """The answer to the same question, if there is one that can be read."""
+        """The answer to the same question under the same limits, if there is one that can be read."""
         try:
-            raw = await self._redis.get(_key(submission, layer_hash, settings))
+            raw = await self._redis.get(_key(submission, layer_hash, limits))
             found = None if raw is None else ProofResult.from_json(raw)
         except (RedisError, OSError, TimeoutError, ValidationError, CanonicalError):
             return None
@@ -39,26 +38,24 @@ class Answers:
         asked = (content_hash(submission.program), layer_hash)
         return found if found and (found.program_hash, found.layer_hash) == asked else None
 
-    async def keep(
-        self, submission: ProgramSubmission, result: ProofResult, settings: Settings
-    ) -> None:
+    async def keep(self, submission: ProgramSubmission, result: ProofResult, limits: str) -> None:
         """Remember an answer; that it can't be is no reason not to give it."""
         if result.verdict is ProofVerdict.UNKNOWN:
             return
         try:
-            key = _key(submission, result.layer_hash, settings)
+            key = _key(submission, result.layer_hash, limits)
             await self._redis.set(key, result.to_json(), ex=KEEP_S)
         except (RedisError, OSError, TimeoutError):
             return
 
 
-def _key(submission: ProgramSubmission, layer_hash: str | None, settings: Settings) -> str:
+def _key(submission: ProgramSubmission, layer_hash: str | None, limits: str) -> str:
     question = {
         "program": content_hash(submission.program),
         "language": submission.language,
         "name": submission.source_name,
         "target": submission.target,
         "layer": layer_hash,
-        "settings": settings.key,
+        "settings": limits,
     }
     return f"lictor:prover:answer:{content_hash(question)}"

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from nats.errors import Error as NatsError
 
 from lictor_bus import streams, subjects
+from lictor_bus.certificates import has_certificate, largest_certificate, store_certificate
 from lictor_bus.connection import TolerantClient
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_prove.certify import CertificateLimits
 from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.pool import Job, Pool
 from lictor_prove.proof import Progress, Proof, rejected
@@ -41,6 +43,8 @@ class ProverSettings:
     workers: int
     proof_s: int
     memory_mb: int
+    certificate_s: int = 15
+    """0 makes none."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ProverSettings":
@@ -49,6 +53,7 @@ class ProverSettings:
             workers=_whole(environment, "LICTOR_PROOF_WORKERS", os.cpu_count() or 1, 1, 256),
             proof_s=_whole(environment, "LICTOR_PROOF_TIMEOUT_S", 60, 1, 3600),
             memory_mb=_whole(environment, "LICTOR_PROOF_MEMORY_MB", 1024, 128, 1024 * 1024),
+            certificate_s=_whole(environment, "LICTOR_PROOF_CERTIFICATE_S", 15, 0, 3600),
         )
 
     def limits(self, asked_ms: int | None) -> Settings:
@@ -60,6 +65,18 @@ class ProverSettings:
             memory_mb=self.memory_mb,
             # Reading a program takes time too.
             wall_ms=total + 10_000,
+        )
+
+    def certificates(self, max_bytes: int) -> CertificateLimits | None:
+        """The limits of one certificate; None when none is made."""
+        if not self.certificate_s:
+            return None
+        total = self.certificate_s * 1000
+        return CertificateLimits(
+            goal_ms=min(5_000, total),
+            total_ms=total,
+            memory_mb=self.memory_mb,
+            max_bytes=max_bytes,
         )
 
 
@@ -81,12 +98,15 @@ class Prover:
         pool: Pool,
         layers: Shelf,
         settings: ProverSettings,
+        *,
+        replicas: int,
     ) -> None:
         self._client = client
         self._answers = answers
         self._pool = pool
         self._layers = layers
         self._settings = settings
+        self._replicas = replicas
 
     async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
         """Decide about one submission."""
@@ -96,8 +116,10 @@ class Prover:
         if found is None:
             return answer(submission, _no_layer(submission, self._layers), datetime.now(UTC))
         layer_hash, roots = found
-        before = await self._answers.find(submission, layer_hash, limits)
-        if before is not None:
+        certify = self._settings.certificates(largest_certificate(self._client))
+        key = f"{limits.key} {certify.key if certify else 'no certificate'}"
+        before = await self._answers.find(submission, layer_hash, key)
+        if before is not None and await self._is_kept(before.certificate_hash):
             return answered_before(submission, before, datetime.now(UTC))
         job = Job(
             submission.program.encode() if submission.language == "ir" else submission.program,
@@ -107,6 +129,7 @@ class Prover:
             roots=roots,
             layer_hash=layer_hash,
             settings=limits,
+            certify=certify,
         )
         try:
             proof = await self._proved(job, submission)
@@ -115,9 +138,24 @@ class Prover:
             proof = rejected(Reason("layer.broken", str(error), remedy), layer_hash=layer_hash)
         if proof.layer_hash is None:
             proof = replace(proof, layer_hash=layer_hash)
+        # Whoever reads the result can fetch what it names.
+        await self._keep_certificate(proof)
         result = answer(submission, proof, datetime.now(UTC))
-        await self._answers.keep(submission, result, limits)
+        if not proof.uncertified:
+            await self._answers.keep(submission, result, key)
         return result
+
+    async def _keep_certificate(self, proof: Proof) -> None:
+        if proof.uncertified:
+            log.warning("%s has no certificate: %s", proof.ir_hash, proof.uncertified)
+        if proof.certificate is not None:
+            await store_certificate(self._client, proof.certificate.hash, proof.certificate.data)
+
+    async def _is_kept(self, certificate_hash: str | None) -> bool:
+        """Whether what an answer names can be fetched; an answer that names nothing has all it needs."""
+        return certificate_hash is None or await has_certificate(
+            self._client, certificate_hash, replicas=self._replicas
+        )
 
     async def _proved(self, job: Job, submission: ProgramSubmission) -> Proof:
         latest = Progress("waiting")
@@ -168,7 +206,7 @@ SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Proves what a program will do before it runs.",
-    streams=(streams.PROGRAMS, streams.PROOFS),
+    streams=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
     channels=(
         Channel(
             subject="lictor.prog.{task}",
@@ -201,13 +239,25 @@ def make_service() -> Service:
         roots = tuple(layers.layers.values())
         # Without a layer nothing is ever proved, and nobody has to wait for it.
         workers = settings.workers if roots else 0
-        pool = Pool(workers, layers=roots, memory_mb=settings.memory_mb)
+        pool = Pool(
+            workers,
+            layers=roots,
+            memory_mb=settings.memory_mb,
+            certifies=bool(settings.certificate_s),
+        )
         try:
             await asyncio.to_thread(check, pool, layers)
         except BaseException:
             await asyncio.to_thread(pool.close)
             raise
-        prover = Prover(runtime.client, Answers(runtime.redis), pool, layers, settings)
+        prover = Prover(
+            runtime.client,
+            Answers(runtime.redis),
+            pool,
+            layers,
+            settings,
+            replicas=runtime.settings.replicas,
+        )
         proving = proving_loop(
             runtime.client,
             prover.judge,

@@ -63,6 +63,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
         reasons = (_TOO_LONG, *reasons)
     timings = proof.timings
+    certificate = proof.certificate if verdict is ProofVerdict.PROVED else None
     result = ProofResult(
         submission_id=submission.submission_id,
         task_id=submission.task_id,
@@ -75,6 +76,8 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         coverage=proof.coverage,
         summary=_summary(proof) if verdict is ProofVerdict.PROVED else None,
         analysis=None if proof.analysis is None or not whole else _analysis(proof.analysis),
+        certificate_hash=None if certificate is None else certificate.hash,
+        certificate_level=None if certificate is None else certificate.level.value,
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
@@ -82,6 +85,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
             solve_ms=round(timings.solve_ms),
             analysis_ms=round(timings.analysis_ms),
             waited_ms=round(timings.waited_ms),
+            certify_ms=round(timings.certify_ms),
         ),
         engine=ENGINE,
         executable=is_executable(submission.language),

@@ -16,6 +16,7 @@ from lictor.errors import LictorError
 if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Ir, Proof
+    from lictor_prove.settings import Settings
     from lictor_prove.standing import Analysis
     from lictor_schema import ProofResult
     from lictor_schema.proofs import Language
@@ -76,6 +77,12 @@ def arguments(parser: ArgumentParser) -> None:
         help="tell in plain words what each program may do and what is guaranteed",
     )
     parser.add_argument(
+        "--certificate",
+        metavar="DIR",
+        type=Path,
+        help="write a certificate of each proof there; `lictor ir check` checks it without a solver",
+    )
+    parser.add_argument(
         "--submit", action="store_true", help="have the running prover decide, as one batch"
     )
     parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
@@ -115,6 +122,11 @@ async def run(options: Namespace) -> int:
         )
     if options.submit and options.summary:
         raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
+    if options.submit and options.certificate is not None:
+        raise LictorError(
+            "--certificate is for proofs made here; with --submit, the result names its certificate, and"
+            " `lictor ir fetch HASH` fetches it."
+        )
     told_all = True
     if options.submit:
         for document in await _submitted(options):
@@ -235,7 +247,37 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
             remedy = "mend the layer; no program is judged by it"
             yield _refused(name, "layer.broken", str(error), remedy)
             continue
-        yield {**_document(name, proof), "executable": is_executable(language)}
+        told = (
+            _document(name, proof)
+            if options.certificate is None
+            else _certified(path, language, proof, options.certificate, settings)
+        )
+        yield {**told, "executable": is_executable(language)}
+
+
+def _certified(
+    path: Path, language: "Language", proof: "Proof", folder: Path, settings: "Settings"
+) -> dict[str, Any]:
+    """The proof, and where its certificate was written."""
+    from lictor_ir.certificate.format import FrontEnd
+    from lictor_prove.certify import certified
+
+    front_end = FrontEnd.DOCUMENT if language == "ir" else FrontEnd(language)
+    proof = certified(proof, front_end, settings)
+    document, made = _document(str(path), proof), proof.certificate
+    if made is None:
+        missing = {"missing": proof.uncertified} if proof.uncertified else None
+        return {**document, "certificate": missing}
+    file = folder / f"{path.stem}-{made.hash.removeprefix('sha256:')[:12]}.certificate.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(made.data)
+    except OSError as error:
+        raise LictorError(
+            f"the certificate can't be written to {file}: {error.strerror or error}"
+        ) from None
+    told = {"hash": made.hash, "level": made.level.value, "file": str(file)}
+    return {**document, "certificate": told}
 
 
 def _refused(file: str, code: str, message: str, remedy: str) -> dict[str, Any]:

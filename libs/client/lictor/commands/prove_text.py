@@ -32,6 +32,7 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
             yield from _reason(reason, source)
     yield from _analysis(document.get("analysis"))
     yield from _coverage(document.get("coverage"))
+    yield from _certificate(document)
 
 
 def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
@@ -99,3 +100,14 @@ def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
             if domain["status"] == "required_enforced":
                 unsaid = f": {', '.join(map(printable, domain['enforced']))} was enforced, and held"
             yield f"    {domain['status']}  {printable(domain['domain'])}{unsaid}"
+
+
+def _certificate(document: Mapping[str, Any]) -> Iterator[str]:
+    here = document.get("certificate")
+    if here is None:
+        if document.get("certificate_hash"):
+            yield f"    certificate  level {document['certificate_level']}: {document['certificate_hash']}"
+    elif "missing" in here:
+        yield f"    no certificate: {printable(here['missing'])}"
+    else:
+        yield f"    certificate  level {here['level']}: {printable(here['file'])}"

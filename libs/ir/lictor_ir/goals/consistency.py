@@ -6,6 +6,7 @@ Most promises are seen to be satisfiable by trying a few plain values, so no sol
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Final
@@ -51,6 +52,19 @@ def consistency_goals(builder: Builder) -> Iterator[Goal]:
                 goal = _goal(builder, call, guard, name, subjects[call], own=own)
                 if goal is not None:
                     yield goal
+
+
+def never_reached(goal: Goal) -> Goal | None:
+    """The goal that the call is never made: then nobody relies on what it promises. None when it always may be."""
+    if not goal.given:
+        return None
+    return replace(
+        goal,
+        id=f"{goal.id}.unreached",
+        kind=GoalKind.UNREACHED,
+        refute=goal.given[0],
+        given=goal.given[1:],
+    )
 
 
 def _goal(

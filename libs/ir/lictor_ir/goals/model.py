@@ -17,6 +17,8 @@ class GoalKind(StrEnum):
     ASSERTION = "assertion"
     CONSISTENCY = "consistency"
     """What trusted calls promise can come true. It must be satisfiable; otherwise it would prove anything."""
+    UNREACHED = "unreached"
+    """A call whose promises can't come true is never made; made from a consistency goal, by `never_reached`."""
 
 
 class Strength(StrEnum):

@@ -1,0 +1,66 @@
+"""`lictor ir fetch`: the certificate of a proof, from the broker to a file."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from lictor.cli import OK
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.errors import LictorError
+from lictor.stored import extent, streams_at
+from lictor_bus.certificates import load_certificate
+from lictor_bus.streams import CERTIFICATES
+
+HELP = """\
+Fetch the certificate that a proof's result names (`certificate_hash`), and write it to a file. What does not have that
+name is not written. `lictor ir check FILE` checks it, offline.
+"""
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("hash", metavar="HASH", help="sha256:…")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="where to (default: certificate-<first digits of the hash>.json)",
+    )
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Fetch, compare the name, write."""
+    from lictor_ir.certificate.format import name_of
+    from lictor_ir.errors import IrError
+
+    quiet_logs()
+    wanted: str = options.hash
+    if not _HASH.fullmatch(wanted):
+        raise LictorError(f"{ascii(wanted)[:80]} is no hash: it must be sha256: and 64 digits.")
+    async with streams_at(options.url, "ir") as client:
+        await extent(client, CERTIFICATES)
+        data = await load_certificate(client, wanted)
+    if data is None:
+        raise LictorError(f"the broker keeps no certificate {wanted}.")
+    try:
+        found = name_of(data)
+    except IrError as error:
+        raise LictorError(f"what the broker keeps as {wanted} is no certificate: {error}") from None
+    if found != wanted:
+        raise LictorError(f"what the broker keeps as {wanted} is another certificate: {found}.")
+    out: Path = options.out or Path(f"certificate-{wanted.removeprefix('sha256:')[:12]}.json")
+    _write(out, data)
+    if options.json:
+        say_json({"hash": wanted, "file": str(out), "bytes": len(data)})
+    else:
+        say(f"{out}: {len(data)} bytes; `lictor ir check {out}` checks it")
+    return OK
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise LictorError(f"{path} can't be written: {error.strerror or error}") from None

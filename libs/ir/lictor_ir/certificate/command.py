@@ -1,0 +1,249 @@
+"""`python -m lictor_ir check CERT…`: the checker as a command that needs this library alone.
+
+A file comes from anybody: reading is bounded in size, checking in time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from lictor_ir.certificate.check import Report, asked_goal, check, script_of
+from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
+from lictor_ir.document import Guarantee
+from lictor_ir.errors import CertificateError, FormError, IrError
+from lictor_ir.goals import GoalKind, Strength
+
+VALID, REFUSED, UNREADABLE = 0, 1, 2
+MEMORY_MB: Final = 2_048
+HELP: Final = """\
+Check certificates of proofs: every goal is derived again from the Effect IR that the certificate carries, and its
+evidence is gone through. No solver is asked, and no program is looked at.
+
+exit codes: 0 every certificate is valid, at the level demanded or above; 1 one is refused, or shows less; 2 one can't
+be read.
+"""
+ETHOS: Final = (
+    "ethos --include=CVC5/proofs/eo/cpc/Cpc.eo --reference-define-fun --require-proof-of-false"
+    " --reference={goal}.smt2 {goal}.cpc"
+)
+_STRENGTHS: Final = {
+    Strength.EVERY_PREFIX: "however early the run ends",
+    Strength.ON_COMPLETION: "if no trusted call fails",
+}
+_README: Final = """\
+Goals of the certificate {hash},
+as SMT-LIB 2 scripts, and their proofs in the CPC format. CVC5 is a checkout of cvc5's sources. The scripts name their
+terms with define-fun, so ethos must take these as definitions (--reference-define-fun). A proof counts when the word
+`correct` is printed; `incomplete` does not, and ends with 0 all the same.
+
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    parser = ArgumentParser(prog="python -m lictor_ir", allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    checking = verbs.add_parser("check", help="check certificates of proofs", description=HELP)
+    add_arguments(checking)
+    checking.add_argument("--json", action="store_true", help="one object a certificate")
+    options = parser.parse_args(list(arguments))
+    return run(options)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of the check."""
+    parser.add_argument("files", metavar="CERT", nargs="+", type=Path, help="files of certificates")
+    parser.add_argument(
+        "--level",
+        choices=[level.value for level in Level],
+        default=Level.C.value,
+        help="what is demanded (default: c, that no solver is believed)",
+    )
+    parser.add_argument(
+        "--extract",
+        metavar="DIR",
+        type=Path,
+        help="write each script with its proof there, for ethos",
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=int, default=60, help="for one certificate (default: 60)"
+    )
+
+
+def run(options: Namespace) -> int:
+    """Check each file, and tell; the worst outcome is the command's."""
+    outcomes = [_one(path, options) for path in options.files]
+    return max(outcomes)
+
+
+def _one(path: Path, options: Namespace) -> int:
+    try:
+        report = checked(path, options.timeout)
+        if options.extract is not None:
+            extract(report, options.extract)
+    except CertificateError as error:
+        return _refused(path, REFUSED, "refused", str(error), options)
+    except (FormError, OSError) as error:
+        return _refused(path, UNREADABLE, "unreadable", str(error), options)
+    enough = report.level >= Level(options.level)
+    if options.json:
+        _say(json.dumps({"file": str(path), "valid": enough, **told(report)}))
+    else:
+        for line in _lines(path, report, options.level):
+            _say(line)
+    return VALID if enough else REFUSED
+
+
+def checked(path: Path, timeout_s: int) -> Report:
+    """The report about a file; what takes too long or too much memory is refused."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    try:
+        with _limited(timeout_s):
+            return check(data)
+    except TimeoutError:
+        raise CertificateError(
+            f"it could not be checked within {timeout_s} s; give it more with --timeout"
+        ) from None
+    except IrError:
+        raise
+    except (MemoryError, RecursionError):
+        raise CertificateError(
+            f"it is deeper or larger than is checked, with {MEMORY_MB} MB; nobody should rely on it"
+        ) from None
+    except Exception as error:  # noqa: BLE001 -- whatever a file does to the checker, it is not shown to be valid
+        raise CertificateError(
+            f"it could not be checked: {type(error).__name__}: {error}; report this file"
+        ) from None
+
+
+def told(report: Report) -> dict[str, Any]:
+    """The report as JSON has it."""
+    certificate = report.certificate
+    return {
+        "hash": report.hash,
+        "level": report.level.value,
+        "program": report.document.program,
+        "target": report.document.target,
+        "front_end": certificate.front_end.value,
+        "program_hash": certificate.program_hash,
+        "layer_hash": certificate.layer_hash,
+        "ir_hash": certificate.ir_hash,
+        "guarantees": [
+            {"name": each.name, "required_by": each.required_by or None, "strength": strength.value}
+            for each, strength in _guarantees(report)
+        ],
+        "goals": [
+            {
+                "goal": each.goal,
+                "by": each.by.value,
+                "level": each.level.value,
+                "steps": each.steps,
+                "unknown_rule": each.unknown_rule,
+                "reason": each.reason or None,
+            }
+            for each in report.goals
+        ],
+        "rules": dict(sorted(report.rules.items())),
+        "bytes": report.size,
+        "engine": certificate.engine,
+        "solvers": dict(certificate.solvers),
+        "outside": list(OUTSIDE),
+    }
+
+
+def extract(report: Report, folder: Path) -> None:
+    """Write what another checker needs: a script and a proof for each goal that has one, and how to run it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    commands: list[str] = []
+    for goal, evidence in zip(report.derived, report.certificate.goals, strict=True):
+        asked = asked_goal(goal, evidence)
+        text = script_of(asked)
+        if evidence.by is By.PROOF and text is not None and evidence.proof is not None:
+            (folder / f"{asked.id}.smt2").write_text(text, "utf-8")
+            (folder / f"{asked.id}.cpc").write_text(evidence.proof, "utf-8")
+            commands.append(ETHOS.format(goal=asked.id))
+    readme = _README.format(hash=report.hash) + "".join(f"    {each}\n" for each in commands)
+    (folder / "README").write_text(readme, "utf-8")
+
+
+def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
+    certificate = report.certificate
+    enough = report.level >= Level(demanded)
+    head = "valid" if enough else "too weak"
+    yield f"{head}     {printable(str(path))}  level {report.level}, {report.size} bytes"
+    if not enough:
+        yield f"    level {demanded} is demanded; --level {report.level} takes it as it is"
+    yield f"    name     {report.hash}"
+    program = certificate.program_hash or "none: the Effect IR was handed in"
+    yield f"    program  {program}  ({printable(report.document.program)})"
+    yield f"    IR       {certificate.ir_hash}"
+    yield f"    layer    {certificate.layer_hash or 'none'}"
+    for guarantee, strength in _guarantees(report):
+        yield f"    guarantee  {printable(guarantee.name)}: {_STRENGTHS[strength]}"
+    for each in report.goals:
+        steps = f", {each.steps} steps" if each.steps else ""
+        why = f": {printable(each.reason)}" if each.reason else ""
+        yield f"    {each.level}  {each.goal}  by {each.by}{steps}{why}"
+    yield "    not shown:"
+    for each in OUTSIDE[: -1 if report.level is Level.C else None]:
+        yield f"      {each}"
+
+
+def _guarantees(report: Report) -> Iterator[tuple[Guarantee, Strength]]:
+    """Each guarantee, and of which runs it holds: of all that its weakest part does."""
+    weak = {
+        goal.subject
+        for goal in report.derived
+        if goal.kind is GoalKind.GUARANTEE and goal.strength is Strength.ON_COMPLETION
+    }
+    for at, guarantee in enumerate(report.document.guarantees):
+        yield guarantee, Strength.ON_COMPLETION if at in weak else Strength.EVERY_PREFIX
+
+
+def _refused(path: Path, code: int, word: str, message: str, options: Namespace) -> int:
+    if options.json:
+        _say(json.dumps({"file": str(path), "valid": False, word: message}))
+    else:
+        _say(f"{word}  {printable(str(path))}: {printable(message)}")
+    return code
+
+
+def printable(text: str) -> str:
+    """The text on one line, without what could speak to a terminal."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return shown if len(shown) <= 500 else shown[:500] + "…"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+@contextmanager
+def _limited(seconds: int) -> Generator[None]:
+    """Time and memory for what is done inside; only in the main thread of a process that does nothing else."""
+    # Not everywhere: Windows has neither.
+    import resource
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
+    most = pages * resource.getpagesize() + MEMORY_MB * 1024 * 1024
+    old = signal.signal(signal.SIGALRM, stop)
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    signal.alarm(max(1, seconds))
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+        resource.setrlimit(resource.RLIMIT_AS, before)

@@ -1,0 +1,6 @@
+(set-logic ALL)
+(declare-fun x () Int)
+(declare-fun y () Int)
+(assert (= y (ite (> x 100) 100 x)))
+(assert (not (<= y 100)))
+(check-sat)

@@ -1,0 +1,8 @@
+(set-logic ALL)
+(declare-fun a () String)
+(declare-fun b () String)
+(assert (= (str.to_code a) (str.to_code b)))
+(assert (= (str.len a) 1))
+(assert (= (str.len b) 1))
+(assert (not (= a b)))
+(check-sat)

@@ -1,0 +1,6 @@
+(set-logic ALL)
+(declare-fun a () String)
+(declare-fun b () String)
+(assert (= (str.++ "id-" a) (str.++ "id-" b)))
+(assert (not (= a b)))
+(check-sat)

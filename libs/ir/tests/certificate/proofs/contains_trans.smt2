@@ -1,0 +1,5 @@
+(set-logic ALL)
+(declare-fun a () String)
+(declare-fun b () String)
+(assert (not (str.contains (str.++ a "secret" b) "secret")))
+(check-sat)

@@ -1,0 +1,8 @@
+(set-logic ALL)
+(declare-fun p () Bool)
+(declare-fun q () Bool)
+(declare-fun r () Bool)
+(assert (= p q))
+(assert (= q r))
+(assert (not (= p r)))
+(check-sat)

@@ -1,0 +1,8 @@
+(set-logic ALL)
+(declare-fun p () Bool)
+(declare-fun q () Bool)
+(declare-fun r () Bool)
+(assert (ite p q r))
+(assert (not q))
+(assert (not r))
+(check-sat)

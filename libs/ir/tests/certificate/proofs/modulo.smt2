@@ -1,0 +1,5 @@
+(set-logic ALL)
+(declare-fun a () Int)
+(assert (= (mod a 4) 3))
+(assert (= (mod a 2) 0))
+(check-sat)

@@ -1,0 +1,6 @@
+(set-logic ALL)
+(declare-fun a () String)
+(declare-fun b () String)
+(assert (str.prefixof "/home/bob/" a))
+(assert (not (str.prefixof "/home/" a)))
+(check-sat)

@@ -1,0 +1,5 @@
+(set-logic ALL)
+(declare-fun a () String)
+(assert (= a "bob@example.com"))
+(assert (not (str.in_re a (re.++ (re.+ (re.range "a" "z")) (str.to_re "@example.com")))))
+(check-sat)

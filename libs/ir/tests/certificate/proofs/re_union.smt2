@@ -1,0 +1,6 @@
+(set-logic ALL)
+(declare-fun a () String)
+(assert (str.in_re a (re.union (str.to_re "GET") (str.to_re "PUT"))))
+(assert (not (= a "GET")))
+(assert (not (= a "PUT")))
+(check-sat)

@@ -1,0 +1,7 @@
+(set-logic ALL)
+(declare-fun a () Int)
+(declare-fun b () Real)
+(assert (= (to_real a) b))
+(assert (> b 1.5))
+(assert (< a 2))
+(check-sat)

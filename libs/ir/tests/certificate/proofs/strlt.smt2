@@ -1,0 +1,5 @@
+(set-logic ALL)
+(declare-fun a () String)
+(assert (= a "abc"))
+(assert (str.< "b" a))
+(check-sat)
