@@ -73,10 +73,10 @@ async def _found(redis_url: str, source: str, result: ProofResult) -> list[float
     taken: list[float] = []
     async with redis.asyncio.from_url(redis_url) as store:
         answers = Answers(store)
-        await answers.keep(submission, result, DEFAULT)
+        await answers.keep(submission, result, DEFAULT.key)
         for _ in range(QUESTIONS):
             begun = time.perf_counter()
-            if await answers.find(submission, result.layer_hash, DEFAULT) is None:
+            if await answers.find(submission, result.layer_hash, DEFAULT.key) is None:
                 raise RuntimeError("what was kept is not found")
             taken.append(time.perf_counter() - begun)
     return taken
