@@ -104,12 +104,14 @@ def _coverage(
             return False
 
     whole = proof.verdict is Verdict.PROVED
+    stated = zip(document.guarantees, proof.guarantees, strict=True)
+    proved = [(each, found.strength) for each, found in stated if found.strength is not None]
     return entailed_report(
         source,
         target=target,
         layer=layer,
         program_hash=program_hash,
-        proved=document.guarantees if whole else (),
+        proved=proved if whole else (),
         entails=implied,
     )
 
