@@ -119,7 +119,7 @@ def test_call_without_its_guard_is_noticed(layer: Layer, monkeypatch: pytest.Mon
 def test_demand_that_is_not_obliged_is_noticed(
     layer: Layer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lowering.Machine, "require", lambda *_: None)
+    monkeypatch.setattr(Machine, "require", lambda *_: None)
     assert found_by_checking(layer) == "Missed"
 
 

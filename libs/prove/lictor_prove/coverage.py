@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from lictor_ir.analysis.leaves import is_about_the_end
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Guarantee
+from lictor_ir.goals import Strength
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import (
     ContractBuilder,
@@ -117,18 +119,21 @@ def entailed(
     *,
     layer: Layer,
     program_hash: str,
-    proved: Sequence[Guarantee],
+    proved: Sequence[tuple[Guarantee, Strength]],
     entails: Callable[[Sequence[Contract], Contract], bool],
 ) -> CoverageReport:
     """The coverage of every domain that is used by what is proved, worst first.
 
-    `proved`: what was proved of a program that was proved as a whole; nothing, if it was not. A contract that the
-    program does not name is covered when what the program states itself entails it. What the layer added does not help:
-    it says nothing about what the program's author thought of.
+    `proved`: what was proved of a program that was proved as a whole, and of which runs; nothing, if it was not. A
+    contract that the program does not name is covered when what the program states itself entails it. What the layer
+    added does not help: it says nothing about what the program's author thought of. What holds of completed runs
+    alone helps only contracts about the end of a run: the others must hold however early it ends.
     """
     from lictor_prove.coverage_status import judged, reported
 
-    own = [each.contract for each in proved if not each.required_by]
+    own = [(each.contract, strength) for each, strength in proved if not each.required_by]
+    finished = [contract for contract, _ in own]
+    anytime = [contract for contract, strength in own if strength is Strength.EVERY_PREFIX]
     builders = contracts_of(layer)
 
     def implied(policy: DomainPolicy, name: str) -> bool:
@@ -139,7 +144,7 @@ def entailed(
             contract, _ = builder.build((), {})
         except ProveError:
             return False
-        return entails(own, contract)
+        return entails(finished if is_about_the_end(contract) else anytime, contract)
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):
@@ -148,7 +153,7 @@ def entailed(
             name for name in (*policy.required, *policy.recommended) if name not in names
         )
         following = tuple(name for name in unnamed if implied(policy, name))
-        held = {each.name for each in proved if each.required_by == policy.label}
+        held = {each.name for each, _ in proved if each.required_by == policy.label}
         found.append(judged(policy, triggers, names, following, held))
     return reported(found, layer, program_hash, "entailment")
 

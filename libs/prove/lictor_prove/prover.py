@@ -109,12 +109,14 @@ def _coverage(
             return False
 
     whole = proof.verdict is Verdict.PROVED
+    results = zip(document.guarantees, proof.guarantees, strict=True)
+    proved = [(each, found.strength) for each, found in results if found.strength is not None]
     return entailed(
         use,
         stated,
         layer=layer,
         program_hash=program_hash,
-        proved=document.guarantees if whole else (),
+        proved=proved if whole else (),
         entails=implied,
     )
 

@@ -164,6 +164,8 @@ class _Question:
         """Whether this part is implied."""
         if leaf in self._premises:
             return Entailment(Verdict.IMPLIED, "it is stated")
+        if self._budget.is_spent:
+            return _too_late()
         if isinstance(leaf, Count | Sum):
             found = self._dominated(leaf)
             if found is None and isinstance(leaf, Count):
@@ -187,6 +189,8 @@ class _Question:
             if found.verdict is not Verdict.UNKNOWN:
                 return found
             reason = found.reason
+        if self._budget.is_spent:
+            return Entailment(Verdict.UNKNOWN, reason)
         # A longer trace that has to keep everything may still be a witness.
         steps = (planned.steps if planned is not None else 2) + MORE_STEPS
         wider = Plan(steps, self._premises, (), planned.keys if planned is not None else {})
@@ -218,7 +222,7 @@ class _Question:
         except (UnsupportedError, TermError) as why:
             return Entailment(Verdict.UNKNOWN, str(why))
         goal = self._goal("bounded", [*trace.always, *given], broken)
-        tried = None if plainly_holds(goal) else guessed(goal, trace)
+        tried = None if plainly_holds(goal) else guessed(goal, trace, self._budget)
         if tried is not None:
             answer = Answer(Conclusion.FAILS, tried)
             found = self._witnessed(answer, trace, settings)
@@ -354,7 +358,7 @@ class _Question:
         goal, trace = made
         if plainly_holds(goal):
             return goal
-        if guessed(goal, trace) is not None:
+        if guessed(goal, trace, self._budget) is not None:
             return None
         return goal if self._budget.decide(goal).conclusion is Conclusion.HOLDS else None
 
@@ -386,7 +390,7 @@ class _Question:
         if made is None:
             return None
         goal, trace = made
-        model = guessed(goal, trace) or self._budget.decide(goal).model
+        model = guessed(goal, trace, self._budget) or self._budget.decide(goal).model
         if model is None:
             return None
         for reading in self._readings(trace):
@@ -398,6 +402,10 @@ class _Question:
                 if often is not None and self._is_witness(often):
                     return _broken_by(often)
         return None
+
+
+def _too_late() -> Entailment:
+    return Entailment(Verdict.UNKNOWN, "the time is up")
 
 
 def _broken_by(trace: Trace) -> Entailment:

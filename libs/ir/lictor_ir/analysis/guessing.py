@@ -10,6 +10,7 @@ from fractions import Fraction
 from random import Random
 from typing import Final
 
+from lictor_ir.analysis.deciding import Budget
 from lictor_ir.analysis.symbolic import SymbolicTrace, call_name
 from lictor_ir.answers import Model, Read
 from lictor_ir.errors import IrError
@@ -28,7 +29,7 @@ FRESH: Final = "~"
 """A text that contracts seldom name."""
 
 
-def guessed(goal: Goal, trace: SymbolicTrace) -> Model | None:
+def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> Model | None:
     """Values under which the goal's formula holds, if a short walk finds some.
 
     It starts with plain values, and mends one formula that does not hold after the other.
@@ -56,7 +57,7 @@ def guessed(goal: Goal, trace: SymbolicTrace) -> Model | None:
     walk = _Walk(
         formulas, {name: choices[each.type] for name, each in found.items()}, _calls(trace)
     )
-    values = walk.end()
+    values = walk.end(budget)
     if values is None:
         return None
     return Model(tuple(Read(name, False, (), (), value) for name, value in values.items()))
@@ -80,13 +81,15 @@ class _Walk:
             self._values.update(dict.fromkeys(options, False))
             self._values[options[0]] = True
 
-    def end(self) -> Mapping[str, Value] | None:
+    def end(self, budget: Budget) -> Mapping[str, Value] | None:
         """The values, or None when the walk is too long."""
         chance = Random(0)
         for _ in range(MOST_CHANGES):
             broken = [each for each in self._formulas if not self._truth(each)]
             if not broken:
                 return self._values
+            if budget.is_spent:
+                return None
             self._make(chance.choice(broken), chance, wanted=True)
         return None
 

@@ -119,3 +119,12 @@ def subject(leaf: Contract) -> tuple[Relation, ...]:
             return relations(leaf)
         case _:
             return relations(leaf)
+
+
+def is_about_the_end(contract: Contract) -> bool:
+    """Whether a part of it can only hold of runs that come to their end: it wants something to have happened."""
+    return any(
+        isinstance(part, SharesValue | AtEnd)
+        or (isinstance(part, Count | Sum) and part.comparison not in UPPER)
+        for part in parts_of([contract])
+    )
