@@ -26,6 +26,7 @@ from lictor_ir.terms import TRUE
 from lictor_prove.commands import lowered, lowering, read_commands
 from lictor_prove.layer_model import Layer
 from lictor_prove.python import trusted
+from lictor_prove.python.state import Machine
 
 PROGRAMS = 250
 MOST_REJECTED = 0.05

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from lictor_approval.errors import ConfigRefused
-from lictor_policy.strict_yaml import YamlError, read_yaml
+from lictor_policy.strict_yaml import YamlDocument, YamlError, read_yaml
 from lictor_schema import (
     ApprovalPolicy,
     ApprovalRequest,
@@ -89,14 +89,22 @@ def read_policy(source: bytes, name: str) -> ApprovalPolicy:
     remedy = "correct it, and check it with `lictor approvals policy lint`"
     try:
         document = read_yaml(source)
-        return ApprovalPolicy.from_json(json.dumps(document.data))
     except YamlError as error:
         at = f":{error.line}" if error.line else ""
         raise ConfigRefused(f"{name}{at} {error.problem}", remedy) from None
+    try:
+        return ApprovalPolicy.from_json(json.dumps(document.data))
     except ValidationError as error:
-        problems = describe_validation_error(error)
-        told = "; ".join(f"{each.path} {each.problem}" for each in problems[:5])
-        raise ConfigRefused(f"{name}: {told}", remedy) from None
+        told = [
+            f"line {_line(document, each.path)}: {each.path} {each.problem}"
+            for each in describe_validation_error(error)[:5]
+        ]
+        raise ConfigRefused(f"{name}: {'; '.join(told)}", remedy) from None
+
+
+def _line(document: YamlDocument, path: str) -> int:
+    parts = tuple(int(part) if part.isdecimal() else part for part in path.split("."))
+    return document.line_of(parts) or 1
 
 
 def load_policy(path: Path) -> ApprovalPolicy:

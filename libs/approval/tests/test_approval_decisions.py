@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_approval.binding import asked, bound, is_of
+from lictor_approval.counting import counts
 from lictor_approval.deciding import decided, is_over, permission, ran, requested, withdrawn
 from lictor_approval.errors import (
     BrokenLog,
@@ -327,3 +328,20 @@ def test_a_missing_file_of_approvers_is_refused_and_none_means_nobody(tmp_path: 
     life = open_request()
     with pytest.raises(StepRefused, match="not signed by an approver"):
         decided(life, said(life), Approvers.load(None, None), SOON, LIMITS)
+
+
+def test_an_inbox_is_counted_by_what_people_and_policies_decided() -> None:
+    rejected = open_request(submission_id="s-2")
+    entry = decided(rejected, said(rejected, decision="reject"), APPROVERS, SOON, LIMITS)
+    ground = PolicyGround(policy_hash=content_hash("p"), rule="r", why="so")
+    told = counts(
+        [
+            open_request(submission_id="s-1"),
+            after(rejected, entry),
+            approved(request(submission_id="s-3"), at=NOW + timedelta(seconds=2)),
+            approved(request(submission_id="s-4"), MACHINE, automatic=ground),
+        ]
+    )
+    assert (told.waiting, told.approved, told.rejected, told.automatic) == (1, 1, 1, 1)
+    assert (told.rate, told.median_s) == (0.5, 1.5)
+    assert counts([]).rate is None

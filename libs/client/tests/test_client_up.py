@@ -21,6 +21,7 @@ import pytest_asyncio
 import lictor
 from lictor.commands.up import how_to_reach
 from lictor.errors import EventRefused, NotInTime
+from lictor.service_process import SERVICES
 from lictor.where import Running
 from lictor_schema import Disposition
 from lictor_seal import SigningKey, TrustStore, verify_bundle
@@ -384,7 +385,8 @@ async def test_a_signal_stops_everything_in_order_and_keeps_the_data(
 ) -> None:
     up = await start_up()
     children = up.children()
-    assert len(children) == 6
+    # NATS, Redis, and the services.
+    assert len(children) == 2 + len(SERVICES)
     task_id = await closed_task(up.url)
     up.process.send_signal(how)
     await up.until("draining")
@@ -428,7 +430,7 @@ async def test_servers_of_somebody_else_are_used_and_left_alone(up: Up, start_up
     redis_url = up.said["redis_url"]
     other = await start_up(LICTOR_REDIS_URL=redis_url.replace("/0", "/7"))
     assert other.said["redis_url"].endswith("/7")
-    assert len(other.children()) == 5
+    assert len(other.children()) == 1 + len(SERVICES)
     await closed_task(other.url)
     assert await other.end() == 0
     assert psutil.pid_exists(up.process.pid)
