@@ -47,7 +47,7 @@ class CommandsDifferential(Differential):
 
     def read(self, source: str) -> Document:
         read = read_commands(source, layer=self.layer)
-        return lowered(read, name="generated", layer=self.layer)
+        return lowered(read, name="generated")
 
 
 @pytest.fixture(scope="module")

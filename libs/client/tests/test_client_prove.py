@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROVED = EXAMPLES / "programs/newsletter.py"
 REFUTED = EXAMPLES / "programs/newsletter_with_a_copy.py"
+COMMANDS = EXAMPLES / "programs/newsletter.lictor"
 LAYERS = ("--import-root", EXAMPLES / "layers")
 
 
@@ -91,6 +92,31 @@ async def test_the_effect_ir_can_be_shown_named_and_shown_again(cli, tmp_path: P
         kept.write_text(shown.stdout, "utf-8")
         again = await cli("ir", "show", "--hash", kept)
         assert again.stdout == named.stdout, again.stderr
+
+
+async def test_commands_are_told_by_their_name_or_by_an_option(cli, tmp_path: Path) -> None:
+    named = await cli("prove", "--json", *LAYERS, COMMANDS)
+    other = tmp_path / "newsletter.txt"
+    shutil.copy(COMMANDS, other)
+    said = await cli("prove", "--json", "--language", "commands", *LAYERS, other)
+    for told in (named, said):
+        assert told.returncode == 0, told.stdout + told.stderr
+        document = json.loads(told.stdout)
+        assert (document["verdict"], document["executable"]) == ("proved", True)
+    shown = await cli("ir", "show", *LAYERS, COMMANDS)
+    assert "effect c2: send_mail(" in shown.stdout
+
+
+async def test_a_document_is_proved_and_is_no_program(cli, tmp_path: Path) -> None:
+    shown = await cli("ir", "show", *LAYERS, COMMANDS)
+    described = tmp_path / "newsletter.ir"
+    described.write_text(shown.stdout, "utf-8")
+    told = await cli("prove", *LAYERS, described)
+    assert told.returncode == 0, told.stdout
+    assert "this is a description" in told.stdout
+    refused = await cli("prove", "--json", "--language", "commands", *LAYERS, described)
+    assert refused.returncode == 1
+    assert json.loads(refused.stdout)["reasons"][0]["code"] == "program.descriptive"
 
 
 async def test_what_is_no_document_is_one_sentence(cli, tmp_path: Path) -> None:

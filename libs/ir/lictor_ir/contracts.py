@@ -11,9 +11,9 @@ run: `All` holds when the predicate holds of every effect in the relation, on ev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 from lictor_ir.terms import Term, Var, var
 from lictor_ir.types import Type
@@ -177,3 +177,16 @@ def relations(contract: Contract) -> tuple[Relation, ...]:
             return tuple(relation for part in contract.parts for relation in relations(part))
         case Anything() | AtEnd():
             return ()
+
+
+def terms_of(contract: Contract) -> Iterator[Term]:
+    """The terms that a contract is written with: conditions, predicates, keys and bounds."""
+    stack: list[object] = [contract]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Term):
+            yield part
+        elif isinstance(part, tuple):
+            stack.extend(reversed(cast(tuple[object, ...], part)))
+        elif is_dataclass(part):
+            stack.extend(getattr(part, each.name) for each in reversed(fields(part)))

@@ -11,7 +11,7 @@ MAX_TEXT: Final = 480
 MAX_ITEMS: Final = 4
 
 
-def value_text(value: Any) -> str:
+def value_text(value: Any, most: int = MAX_TEXT) -> str:
     """The value, cut where it gets long; characters that can't be seen are spelled."""
     match value:
         case RowValue(schema, columns):
@@ -29,4 +29,4 @@ def value_text(value: Any) -> str:
             told = (
                 ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
             )
-    return told if len(told) <= MAX_TEXT else told[:MAX_TEXT] + "…"
+    return told if len(told) <= most else told[:most] + "…"

@@ -55,21 +55,17 @@ KNOWN = Signature(
     },
 )
 
+Call = tuple[str, dict[str, int | str], tuple[tuple[str, int], ...], tuple[tuple[int, bool], ...]]
+"""Effect, arguments, events and settings."""
 NUMBERS: Sequence[int] = (-1, 0, 1, 2)
 TEXTS: Sequence[str] = ("", "a", "é\x00")
 
 
-def steps_of(
-    signature: Signature,
-) -> list[
-    tuple[str, dict[str, int | str], tuple[tuple[str, int], ...], tuple[tuple[int, bool], ...]]
-]:
+def steps_of(signature: Signature) -> list[Call]:
     """Every step over a few values: effect, arguments, events and settings."""
     calls: list[tuple[str, dict[str, int | str]]] = [("take", {"x": x}) for x in NUMBERS]
     calls += [("send", {"x": x, "s": s}) for x, s in product(NUMBERS[1:3], TEXTS)]
-    found: list[
-        tuple[str, dict[str, int | str], tuple[tuple[str, int], ...], tuple[tuple[int, bool], ...]]
-    ] = []
+    found: list[Call] = []
     for effect, given in calls:
         x = given["x"]
         assert isinstance(x, int)
@@ -85,12 +81,7 @@ def steps_of(
     return found
 
 
-def trace_of(
-    signature: Signature,
-    steps: Sequence[
-        tuple[str, dict[str, int | str], tuple[tuple[str, int], ...], tuple[tuple[int, bool], ...]]
-    ],
-) -> Trace:
+def trace_of(signature: Signature, steps: Sequence[Call]) -> Trace:
     """The steps as a trace."""
     made: list[Step] = []
     for number, (effect, given, events, settings) in enumerate(steps):

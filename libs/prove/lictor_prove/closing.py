@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
 
-from lictor_ir.contracts import AtEnd, Contract, leaves, relations
+from lictor_ir.contracts import AtEnd, Contract, leaves, relations, terms_of
 from lictor_ir.document import Document, Effect
-from lictor_ir.terms import App, Term, postorder
+from lictor_ir.terms import App, postorder
 from lictor_ir.types import ListOf, MapOf, RowOf, SetOf, TupleOf, Type
 from lictor_prove.layer_model import Layer
 from lictor_prove.python.trusted import declared_effect
@@ -61,19 +60,7 @@ def _tables_of(type_: Type) -> Iterator[str]:
 
 def _tables_of_contracts(contracts: Iterable[Contract]) -> Iterator[str]:
     for contract in contracts:
-        for term in postorder(*_terms(contract)):
+        for term in postorder(*terms_of(contract)):
             yield from _tables_of(term.type)
             if isinstance(term, App) and term.op in ("from", "not_from", "same_row"):
                 yield from (place.rpartition(".")[0] for place in term.param.split(","))
-
-
-def _terms(part: object) -> Iterator[Term]:
-    """The terms of a contract, whichever it is."""
-    if isinstance(part, Term):
-        yield part
-    elif isinstance(part, tuple):
-        for inner in cast(tuple[object, ...], part):
-            yield from _terms(inner)
-    elif dataclasses.is_dataclass(part):
-        for field in dataclasses.fields(part):
-            yield from _terms(getattr(part, field.name))

@@ -73,6 +73,9 @@ class Happening:
     offending: bool
     """The guarantee is broken here."""
 
+    def __str__(self) -> str:
+        return f"{self.effect}({', '.join(f'{name}={value}' for name, value in self.arguments)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
@@ -89,12 +92,11 @@ class Counterexample:
         lines += [f"  input {name} = {value}" for name, value in self.inputs]
         lines += [f"  {call} returns {value}" for call, value in self.results]
         for each, times in _repeated(self.path):
-            told = ", ".join(f"{name}={value}" for name, value in each.arguments)
             at = f"line {each.line}: " if each.line is not None else ""
             mark = ">" if each.offending else " "
             when = f"   when {each.when}" if each.when else ""
             again = f"   {times} times" if times > 1 else ""
-            lines.append(f"{mark} {at}{each.effect}({told}){when}{again}")
+            lines.append(f"{mark} {at}{each}{when}{again}")
         return "\n".join(lines)
 
 

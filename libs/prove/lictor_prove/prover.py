@@ -95,21 +95,23 @@ def _coverage(
     from lictor_prove.coverage import covered, entailed
 
     program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
-    use, said = _said(source, target, layer, language)
+    use, stated = _said(source, target, layer, language)
     if settings.coverage == "mention":
-        return covered(use, said, layer=layer, program_hash=program_hash)
+        return covered(use, stated, layer=layer, program_hash=program_hash)
     budget = Budget(_spare_ms(settings, proof.ms), memory_mb=settings.memory_mb)
+    # What the layer demands of its calls is not what the program says about them.
+    said = signature.without_demands()
 
     def implied(proved: Sequence[Contract], wanted: Contract) -> bool:
         try:
-            return entails(signature, proved, wanted, budget).is_implied
+            return entails(said, proved, wanted, budget).is_implied
         except (IrError, MemoryError, RecursionError):
             return False
 
     whole = proof.verdict is Verdict.PROVED
     return entailed(
         use,
-        said,
+        stated,
         layer=layer,
         program_hash=program_hash,
         proved=document.guarantees if whole else (),
@@ -130,6 +132,12 @@ def _said(
 
     commands = read_commands(source, layer=layer)
     return Use(commands.called, anything=False), commands.stated
+
+
+def _broken_by(guarantees: Sequence[GuaranteeResult]) -> list[str]:
+    """The calls of a run that breaks the first guarantee."""
+    run = guarantees[0].counterexample if guarantees else None
+    return [] if run is None else [str(each) for each in run.path]
 
 
 def _spare_ms(settings: Settings, taken_ms: float) -> int:
@@ -175,7 +183,7 @@ def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> 
     from lictor_prove.policies import with_required, with_row_identity
 
     commands = read_commands(source, layer=layer)
-    document = lowered(commands, name=name, layer=layer, target=target)
+    document = lowered(commands, name=name, target=target)
     use = Use(commands.called, anything=False)
     used = [policy for policy in layer.policies if use.triggers(policy)]
     return with_row_identity(with_required(document, layer, used) if used else document)
@@ -217,6 +225,7 @@ def prove_document(
             signature or Signature.of(document),
             budget,
             is_proved=verdict is Verdict.PROVED,
+            broken_by=_broken_by(guarantees),
         )
     return Proof(
         verdict,

@@ -59,9 +59,17 @@ class Analysis:
 
 
 def analysis_of(
-    document: Document, signature: Signature, budget: Budget, *, is_proved: bool
+    document: Document,
+    signature: Signature,
+    budget: Budget,
+    *,
+    is_proved: bool,
+    broken_by: Sequence[str] = (),
 ) -> Analysis:
-    """How the document's guarantees stand; never raises, and never takes much longer than the budget."""
+    """How the document's guarantees stand; never raises, and never takes much longer than the budget.
+
+    `broken_by`: a run of the program that breaks its only guarantee, where one is known.
+    """
     begun = time.perf_counter()
     contracts = [each.contract for each in document.guarantees]
     vacuous = [_is_vacuous(document, each) for each in contracts]
@@ -71,7 +79,10 @@ def analysis_of(
         signature.check(contracts)
         # Demands are often long, and hold of the calls, not of what is said about them.
         signature = signature.without_demands()
-        standings = _standings(document, signature, budget, vacuous, is_proved=is_proved)
+        if broken_by and len(contracts) == 1:
+            standings = [_broken(document, signature, budget, vacuous[0], broken_by)]
+        else:
+            standings = _standings(document, signature, budget, vacuous, is_proved=is_proved)
     except (IrError, MemoryError, RecursionError) as error:
         why = "it needs too much memory" if isinstance(error, MemoryError) else str(error)
         standings = [
@@ -83,6 +94,27 @@ def analysis_of(
         for each in standings
     )
     return Analysis(tuple(standings), complete, (time.perf_counter() - begun) * 1000)
+
+
+def _broken(
+    document: Document,
+    signature: Signature,
+    budget: Budget,
+    is_vacuous: bool,
+    broken_by: Sequence[str],
+) -> Standing:
+    """The only guarantee of a program that breaks it: that run shows that not every trace keeps it."""
+    (guarantee,) = document.guarantees
+    able = _Known(document, signature, (guarantee.contract,)).possible(0, budget)
+    reason = "" if able.possibility is Possibility.SATISFIABLE else able.reason
+    return Standing(
+        guarantee.name,
+        able.possibility,
+        is_vacuous,
+        False,
+        reason=reason,
+        witness=tuple(broken_by),
+    )
 
 
 def _standings(

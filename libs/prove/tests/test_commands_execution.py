@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,15 @@ def test_the_example_is_proved_and_mails_everybody_on_the_list() -> None:
 
     execute(read_commands(source, layer=layer), {}, call, rows={"Contact": contact})
     assert mailed == ["a <a@x>", "b <b@x>"]
+
+
+def test_the_program_in_the_documentation_is_proved() -> None:
+    page = (EXAMPLES.parent / "docs/commands.md").read_text("utf-8")
+    (source,) = re.findall(r"```commands\n(.*?)```", page, re.DOTALL)
+    root = EXAMPLES / "layers"
+    layer = load_layer(discover_trusted_roots([root]), [root])
+    proof = prove(source, name="page", layer=layer, language="commands")
+    assert proof.verdict is Verdict.PROVED, proof.reasons
 
 
 def test_workers_prove_commands_and_survive_what_is_none() -> None:

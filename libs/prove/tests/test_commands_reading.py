@@ -17,7 +17,7 @@ from .python_front_end import LAYER
 def refusal(source: str) -> Reason:
     """Why a program is refused."""
     with pytest.raises(Rejected) as refused:
-        lowered(read_commands(source, layer=LAYER), name="p", layer=LAYER)
+        lowered(read_commands(source, layer=LAYER), name="p")
     (reason,) = refused.value.reasons
     assert reason.message
     assert reason.remedy
@@ -29,7 +29,7 @@ def body(*lines: str) -> str:
 
 
 def document(*lines: str) -> str:
-    return write(lowered(read_commands(body(*lines), layer=LAYER), name="p", layer=LAYER))
+    return write(lowered(read_commands(body(*lines), layer=LAYER), name="p"))
 
 
 DOUBLED = [f"let a{n + 1} = concat(a{n}, a{n})" for n in range(60)]
@@ -158,6 +158,9 @@ def test_what_is_outside_the_grammar_is_refused_with_its_place(
         (body('let x = "\x00"'), "source.hidden"),
         (body("# \u202e is read from right to left"), "source.hidden"),
         ("\ufeff" + HEADER, "source.hidden"),
+        (body('let x = "soft\u00adhyphen"'), "source.hidden"),
+        (body("# \U000e0061 is a tag"), "source.hidden"),
+        (body("let\u00a0x = 1"), "source.hidden"),
         (body("for i in 0..100000000 { assert true }"), "limits.iterations"),
         (body("input a0: str", *DOUBLED), "limits.parts"),
         (body("x = call names()", "for each n in x { stop }"), "loop.stop"),
@@ -180,7 +183,7 @@ def test_half_a_surrogate_pair_in_the_source_is_refused() -> None:
 
 def test_another_target_than_main_is_refused() -> None:
     with pytest.raises(Rejected) as refused:
-        lowered(read_commands(HEADER, layer=LAYER), name="p", layer=LAYER, target="other")
+        lowered(read_commands(HEADER, layer=LAYER), name="p", target="other")
     assert refused.value.reasons[0].code == "target.unknown"
 
 
@@ -227,7 +230,7 @@ def test_every_operation_that_may_fail_is_an_obligation_where_it_is_needed() -> 
         ),
         layer=LAYER,
     )
-    found = lowered(read, name="p", layer=LAYER).obligations
+    found = lowered(read, name="p").obligations
     assert {each.kind for each in found} == {ObligationKind.NO_ERROR}
     assert [each.text.partition("(")[2] for each in found] == [
         "ZeroDivisionError)",

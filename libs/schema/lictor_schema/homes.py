@@ -93,8 +93,9 @@ _HOMES = {
         "TaskStartedPayload TaskStatusChangedPayload WatchdogFiredPayload"
     ),
     "proofs": (
-        "GuaranteeResult ProgramSubmission ProofProgress ProofReason ProofResult ProofStrength "
-        "ProofTimings ProofVerdict is_executable refuse_descriptive"
+        "GuaranteePossibility GuaranteeResult GuaranteeStanding ProgramSubmission ProofAnalysis "
+        "ProofProgress ProofReason ProofResult ProofStrength ProofTimings ProofVerdict "
+        "is_executable refuse_descriptive"
     ),
     "receipts": (
         "ALLOWED_DELIVERY_STATES ActionName BlockedAction DeliveryReceipt DeliveryState "

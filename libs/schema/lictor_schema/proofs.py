@@ -109,11 +109,51 @@ class GuaranteeResult(Model):
     )
 
 
+class GuaranteePossibility(StrEnum):
+    """Whether a guarantee can be kept at all, by whatever program."""
+
+    SATISFIABLE = "satisfiable"
+    """By a run in which something happens that it speaks of; by none, if all it does is to forbid."""
+    ONLY_TRIVIAL = "only_trivial"
+    """Only by runs in which nothing happens that it speaks of."""
+    IMPOSSIBLE = "impossible"
+    """By no run."""
+    UNKNOWN = "unknown"
+
+
+class GuaranteeStanding(Model):
+    """How one guarantee stands among the others, and in this program."""
+
+    name: Text = Field(description="The guarantee as stated")
+    possibility: GuaranteePossibility = Field(description="Whether it can be kept at all")
+    vacuous: bool = Field(description="The program never does what it speaks of")
+    redundant: bool | None = Field(
+        default=None, description="The other guarantees imply it; null when that is not known"
+    )
+    implied_by: Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Which of them; none when it holds of every run"
+    )
+    reason: Text | None = Field(default=None, description="The argument, or what is not known")
+    witness: Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(), description="Calls that keep the others and break it, when it is not redundant"
+    )
+
+
+class ProofAnalysis(Model):
+    """How the guarantees of a program stand; says nothing about the verdict."""
+
+    standings: Annotated[tuple[GuaranteeStanding, ...], Field(max_length=MAX_ITEMS)] = Field(
+        description="Guarantee by guarantee"
+    )
+    complete: bool = Field(description="Whether everything could be told in its time")
+
+
 class ProofTimings(Model):
     """Where the time of a proof went."""
 
     read_ms: Count = Field(description="Reading the program into Effect IR")
     solve_ms: Count = Field(description="Deciding its guarantees and obligations")
+    analysis_ms: Count = Field(default=0, description="Comparing guarantees, and coverage")
     waited_ms: Count = Field(default=0, description="Waiting for a free worker")
 
 
@@ -146,6 +186,9 @@ class ProofResult(Model):
     coverage: CoverageReport | None = Field(default=None, description="What was left unsaid")
     summary: Text | None = Field(
         default=None, description="What the program may do, in words for an approver"
+    )
+    analysis: ProofAnalysis | None = Field(
+        default=None, description="How the guarantees stand among each other"
     )
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"

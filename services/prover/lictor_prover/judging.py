@@ -9,9 +9,13 @@ from lictor_prove.errors import Reason
 from lictor_prove.proof import GuaranteeResult as Found
 from lictor_prove.proof import Proof
 from lictor_prove.settings import ENGINE
+from lictor_prove.standing import Analysis, Standing
 from lictor_schema import (
+    GuaranteePossibility,
     GuaranteeResult,
+    GuaranteeStanding,
     ProgramSubmission,
+    ProofAnalysis,
     ProofReason,
     ProofResult,
     ProofStrength,
@@ -27,8 +31,10 @@ MAX_RUN = 8 * 1024
 """Characters of a counterexample that are told."""
 MAX_SUMMARY = 16 * 1024
 MAX_SUMMARY_LINES = 300
+MAX_CALLS = 20
+"""Calls of a witness that are told."""
 MAX_RESULT = 512 * 1024
-"""Bytes of a result; above that, counterexamples are left out."""
+"""Bytes of a result; above that, counterexamples and analysis are left out."""
 _MAX_CODE = 256
 
 
@@ -68,11 +74,13 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         guarantees=guarantees,
         coverage=proof.coverage,
         summary=_summary(proof) if verdict is ProofVerdict.PROVED else None,
+        analysis=None if proof.analysis is None or not whole else _analysis(proof.analysis),
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
             read_ms=round(timings.read_ms),
             solve_ms=round(timings.solve_ms),
+            analysis_ms=round(timings.analysis_ms),
             waited_ms=round(timings.waited_ms),
         ),
         engine=ENGINE,
@@ -81,7 +89,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
     if len(result.to_json()) <= MAX_RESULT:
         return result
     short = [each.model_copy(update={"counterexample": None}) for each in guarantees]
-    return result.model_copy(update={"guarantees": tuple(short)})
+    return result.model_copy(update={"guarantees": tuple(short), "analysis": None})
 
 
 def answered_before(
@@ -121,6 +129,24 @@ def _guarantee(found: Found) -> GuaranteeResult:
         required=bool(found.required_by),
         strength=None if found.strength is None else ProofStrength(found.strength.value),
         decided_by=_decided_by(found.how),
+    )
+
+
+def _analysis(found: Analysis) -> ProofAnalysis:
+    return ProofAnalysis(
+        standings=tuple(map(_standing, found.standings)), complete=found.is_complete
+    )
+
+
+def _standing(found: Standing) -> GuaranteeStanding:
+    return GuaranteeStanding(
+        name=_cut(found.name, MAX_TEXT_LENGTH),
+        possibility=GuaranteePossibility(found.possibility.value),
+        vacuous=found.is_vacuous,
+        redundant=found.is_redundant,
+        implied_by=tuple(_cut(each, MAX_TEXT_LENGTH) for each in found.implied_by),
+        reason=_cut(found.reason, MAX_RUN) or None,
+        witness=tuple(_cut(each, MAX_RUN) for each in found.witness[:MAX_CALLS]),
     )
 
 

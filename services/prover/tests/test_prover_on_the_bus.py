@@ -133,6 +133,36 @@ async def test_a_document_is_judged_by_what_the_layer_says_of_its_calls(clean_in
     assert results[2].reasons[0].code == "ir.unreadable"
 
 
+async def test_commands_are_proved_like_python_and_only_programs_can_run(clean_infra):
+    source = (ROOT / "examples/programs/newsletter.lictor").read_text("utf-8")
+    root = LAYERS
+    layer = load_layer(discover_trusted_roots([root]), [root])
+    described = write(document_of(source, name="n", layer=layer, language="commands"))
+    asked = [
+        lictor.Program(source, language="commands"),
+        lictor.Program(NEWSLETTER),
+        lictor.Program(described, language="ir"),
+        # What is written for one front-end is no program for another.
+        lictor.Program(described, language="commands"),
+        lictor.Program(source),
+        lictor.Program(source, language="ir"),
+    ]
+    async with prover(clean_infra) as governor:
+        results = await governor.prove(*asked, task_id="t")
+        (again,) = await governor.prove(asked[0], task_id="t")
+    assert [(each.verdict.value, each.executable) for each in results] == [
+        ("proved", True),
+        ("proved", True),
+        ("proved", False),
+        ("rejected", True),
+        ("rejected", True),
+        ("rejected", False),
+    ]
+    codes = [each.reasons[0].code for each in results[3:]]
+    assert codes == ["program.descriptive", "source.syntax", "ir.unreadable"]
+    assert (again.cached, again.executable) == (True, True)
+
+
 async def test_a_layer_that_is_not_here_proves_nothing(clean_infra):
     asked = lictor.Program(NEWSLETTER, layer_hash="sha256:" + "0" * 64)
     async with prover(clean_infra) as governor:

@@ -16,6 +16,7 @@ from lictor.errors import LictorError
 if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Proof
+    from lictor_prove.standing import Analysis
     from lictor_schema import ProofResult
     from lictor_schema.proofs import Language
 
@@ -64,6 +65,12 @@ def arguments(parser: ArgumentParser) -> None:
         help="how long one program may take (default: 30); what is undecided then is unknown",
     )
     parser.add_argument(
+        "--coverage",
+        choices=("entailment", "mention"),
+        default="entailment",
+        help="a contract is covered when what is proved implies it, or only when it is named (default: entailment)",
+    )
+    parser.add_argument(
         "--submit", action="store_true", help="have the running prover decide, as one batch"
     )
     parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
@@ -96,6 +103,10 @@ async def run(options: Namespace) -> int:
     if not 0 < options.timeout <= 86_400:
         raise LictorError(
             f"--timeout is {options.timeout:g}: it must be more than 0, at most 86400."
+        )
+    if options.submit and options.coverage != "entailment":
+        raise LictorError(
+            "--coverage is for proofs made here; the running prover tells entailment."
         )
     told_all = True
     if options.submit:
@@ -163,7 +174,7 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
 
     total_ms = round(options.timeout * 1000)
     # Reading a program takes time too.
-    settings = Settings(total_ms=total_ms, wall_ms=total_ms + 10_000)
+    settings = Settings(total_ms=total_ms, wall_ms=total_ms + 10_000, coverage=options.coverage)
     layers: dict[tuple[Path, ...], Layer | str] = {}
 
     def layer_for(file: Path) -> "Layer | str":
@@ -269,9 +280,28 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
             if each.verdict.value != "proved"
         ],
         "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
+        "analysis": None if proof.analysis is None else _analysis(proof.analysis),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
         "ms": round(proof.ms, 3),
+    }
+
+
+def _analysis(analysis: "Analysis") -> dict[str, Any]:
+    return {
+        "standings": [
+            {
+                "name": each.name,
+                "possibility": each.possibility.value,
+                "vacuous": each.is_vacuous,
+                "redundant": each.is_redundant,
+                "implied_by": list(each.implied_by),
+                "reason": each.reason or None,
+                "witness": list(each.witness),
+            }
+            for each in analysis.standings
+        ],
+        "complete": analysis.is_complete,
     }
 
 

@@ -9,7 +9,11 @@ _STRENGTHS = {
     "every_prefix": "however early the run ends",
     "on_completion": "if no trusted call fails",
 }
-_LOUD = ("required_gap", "silent_gap", "recommended_gap")
+_LOUD = ("required_gap", "silent_gap", "recommended_gap", "required_enforced")
+_IMPOSSIBLE = {
+    "impossible": "no program can keep it",
+    "only_trivial": "it can be kept only by doing nothing that it speaks of",
+}
 
 
 def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
@@ -26,6 +30,7 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
     if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):
         for reason in document["reasons"]:
             yield from _reason(reason, source)
+    yield from _analysis(document.get("analysis"))
     yield from _coverage(document.get("coverage"))
 
 
@@ -74,9 +79,23 @@ def _place(line: int | None, column: int | None, source: Sequence[str]) -> Itera
         yield f"           | {' ' * (column - 1)}^"
 
 
+def _analysis(analysis: Mapping[str, Any] | None) -> Iterator[str]:
+    for standing in (analysis or {}).get("standings", ()):
+        name = printable(standing["name"])
+        if standing["possibility"] in _IMPOSSIBLE:
+            yield f"    {standing['possibility']}  {name}: {_IMPOSSIBLE[standing['possibility']]}"
+        elif standing["vacuous"]:
+            yield f"    vacuous  {name}: the program never does what it speaks of"
+        if standing["redundant"]:
+            others = ", ".join(map(printable, standing["implied_by"]))
+            yield f"    redundant  {name}: {f'implied by {others}' if others else 'it holds of every program'}"
+
+
 def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
     for domain in (coverage or {}).get("domains", ()):
         if domain["status"] in _LOUD:
             missing = [*domain["missing_required"], *domain["missing_recommended"]]
             unsaid = f": nothing is said of {', '.join(map(printable, missing))}" if missing else ""
+            if domain["status"] == "required_enforced":
+                unsaid = f": {', '.join(map(printable, domain['enforced']))} was enforced, and held"
             yield f"    {domain['status']}  {printable(domain['domain'])}{unsaid}"

@@ -11,7 +11,7 @@ of a premise that reads it is refused anyway, so nothing is taken for granted ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -33,20 +33,33 @@ from lictor_ir.analysis.witness import (
     trace_of,
 )
 from lictor_ir.answers import Answer, Conclusion
-from lictor_ir.contracts import All, AtEnd, Comparison, Contract, Count, Empty, Relation, Sum
+from lictor_ir.contracts import (
+    All,
+    AtEnd,
+    Comparison,
+    Contract,
+    Count,
+    Empty,
+    Relation,
+    Sum,
+    terms_of,
+)
 from lictor_ir.document import Fluent
 from lictor_ir.errors import IrError, TermError, UnsupportedError
 from lictor_ir.evaluate import Trace
 from lictor_ir.goals.aggregates import compared
 from lictor_ir.goals.build import Builder
 from lictor_ir.goals.model import Goal, GoalKind
-from lictor_ir.terms import Term, and_, apply, const, not_, var
+from lictor_ir.terms import Const, Term, and_, apply, const, not_, postorder, var
+from lictor_ir.types import INT, STR, Type
 
 ASKED_KEY: Final = "asked key"
 """The variable for a key whose value in the end breaks a contract."""
 MORE_STEPS: Final = 2
 """How much longer traces are tried for a witness than are needed for the argument."""
 
+MOST_READINGS: Final = 8
+"""How many arguments are tried for calls that return rows."""
 MOST_REPEATED: Final = 300
 """How often one call is made in a witness."""
 
@@ -208,7 +221,7 @@ class _Question:
         tried = None if plainly_holds(goal) else guessed(goal, trace)
         if tried is not None:
             answer = Answer(Conclusion.FAILS, tried)
-            found = self._witnessed(answer, trace, planned.steps, settings)
+            found = self._witnessed(answer, trace, settings)
             if found.verdict is Verdict.NOT_IMPLIED:
                 return found
         answer = self._budget.decide(goal)
@@ -219,20 +232,30 @@ class _Question:
             return Entailment(
                 Verdict.IMPLIED, f"no trace of {steps} breaks it", goals=(*goals, goal)
             )
-        return self._witnessed(answer, trace, planned.steps, settings)
+        return self._witnessed(answer, trace, settings)
 
-    def _witnessed(
-        self, answer: Answer, trace: SymbolicTrace, steps: int, settings: int
-    ) -> Entailment:
+    def _witnessed(self, answer: Answer, trace: SymbolicTrace, settings: int) -> Entailment:
         if answer.model is None:
             return Entailment(Verdict.UNKNOWN, answer.reason or "the solver does not know")
-        made = trace_of(trace.scope, steps, steps, settings, trace.origins, answer.model)
-        found = self.refuted_by(made) if made is not None else None
-        if found is not None:
-            return found
+        for reading in self._readings(trace):
+            made = trace_of(trace, trace.steps, settings, answer.model, reading)
+            found = self.refuted_by(made) if made is not None else None
+            if found is not None:
+                return found
         return Entailment(
             Verdict.UNKNOWN, "a solver found values that may break it, and no trace does with them"
         )
+
+    def _readings(self, trace: SymbolicTrace) -> Iterator[Mapping[Type, Const]]:
+        """What calls that return rows may be given: the premises may say something about them too."""
+        yield {}
+        if trace.origins.single:
+            stated = postorder(*(term for each in self._premises for term in terms_of(each)))
+            found = [each for each in stated if isinstance(each, Const)]
+            texts = [each for each in found if each.type == STR] or [const("")]
+            numbers = [each for each in found if each.type == INT] or [const(0)]
+            for at in range(min(MOST_READINGS, max(len(texts), len(numbers)))):
+                yield {STR: texts[at % len(texts)], INT: numbers[at % len(numbers)]}
 
     def _kept(
         self, premise: Contract, planned: Plan, trace: SymbolicTrace, *, everywhere: bool
@@ -364,11 +387,16 @@ class _Question:
             return None
         goal, trace = made
         model = guessed(goal, trace) or self._budget.decide(goal).model
-        once = None if model is None else trace_of(trace.scope, 1, 1, 1, trace.origins, model)
-        for varied in (False, True):
-            often = None if once is None else repeated(once, most + 1, varied=varied)
-            if often is not None and self._is_witness(often):
-                return _broken_by(often)
+        if model is None:
+            return None
+        for reading in self._readings(trace):
+            once = trace_of(trace, 1, 1, model, reading)
+            if once is None or not keeps(self._lasting, once):
+                continue
+            for varied in (False, True):
+                often = repeated(once, most + 1, varied=varied)
+                if often is not None and self._is_witness(often):
+                    return _broken_by(often)
         return None
 
 

@@ -5,7 +5,7 @@ A guess that fails says nothing. One that succeeds is a model like any other, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Final
@@ -15,46 +15,128 @@ from lictor_ir.answers import Model, Read
 from lictor_ir.errors import IrError
 from lictor_ir.goals.model import Goal
 from lictor_ir.places import place, solver_order
-from lictor_ir.terms import App, Const, Term, Var
+from lictor_ir.terms import App, Const, Term, Var, variables
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 from lictor_ir.valuation import Environment, Evaluation
 from lictor_ir.values import EnumValue, Value
 
-TRIES: Final = 24
+MOST_CHANGES: Final = 40
 MOST_VARIABLES: Final = 40
+LONGEST: Final = 5_000
+"""Characters of a text that is tried."""
 FRESH: Final = "~"
 """A text that contracts seldom name."""
 
 
 def guessed(goal: Goal, trace: SymbolicTrace) -> Model | None:
-    """Values under which the goal's formula holds, if a few tries find some."""
-    formulas = (goal.refute, *goal.given)
-    found: list[Var] = []
+    """Values under which the goal's formula holds, if a short walk finds some.
+
+    It starts with plain values, and mends one formula that does not hold after the other.
+    """
+    formulas = list(_conjuncts(goal.refute, *goal.given))
+    found: dict[str, Var] = {}
     constants: dict[Type, dict[_Known, None]] = {}
     for term in solver_order(*formulas):
         if isinstance(term, Const):
             if not isinstance(term.value, bool):
                 constants.setdefault(term.type, {})[term.value] = None
         elif place(term) is not None:
-            if not isinstance(term, Var) or term.type not in (BOOL, INT, REAL, FLOAT, STR):
+            if not isinstance(term, Var) or term.type not in _TYPES:
                 return None
-            found.append(term)
+            found[term.name] = term
     if len(found) > MOST_VARIABLES:
         return None
     choices: dict[Type, list[Value]] = {
         type_: _around(type_, list(constants.get(type_, ()))) for type_ in _TYPES
     }
-    calls = _calls(trace)
-    own = {name for options in calls for name in options}
-    others = [(each, choices[each.type]) for each in found if each.name not in own]
-    for number in range(TRIES):
-        chance = Random(number)
-        values = _called(calls, number)
-        for each, known in others:
-            values[each.name] = chance.choice(known)
-        if _hold(formulas, values):
-            return Model(tuple(Read(name, False, (), (), value) for name, value in values.items()))
-    return None
+    # Texts are as often held to a length as to a text.
+    choices[STR] += [
+        FRESH * size for size in choices[INT] if isinstance(size, int) and 1 < size <= LONGEST
+    ]
+    walk = _Walk(
+        formulas, {name: choices[each.type] for name, each in found.items()}, _calls(trace)
+    )
+    values = walk.end()
+    if values is None:
+        return None
+    return Model(tuple(Read(name, False, (), (), value) for name, value in values.items()))
+
+
+class _Walk:
+    """From plain values to some under which all formulas hold, one value at a time."""
+
+    def __init__(
+        self,
+        formulas: Sequence[Term],
+        choices: Mapping[str, Sequence[Value]],
+        calls: Sequence[Sequence[str]],
+    ) -> None:
+        self._formulas = formulas
+        self._choices = choices
+        self._calls = {name: options for options in calls for name in options}
+        self._values: dict[str, Value] = {name: known[0] for name, known in choices.items()}
+        self._evaluation: Evaluation | None = None
+        for options in calls:
+            self._values.update(dict.fromkeys(options, False))
+            self._values[options[0]] = True
+
+    def end(self) -> Mapping[str, Value] | None:
+        """The values, or None when the walk is too long."""
+        chance = Random(0)
+        for _ in range(MOST_CHANGES):
+            broken = [each for each in self._formulas if not self._truth(each)]
+            if not broken:
+                return self._values
+            self._make(chance.choice(broken), chance, wanted=True)
+        return None
+
+    def _make(self, term: Term, chance: Random, *, wanted: bool) -> None:
+        """Change values so that the formula comes out as wanted, whatever that does to others."""
+        if isinstance(term, App) and term.op == "not":
+            self._make(term.args[0], chance, wanted=not wanted)
+        elif isinstance(term, App) and term.op in ("and", "or"):
+            everything = (term.op == "and") == wanted
+            for part in term.args if everything else [chance.choice(term.args)]:
+                self._make(part, chance, wanted=wanted)
+        elif self._truth(term) is not wanted:
+            self._change(term, chance, wanted=wanted)
+
+    def _change(self, term: Term, chance: Random, *, wanted: bool) -> None:
+        """One value that the formula reads, so that it comes out as wanted if that is enough."""
+        names = sorted({each.name for each in variables(term)})
+        chance.shuffle(names)
+        for name in names:
+            before = dict(self._values)
+            for value in self._choices[name]:
+                self._set(name, value)
+                if self._truth(term) is wanted:
+                    return
+                self._values, self._evaluation = dict(before), None
+        if names:
+            self._set(names[0], chance.choice(self._choices[names[0]]))
+
+    def _set(self, name: str, value: Value) -> None:
+        if value is True:
+            # A step makes one call only.
+            self._values.update(dict.fromkeys(self._calls.get(name, ()), False))
+        self._values[name] = value
+        self._evaluation = None
+
+    def _truth(self, formula: Term) -> bool | None:
+        try:
+            if self._evaluation is None:
+                self._evaluation = Evaluation(Environment(self._values))
+            return _is_true(formula, self._evaluation)
+        except (IrError, ArithmeticError, TypeError):
+            return None
+
+
+def _conjuncts(*formulas: Term) -> Iterator[Term]:
+    for each in formulas:
+        if isinstance(each, App) and each.op == "and":
+            yield from _conjuncts(*each.args)
+        else:
+            yield each
 
 
 _Known = bool | int | float | str | Fraction | EnumValue | None
@@ -62,21 +144,11 @@ _TYPES: Final = (BOOL, INT, REAL, FLOAT, STR)
 
 
 def _calls(trace: SymbolicTrace) -> list[list[str]]:
-    """For each step, the variables of which one is true; a call that does not matter comes last."""
+    """For each step, the variables of which at most one is true; a call that does not matter comes last."""
     known: list[int | None] = [*range(len(trace.scope.effects))]
     if trace.scope.has_other and trace.scope.signature.is_free:
         known.append(None)
     return [[call_name(step, number) for number in known] for step in range(trace.steps)]
-
-
-def _called(calls: Sequence[Sequence[str]], number: int) -> dict[str, Value]:
-    """Every step calls the same effect in the first rounds, then they take turns."""
-    values: dict[str, Value] = {}
-    for step, options in enumerate(calls):
-        turn = number if number < 2 * len(options) else number + step
-        for at, name in enumerate(options):
-            values[name] = at == turn % len(options)
-    return values
 
 
 def _around(type_: Type, constants: Sequence[_Known]) -> list[Value]:
@@ -96,14 +168,6 @@ def _around(type_: Type, constants: Sequence[_Known]) -> list[Value]:
     if type_ == REAL:
         return list(dict.fromkeys(Fraction(each) for each in plain if not isinstance(each, float)))
     return list(dict.fromkeys(float(each) for each in plain))
-
-
-def _hold(formulas: Sequence[Term], values: Mapping[str, Value]) -> bool:
-    try:
-        evaluation = Evaluation(Environment(values))
-        return all(_is_true(each, evaluation) for each in formulas)
-    except (IrError, ArithmeticError, TypeError):
-        return False
 
 
 def _is_true(term: Term, evaluation: Evaluation) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from lictor_ir.contracts import Contract
 from lictor_ir.document import (
@@ -24,6 +25,7 @@ from lictor_ir.document import (
     Schema,
     Update,
 )
+from lictor_ir.errors import DocumentError
 from lictor_ir.terms import Term
 from lictor_ir.validate import validate
 
@@ -60,6 +62,20 @@ class Signature:
             document.enums,
             document.fluents,
             behaviours,
+        )
+
+    def joined(self, other: Signature) -> Signature:
+        """What both declare; DocumentError where they declare a name otherwise."""
+        known = None
+        if self.behaviours is not None and other.behaviours is not None:
+            known = {**self.behaviours, **other.behaviours}
+        return Signature(
+            _joined("effect", self.effects, other.effects),
+            _joined("event", self.events, other.events),
+            _joined("schema", self.schemas, other.schemas),
+            _joined("enum", self.enums, other.enums),
+            _joined("fluent", self.fluents, other.fluents),
+            known,
         )
 
     def document(self, inputs: Sequence[Parameter] = (), atoms: Sequence[Atom] = ()) -> Document:
@@ -100,3 +116,21 @@ class Signature:
     def is_free(self) -> bool:
         """Whether calls may perform and set anything."""
         return self.behaviours is None
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_NamedT = TypeVar("_NamedT", bound=_Named)
+
+
+def _joined(what: str, ours: Sequence[_NamedT], theirs: Sequence[_NamedT]) -> tuple[_NamedT, ...]:
+    known = {each.name: each for each in ours}
+    for each in theirs:
+        if known.setdefault(each.name, each) != each:
+            raise DocumentError(
+                f"the {what} {each.name} is declared in two ways; compare under one layer"
+            )
+    return tuple(known[name] for name in sorted(known))

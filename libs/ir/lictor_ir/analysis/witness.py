@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.symbolic import (
     Origins,
     Scope,
+    SymbolicTrace,
     argument_name,
     call_name,
     event_field_name,
@@ -26,11 +28,14 @@ from lictor_ir.document import Atom, Effect, Parameter, Performed, Update
 from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.evaluate import Environment, Step, Trace, holds, run
 from lictor_ir.provenance import argument_labels
-from lictor_ir.terms import Term, Var, apply, column, const, ite, result, substitute, var
-from lictor_ir.types import ANY, BOOL, INT, STR, ListOf, RowOf
+from lictor_ir.terms import Const, Term, Var, apply, column, const, eq, ite, result, substitute, var
+from lictor_ir.types import ANY, INT, STR, ListOf, RowOf, Type
 from lictor_ir.valuation import Evaluation
 from lictor_ir.value_text import value_text
 from lictor_ir.values import RowValue, Value
+
+MAX_VALUE: Final = 60
+"""Characters of a value that are told."""
 
 
 def told(trace: Trace) -> tuple[str, ...]:
@@ -38,14 +43,18 @@ def told(trace: Trace) -> tuple[str, ...]:
     return tuple(_told(step) for step in trace.steps)
 
 
+def _short(value: Value) -> str:
+    return value_text(value, MAX_VALUE)
+
+
 def _told(step: Step) -> str:
-    given = ", ".join(f"{name}={value_text(each)}" for name, each in step.arguments.items())
+    given = ", ".join(f"{name}={_short(each)}" for name, each in step.arguments.items())
     line = f"{step.effect}({given})"
     for name, fields in step.events:
-        inside = ", ".join(f"{key}={value_text(each)}" for key, each in fields.items())
+        inside = ", ".join(f"{key}={_short(each)}" for key, each in fields.items())
         line += f" performs {name}({inside})"
     for fluent, key, value in step.updates:
-        line += f" sets {fluent}[{value_text(key)}] = {value_text(value)}"
+        line += f" sets {fluent}[{_short(key)}] = {_short(value)}"
     for name, labels in step.atom.labels.items():
         columns = [label for label in labels if not label.startswith("input:")]
         if columns:
@@ -129,11 +138,19 @@ def _without(trace: Trace, atom: Atom) -> Trace | None:
 
 
 def trace_of(
-    scope: Scope, steps: int, slots: int, settings: int, origins: Origins, model: Model
+    trace: SymbolicTrace,
+    slots: int,
+    settings: int,
+    model: Model,
+    reading: Mapping[Type, Const] | None = None,
 ) -> Trace | None:
-    """The trace that a model speaks of; None when no call sequence over the signature is like it."""
+    """The trace that a model speaks of; None when no call sequence over the signature is like it.
+
+    `reading`: what calls that return rows are given, by type.
+    """
     try:
-        return _Making(scope, origins, model).trace(steps, slots, settings)
+        making = _Making(trace.scope, trace.origins, model, reading or {})
+        return making.trace(trace.steps, slots, settings)
     except (IrError, ArithmeticError, TypeError):
         return None
 
@@ -174,13 +191,18 @@ def _with(call: _Call, given: Mapping[Term, Term]) -> _Call:
 
 
 class _Making:
-    def __init__(self, scope: Scope, origins: Origins, model: Model) -> None:
+    def __init__(
+        self, scope: Scope, origins: Origins, model: Model, reading: Mapping[Type, Const]
+    ) -> None:
         self._scope = scope
         self._signature = scope.signature
         self._origins = origins
         self._model = model
+        self._reading = reading
         self._values = model.variables()
         self._inputs: dict[str, Parameter] = {}
+        self._same: dict[str, str] = {}
+        """Inputs that have the value of another."""
         self._readers: list[tuple[_Call, str, dict[str, str]]] = []
         """Calls that return a row, with its schema, and the input whose value each column has."""
 
@@ -196,6 +218,8 @@ class _Making:
         ]
         document = self._signature.document(inputs, atoms)
         filled = Filled(document, self._model)
+        for name, other in self._same.items():
+            filled.inputs[name] = filled.inputs[other]
         rows = {f"c{at + 1}": self._row(at, filled.inputs) for at in range(len(self._readers))}
 
         def returned(
@@ -289,12 +313,14 @@ class _Making:
                 continue
             reader = self._reader(schema, arg, name)
             term = column(self._read_row(reader, schema), name, arg.type)
-            if self._is(("from", arg, f"{schema}.{name}")):
+            origin = ("from", arg, f"{schema}.{name}")
+            if self._is(origin) or (origin not in self._origins.single and arg not in passed):
                 passed[arg] = term
             else:
-                # It flows into the value without being it: the alternative that is not taken.
-                taken = self._input(f"{arg.name}_taken{len(passed)}", Parameter("", BOOL))
-                passed[arg] = ite(taken, term, passed.get(arg, arg))
+                # It flows into the value without being it: a condition reads it.
+                same = self._input(f"{arg.name}_same{len(passed)}", Parameter("", arg.type))
+                self._same[same.name] = arg.name
+                passed[arg] = ite(eq(term, arg), passed.get(arg, arg), same)
         return [_with(call, passed) for call in calls]
 
     def _flowing(self) -> Iterator[tuple[Term, str, str]]:
@@ -323,7 +349,9 @@ class _Making:
             raise UnsupportedError(f"no call returns rows of {schema}")
         number = len(self._readers)
         arguments: dict[str, Term] = {
-            each.name: self._input(f"reader{number}_{each.name}", each)
+            each.name: self._reading[each.type]
+            if each.type in self._reading
+            else self._input(f"reader{number}_{each.name}", each)
             for each in effect.parameters
         }
         self._input(f"row{number}", Parameter("", row))

@@ -41,7 +41,6 @@ from lictor_prove.commands.program import (
     Written,
 )
 from lictor_prove.errors import Reason, Rejected
-from lictor_prove.layer_model import Layer
 from lictor_prove.python.assembly import assembled
 from lictor_prove.python.limits import MAX_ITERATIONS
 from lictor_prove.python.loops import symbolic_round
@@ -59,9 +58,9 @@ Names = Mapping[str, Term]
 """What the program's names stand for: terms over inputs, indices and results."""
 
 
-def lowered(commands: Commands, *, name: str, layer: Layer, target: str = "main") -> Document:
+def lowered(commands: Commands, *, name: str, target: str = "main") -> Document:
     """The document of a program; Rejected when what it does can't be told as one."""
-    lowering = _Lowering(commands, layer)
+    lowering = _Lowering(commands)
     try:
         return lowering.document(name, target)
     except Refusal as refusal:
@@ -83,9 +82,8 @@ def _rejected(at: Span | None, code: str, message: str, remedy: str) -> Rejected
 
 
 class _Lowering:
-    def __init__(self, commands: Commands, layer: Layer) -> None:
+    def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._layer = layer
         self.at: Span | None = None
         # Of the machine's hooks only `span` is asked for: there are no expressions of Python to evaluate.
         self._machine = Machine(cast(Hooks, self))
@@ -109,14 +107,14 @@ class _Lowering:
         )
         return assembled(
             self._machine,
-            self._layer,
+            commands.layer,
             name=name,
             target=target,
             source=commands.source,
             inputs=commands.inputs,
             guarantees=commands.guarantees,
             called=self._trusted.used,
-            schemas=commands.schemas,
+            schemas=commands.layer.schemas,
         )
 
     # -- commands ----------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lictor_ir.document import Guarantee, Parameter, Schema, Span
+from lictor_ir.document import Guarantee, Parameter, Span
 from lictor_ir.terms import Term
 from lictor_ir.types import Type
 from lictor_prove.coverage import Stated
-from lictor_prove.layer_model import TrustedFunction
+from lictor_prove.layer_model import Layer, TrustedFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Commands:
     """A program in commands that was read under a trusted layer."""
 
     source: str
-    layer_hash: str
+    layer: Layer
     inputs: tuple[Parameter, ...]
     body: Block
     guarantees: tuple[Guarantee, ...]
@@ -115,8 +115,11 @@ class Commands:
     """The contracts of the layer that guarantees name."""
     called: frozenset[str]
     """The trusted functions that stand in it, also where no path leads."""
-    schemas: Mapping[str, Schema]
-    """The tables of the layer."""
+
+    @property
+    def layer_hash(self) -> str:
+        """The layer that it was read under; under another one its calls mean something else."""
+        return self.layer.hash
 
 
 def result_type(function: TrustedFunction) -> Type:

@@ -106,13 +106,12 @@ class _Reader:
         body = self._commands("end")
         return Commands(
             source=scan.source,
-            layer_hash=self._layer.hash,
+            layer=self._layer,
             inputs=tuple(inputs),
             body=body,
             guarantees=tuple(guarantees),
             stated=tuple(stated),
             called=frozenset(self._called),
-            schemas=self._layer.schemas,
         )
 
     def _input(self) -> Parameter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, NoReturn
 
 from lictor_ir.errors import PlacedError
@@ -11,10 +10,7 @@ from lictor_prove.errors import Reason, Rejected
 HEADER: Final = "lictor-commands v1"
 MAX_SOURCE_BYTES: Final = 512 * 1024
 
-_HIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
-"""What is not seen, or turns around what is seen, and so could make a reviewer read another program."""
+_LAYOUT: Final = dict.fromkeys(map(ord, "\t\r\n"), " ")
 _SPELLINGS: Final = (
     ("!=", "write `not (a == b)`"),
     ("!", "write `not a`"),
@@ -57,12 +53,19 @@ def check_source(source: str) -> None:
     if size > MAX_SOURCE_BYTES:
         message = f"the source has {size} bytes; {MAX_SOURCE_BYTES} are allowed"
         _reject("limits.source", message, "Split the program.")
-    if hidden := _HIDDEN.search(source):
-        line = source.count("\n", 0, hidden.start()) + 1
-        column = hidden.start() - source.rfind("\n", 0, hidden.start())
-        message = f"the character U+{ord(hidden.group()):04X} can't be seen"
-        remedy = r"Remove it; in strings, spell it \u{200b}."
+    if not source.translate(_LAYOUT).isprintable():
+        # What is not seen, or turns around what is seen, could make a reviewer read another program.
+        hidden = next(at for at, char in enumerate(source) if _is_hidden(char))
+        line = source.count("\n", 0, hidden) + 1
+        column = hidden - source.rfind("\n", 0, hidden)
+        code = ord(source[hidden])
+        message = f"the character U+{code:04X} can't be seen"
+        remedy = f"Remove it; in strings, spell it \\u{{{code:x}}}."
         raise Rejected(Reason("source.hidden", message, remedy, line, column))
+
+
+def _is_hidden(char: str) -> bool:
+    return not char.isprintable() and ord(char) not in _LAYOUT
 
 
 def _reject(code: str, message: str, remedy: str) -> NoReturn:
