@@ -18,7 +18,10 @@ Identifiers = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=_
 Effects = Annotated[tuple[Label, ...], Field(min_length=1, max_length=_MAX_LISTED)]
 Hashes = Annotated[tuple[ContentHash, ...], Field(min_length=1, max_length=_MAX_LISTED)]
 DottedName = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=256)
+    str,
+    StringConstraints(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$", max_length=256
+    ),
 ]
 RuleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 Argument = Scalar | Annotated[tuple[Scalar, ...], Field(max_length=_MAX_LISTED)]
