@@ -78,10 +78,10 @@ async def _check(bus: Bus, request_id: str, outcome: str | None) -> None:
     ("entry", "after", "outcome"),
     [
         (0, False, "failed"),
-        (0, True, "failed"),
+        pytest.param(0, True, "failed", marks=pytest.mark.slow),
         (1, True, "in_doubt"),
         (2, False, "in_doubt"),
-        (3, False, "compensated"),
+        pytest.param(3, False, "compensated", marks=pytest.mark.slow),
         (3, True, "compensated"),
         (4, False, "compensated"),
         (5, False, "compensated"),
