@@ -11,17 +11,15 @@ from lictor_schema import (
     ProofVerdict,
     content_hash,
     guarantees_hash,
+    is_executable,
     utc_millis,
 )
 from lictor_schema.ids import approval_request_id
 
-EXECUTABLE = frozenset({"python", "commands"})
-"""Languages of what can run. A document in Effect IR describes a program and is none."""
-
 
 def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding:
     """What an approval of a proved submission is about; NotApprovable when nobody can be asked about it."""
-    if submission.language not in EXECUTABLE:
+    if not is_executable(submission.language):
         raise NotApprovable(
             f"the submission is in language `{submission.language}`, which describes and can't run",
             "submit the program itself",

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from lictor_ir.analysis.leaves import is_about_the_end
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Guarantee
 from lictor_ir.goals import Strength
 from lictor_prove.errors import ProveError
+from lictor_prove.following import to_follow
 from lictor_prove.layer_model import (
     ContractBuilder,
     DomainPolicy,
@@ -132,8 +132,6 @@ def entailed(
     from lictor_prove.coverage_status import judged, reported
 
     own = [(each.contract, strength) for each, strength in proved if not each.required_by]
-    finished = [contract for contract, _ in own]
-    anytime = [contract for contract, strength in own if strength is Strength.EVERY_PREFIX]
     builders = contracts_of(layer)
 
     def implied(policy: DomainPolicy, name: str) -> bool:
@@ -144,7 +142,7 @@ def entailed(
             contract, _ = builder.build((), {})
         except ProveError:
             return False
-        return entails(finished if is_about_the_end(contract) else anytime, contract)
+        return all(entails(premises, part) for premises, part in to_follow(contract, own))
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):

@@ -16,13 +16,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.forked import limit_memory
 from lictor_prove.shelf import shelf
 from lictor_prove.worker import Roots
-from lictor_schema import ApprovalBinding, ContractCall
+from lictor_schema import ApprovalRequest, ContractCall, is_executable
+
+if TYPE_CHECKING:
+    from lictor_prove.following import Proved
 
 BUDGET_MS: Final = 2_000
 """For one contract."""
@@ -30,6 +33,7 @@ MEMORY_MB: Final = 1_024
 _MAX_WHY: Final = 500
 
 Implied = Literal["implied", "not_implied", "unknown"]
+_ORDER: Final[tuple[Implied, ...]] = ("not_implied", "unknown", "implied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,15 @@ class Wanted:
     contract: str
     arguments: tuple[object, ...] = ()
     named: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A guarantee that was proved, and of which runs; None when that is not told: then of none."""
+
+    name: str
+    required: bool
+    strength: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,8 @@ class EntailmentQuestion:
     roots: Roots
     layer_hash: str
     ir_hash: str
+    guarantees: tuple[Held, ...]
+    """In the order of the document."""
     wanted: tuple[Wanted, ...]
 
 
@@ -66,9 +81,10 @@ class EntailmentAnswer:
 
 
 async def look_at(
-    binding: ApprovalBinding, program: str, contracts: Sequence[ContractCall], timeout_s: float
+    request: ApprovalRequest, program: str, contracts: Sequence[ContractCall], timeout_s: float
 ) -> EntailmentAnswer:
     """What is implied by what was proved of a program that is to be approved, under the layer of ``LICTOR_LAYERS``."""
+    binding = request.binding
     try:
         named = shelf().named(binding.layer_hash)
     except ProverConfigError as error:
@@ -83,6 +99,10 @@ async def look_at(
         roots=named[1],
         layer_hash=binding.layer_hash,
         ir_hash=binding.ir_hash,
+        guarantees=tuple(
+            Held(each.name, each.required, None if each.strength is None else each.strength.value)
+            for each in request.guarantees
+        ),
         wanted=tuple(Wanted(each.contract, each.arguments, each.named) for each in contracts),
     )
     return await entailed(question, timeout_s)
@@ -93,6 +113,8 @@ async def entailed(question: EntailmentQuestion, timeout_s: float) -> Entailment
     try:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
+            # Nothing beside where the service happens to stand may be taken for one of our modules.
+            "-I",
             "-m",
             "lictor_prove.entailing",
             stdin=asyncio.subprocess.PIPE,
@@ -138,13 +160,15 @@ def _verdict(text: str) -> Implied:
 def look(question: EntailmentQuestion) -> EntailmentAnswer:
     """Look at the program in this process."""
     from lictor_ir.errors import IrError
+    from lictor_ir.goals import Strength
     from lictor_ir.jsonform import document_hash
     from lictor_prove.layers import load_layer
     from lictor_prove.prover import document_of
     from lictor_prove.signatures import signature_of
 
-    if question.language != "python":
-        return EntailmentAnswer(problem=f"programs in `{question.language}` are not read here")
+    language = question.language
+    if not is_executable(language):
+        return EntailmentAnswer(problem=f"programs in `{language}` are not read here")
     try:
         layer = load_layer(
             [Path(root) for root in question.roots.trusted],
@@ -153,25 +177,35 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
         if layer.hash != question.layer_hash:
             return EntailmentAnswer(problem=f"the layer is {layer.hash} now")
         document = document_of(
-            question.program, name=question.name, layer=layer, target=question.target
+            question.program,
+            name=question.name,
+            layer=layer,
+            target=question.target,
+            language=language,
         )
     except (ProveError, IrError) as error:
         return EntailmentAnswer(problem=f"the program can't be read: {error}")
     if document_hash(document) != question.ir_hash:
         return EntailmentAnswer(problem="the program does not become the document that was proved")
+    stated = [(each.name, bool(each.required_by)) for each in document.guarantees]
+    if stated != [(each.name, each.required) for each in question.guarantees]:
+        return EntailmentAnswer(problem="the guarantees are not those that were proved")
     signature = signature_of(layer, document)
-    proved = [guarantee.contract for guarantee in document.guarantees]
+    proved = [
+        (guarantee.contract, Strength(held.strength))
+        for guarantee, held in zip(document.guarantees, question.guarantees, strict=True)
+        if held.strength is not None
+    ]
     return EntailmentAnswer(
         tuple(sorted({atom.effect for atom in document.atoms})),
         tuple(_implied(signature, layer, proved, wanted) for wanted in question.wanted),
     )
 
 
-def _implied(
-    signature: Any, layer: Any, proved: Sequence[Any], wanted: Wanted
-) -> tuple[Implied, str]:
+def _implied(signature: Any, layer: Any, proved: Proved, wanted: Wanted) -> tuple[Implied, str]:
     from lictor_ir.analysis import Budget, entails
     from lictor_ir.errors import IrError
+    from lictor_prove.following import to_follow
     from lictor_prove.policies import is_contract
 
     module, _, name = wanted.contract.rpartition(".")
@@ -181,10 +215,16 @@ def _implied(
         return "unknown", f"the layer has no contract {wanted.contract}"
     try:
         contract, _ = builder.build(wanted.arguments, dict(wanted.named or {}))
-        answer = entails(signature, proved, contract, Budget(ms=BUDGET_MS))
+        budget = Budget(ms=BUDGET_MS)
+        answers = [
+            entails(signature, premises, part, budget)
+            for premises, part in to_follow(contract, proved)
+        ]
     except (ProveError, IrError) as error:
         return "unknown", str(error)[:_MAX_WHY]
-    return _verdict(answer.verdict.value), answer.reason[:_MAX_WHY]
+    found = [(_verdict(answer.verdict.value), answer.reason[:_MAX_WHY]) for answer in answers]
+    # The worst is told: one part that does not follow settles it.
+    return min(found, key=lambda each: _ORDER.index(each[0]), default=("implied", ""))
 
 
 def main() -> None:
@@ -211,6 +251,7 @@ def main() -> None:
                 roots=roots,
                 layer_hash=told["layer_hash"],
                 ir_hash=told["ir_hash"],
+                guarantees=tuple(Held(**each) for each in told["guarantees"]),
                 wanted=wanted,
             )
         )

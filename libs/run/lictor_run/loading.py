@@ -16,7 +16,7 @@ from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.prover import document_of
 from lictor_run.orders import Approved
 from lictor_run.stopping import RunStopped
-from lictor_schema import content_hash
+from lictor_schema import content_hash, is_executable
 
 _AGAIN = "submit the program again, and have it approved again"
 
@@ -36,7 +36,7 @@ def load_layer_again(root: str, layer_hash: str) -> LivingLayer:
 def read_again(approved: Approved, living: LivingLayer) -> Document:
     """The document of the program, if all of it is what was approved."""
     language = approved.language
-    if language not in ("python", "commands"):
+    if not is_executable(language):
         raise RunStopped(
             "language.not_run",
             f"what is written in the language {language!r} describes a program, and can't run",

@@ -1,7 +1,7 @@
 """Programs submitted for proof, and what the prover answers."""
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeGuard
 
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -23,7 +23,8 @@ MAX_PROGRAM_LENGTH = 512 * 1024
 
 Language = Literal["python", "ir", "commands"]
 """The front-end that a program is written for."""
-EXECUTABLE: tuple[Language, ...] = ("python", "commands")
+Executable = Literal["python", "commands"]
+EXECUTABLE: tuple[Executable, ...] = ("python", "commands")
 
 
 class ProofVerdict(StrEnum):
@@ -67,7 +68,7 @@ class ProofReason(Model):
     column: Positive | None = Field(default=None, description="Where in the line")
 
 
-def is_executable(language: Language) -> bool:
+def is_executable(language: str) -> TypeGuard[Executable]:
     """Whether what was proved is what would run. An Effect IR document only tells what happens: nothing holds a program
     to it, so it is never approved or run."""
     return language in EXECUTABLE

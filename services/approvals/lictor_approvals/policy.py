@@ -52,9 +52,7 @@ class PolicyInForce:
         found = Findings()
         if needs_findings(self.policy):
             contracts = contracts_named(self.policy)
-            answer = await look_at(
-                life.request.binding, submission.program, contracts, LOOK_WITHIN_S
-            )
+            answer = await look_at(life.request, submission.program, contracts, LOOK_WITHIN_S)
             found = findings(contracts, answer.effects, answer.implied, answer.problem)
         verdict = judge(self.policy, life.request, found)
         request_id = life.request.request_id
