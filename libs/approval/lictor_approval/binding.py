@@ -66,6 +66,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         guarantees_hash=guarantees_hash(result.guarantees),
         coverage_hash=content_hash(result.coverage),
         certificate_hash=result.certificate_hash,
+        certificate_level=result.certificate_level,
         engine=result.engine,
     )
 

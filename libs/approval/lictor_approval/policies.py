@@ -18,6 +18,7 @@ from lictor_policy.strict_yaml import YamlDocument, YamlError, read_yaml
 from lictor_schema import (
     ApprovalPolicy,
     ApprovalRequest,
+    CertificateLevel,
     ContractCall,
     PolicyConditions,
     PolicyRule,
@@ -47,6 +48,10 @@ class Findings:
     """By the contract's text."""
     problem: str = "nobody looked at the program"
     """Why something is not here."""
+    certificate_level: CertificateLevel | None = None
+    """What the certificate was found to show when it was checked again."""
+    certificate_problem: str = "nobody checked the certificate again"
+    """Why that is not here."""
 
 
 def findings(
@@ -142,6 +147,11 @@ def needs_findings(policy: ApprovalPolicy) -> bool:
         or rule.when.any_effect
         for rule in policy.rules
     )
+
+
+def needs_certificate(policy: ApprovalPolicy) -> bool:
+    """Whether a rule asks what the certificate shows."""
+    return any(rule.when.certificate_level_at_least for rule in policy.rules)
 
 
 def judge(policy: ApprovalPolicy, request: ApprovalRequest, findings: Findings) -> Verdict:
@@ -312,6 +322,21 @@ def _certificate(when: PolicyConditions, request: ApprovalRequest, _: Findings) 
     return Truth(found, "there is a certificate" if found else "there is no certificate")
 
 
+def _certificate_level(
+    when: PolicyConditions, request: ApprovalRequest, findings: Findings
+) -> Truth | None:
+    wanted = when.certificate_level_at_least
+    if wanted is None:
+        return None
+    if request.binding.certificate_hash is None:
+        return Truth(False, "there is no certificate")
+    found = findings.certificate_level
+    if found is None:
+        return Truth(None, findings.certificate_problem)
+    return Truth(_LEVELS.index(found) >= _LEVELS.index(wanted), f"the certificate shows {found}")
+
+
+_LEVELS: tuple[CertificateLevel, ...] = ("a", "b", "c")
 _Check = Callable[[PolicyConditions, ApprovalRequest, Findings], Truth | None]
 _CHECKS: tuple[_Check, ...] = (
     _agent,
@@ -321,6 +346,7 @@ _CHECKS: tuple[_Check, ...] = (
     _coverage_at_least,
     _strength,
     _certificate,
+    _certificate_level,
     _only_effects,
     _any_effect,
     _entails,

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_samples import LAYER, request
+from approval_samples import LAYER, LIMITS, NOW, proof, request, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lictor_approval.binding import asked
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.policies import (
     Findings,
@@ -19,6 +20,7 @@ from lictor_approval.policies import (
     findings,
     judge,
     load_policy,
+    needs_certificate,
     needs_findings,
     policy_hash,
     read_policy,
@@ -264,3 +266,35 @@ def test_a_policy_has_a_name_and_tells_what_it_needs(tmp_path: Path) -> None:
     assert (needs_findings(plain), needs_findings(entailing)) == (False, True)
     with pytest.raises(ConfigRefused, match="can't be read"):
         load_policy(tmp_path / "nowhere.yaml")
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown", "said_then"),
+    [
+        ("a", "a", "allow"),
+        ("a", "c", "allow"),
+        ("b", "a", "ask"),
+        ("c", "b", "ask"),
+        ("c", "c", "allow"),
+        ("a", None, "ask"),
+    ],
+)
+def test_a_certificate_counts_for_what_it_was_found_to_show_not_for_what_the_prover_says(
+    wanted: str, shown: Any, said_then: str
+) -> None:
+    submitted = submission()
+    proved = proof(submitted, certificate_hash=content_hash("cert"), certificate_level="c")
+    about = asked(submitted, 3, proved, 5, at=NOW, within=LIMITS.decide_within)
+    assert about.binding.certificate_level == "c"
+    rules = policy(rule("allow", **ALLOW, certificate_level_at_least=wanted))
+    assert needs_certificate(rules)
+    found = replace(GOOD, certificate_level=shown)
+    assert said(rules, found, about)[0] == said_then
+
+
+def test_without_a_certificate_no_level_is_reached() -> None:
+    rules = policy(rule("allow", **ALLOW, certificate_level_at_least="a"))
+    assert said(rules, replace(GOOD, certificate_level="c"))[0] == "ask"

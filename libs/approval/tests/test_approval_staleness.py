@@ -40,7 +40,7 @@ def test_an_earlier_submission_does_not_however_late_it_is_proved() -> None:
         ({"engine": "prover-2"}, "engine"),
         ({"ir_hash": OTHER}, "ir_hash"),
         ({"layer_hash": OTHER}, "layer_hash"),
-        ({"certificate_hash": OTHER}, "certificate_hash"),
+        ({"certificate_hash": OTHER, "certificate_level": "c"}, "certificate_hash"),
         (
             {"guarantees": (GuaranteeResult(name="less", verdict=ProofVerdict.PROVED),)},
             "guarantees_hash",

@@ -178,8 +178,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "approvals",
             declares=(streams.APPROVALS, streams.PROOFS, streams.TIMERS),
-            # What was submitted, to bind an approval to it.
-            looks_at=(streams.PROGRAMS,),
+            # What was submitted, to bind an approval to it; certificates, to check them again.
+            looks_at=(streams.PROGRAMS, streams.CERTIFICATES),
             writes=(
                 *(
                     f"lictor.appr.{state}.*"

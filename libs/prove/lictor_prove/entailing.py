@@ -34,6 +34,7 @@ _MAX_WHY: Final = 500
 
 Implied = Literal["implied", "not_implied", "unknown"]
 _ORDER: Final[tuple[Implied, ...]] = ("not_implied", "unknown", "implied")
+_NOTHING_WANTED: Final[tuple[Implied, str]] = ("implied", "it wants nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,11 @@ def _implied(signature: Any, layer: Any, proved: Proved, wanted: Wanted) -> tupl
         ]
     except (ProveError, IrError) as error:
         return "unknown", str(error)[:_MAX_WHY]
-    found = [(_verdict(answer.verdict.value), answer.reason[:_MAX_WHY]) for answer in answers]
+    answered: list[tuple[Implied, str]] = [
+        (_verdict(answer.verdict.value), answer.reason[:_MAX_WHY]) for answer in answers
+    ]
     # The worst is told: one part that does not follow settles it.
-    return min(found, key=lambda each: _ORDER.index(each[0]), default=("implied", ""))
+    return min(answered, key=lambda each: _ORDER.index(each[0]), default=_NOTHING_WANTED)
 
 
 def main() -> None:

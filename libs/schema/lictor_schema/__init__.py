@@ -388,6 +388,7 @@ if TYPE_CHECKING:
         WatchdogFiredPayload,
     )
     from lictor_schema.proofs import (
+        CertificateLevel,
         GuaranteePossibility,
         GuaranteeResult,
         GuaranteeStanding,
@@ -542,6 +543,7 @@ __all__ = [
     "CerpaEvent",
     "CerpaPatch",
     "CerpaReview",
+    "CertificateLevel",
     "CheckerSpec",
     "CheckpointStructure",
     "Claim",

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from lictor_schema.coverage import CoverageStatus
 from lictor_schema.model import ContentHash, Identifier, Label, Model, Scalar, Text
-from lictor_schema.proofs import ProofStrength
+from lictor_schema.proofs import CertificateLevel, ProofStrength
 
 _MAX_LISTED = 100
 Identifiers = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=_MAX_LISTED)]
@@ -79,6 +79,10 @@ class PolicyConditions(Model):
     )
     certificate: Literal[True] | None = Field(
         default=None, description="The proof comes with a certificate"
+    )
+    certificate_level_at_least: CertificateLevel | None = Field(
+        default=None,
+        description="The certificate was checked again, and shows this much: `a` the least, `c` the most",
     )
 
 

@@ -25,7 +25,7 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.proofs import GuaranteeResult, ProofVerdict
+from lictor_schema.proofs import CertificateLevel, GuaranteeResult, ProofVerdict
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
@@ -79,6 +79,9 @@ class ApprovalBinding(Model):
     coverage_hash: ContentHash = Field(description="What was left unsaid")
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"
+    )
+    certificate_level: CertificateLevel | None = Field(
+        default=None, description="What the prover says that the certificate shows"
     )
     engine: Label = Field(description="The prover that decided it")
 

@@ -93,7 +93,7 @@ _HOMES = {
         "TaskStartedPayload TaskStatusChangedPayload WatchdogFiredPayload"
     ),
     "proofs": (
-        "GuaranteePossibility GuaranteeResult GuaranteeStanding ProgramSubmission ProofAnalysis "
+        "CertificateLevel GuaranteePossibility GuaranteeResult GuaranteeStanding ProgramSubmission ProofAnalysis "
         "ProofProgress ProofReason ProofResult ProofStrength ProofTimings ProofVerdict "
         "is_executable refuse_descriptive"
     ),

@@ -24,6 +24,8 @@ MAX_PROGRAM_LENGTH = 512 * 1024
 Language = Literal["python", "ir", "commands"]
 """The front-end that a program is written for."""
 Executable = Literal["python", "commands"]
+CertificateLevel = Literal["a", "b", "c"]
+"""What a certificate shows, the least first: `c` needs no solver to be believed, `b` two, `a` one."""
 EXECUTABLE: tuple[Executable, ...] = ("python", "commands")
 
 
@@ -195,7 +197,7 @@ class ProofResult(Model):
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"
     )
-    certificate_level: Literal["a", "b", "c"] | None = Field(
+    certificate_level: CertificateLevel | None = Field(
         default=None,
         description="What the certificate shows: `c` needs no solver to be believed, `b` two, `a` one",
     )

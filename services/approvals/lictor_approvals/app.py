@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from lictor_approval.deciding import Limits
@@ -15,6 +16,7 @@ from lictor_approvals.desk import Desk
 from lictor_approvals.policy import PolicyInForce, ask_always, policy_in_force
 from lictor_approvals.requests import BELL, Requests
 from lictor_bus import streams, subjects
+from lictor_bus.certificates import load_certificate
 from lictor_bus.connection import connect_nats
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
@@ -101,7 +103,13 @@ SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Asks before a proved program runs, and keeps what was decided.",
-    streams=(streams.APPROVALS, streams.PROOFS, streams.PROGRAMS, streams.TIMERS),
+    streams=(
+        streams.APPROVALS,
+        streams.PROOFS,
+        streams.PROGRAMS,
+        streams.CERTIFICATES,
+        streams.TIMERS,
+    ),
     channels=(
         Channel(
             subject="lictor.proof.{verdict}.{task}",
@@ -137,7 +145,9 @@ async def approval_loops(
         client,
         requests,
         shelf=layers,
-        automatic=ask_always if settings.policy is None else settings.policy.decide,
+        automatic=ask_always
+        if settings.policy is None
+        else partial(settings.policy.decide, certificates=partial(load_certificate, client)),
         decide=desk.decide_by_policy,
         limits=limits,
         now=now,

@@ -3,8 +3,8 @@
 import logging
 import os
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -18,15 +18,18 @@ from lictor_approval.policies import (
     findings,
     judge,
     load_policy,
+    needs_certificate,
     needs_findings,
     policy_hash,
 )
 from lictor_approval.signing import sign_decision
 from lictor_bus.errors import BusError
 from lictor_prove.entailing import look_at
+from lictor_prove.rechecking import recheck
 from lictor_schema import (
     ApprovalDecision,
     ApprovalPolicy,
+    ApprovalRequest,
     PolicyGround,
     ProgramSubmission,
     utc_millis,
@@ -38,6 +41,9 @@ log = logging.getLogger("lictor.approvals")
 LOOK_WITHIN_S = 20.0
 _MAX_WHY = 4000
 
+Certificates = Callable[[str], Awaitable[bytes | None]]
+"""The certificate of a name; None when it is not kept here."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyInForce:
@@ -47,13 +53,17 @@ class PolicyInForce:
     key: SigningKey
     hash: str
 
-    async def decide(self, life: Life, submission: ProgramSubmission) -> str | None:
+    async def decide(
+        self, life: Life, submission: ProgramSubmission, certificates: Certificates
+    ) -> str | None:
         """What it decides about a request, signed; None to ask somebody."""
         found = Findings()
         if needs_findings(self.policy):
             contracts = contracts_named(self.policy)
             answer = await look_at(life.request, submission.program, contracts, LOOK_WITHIN_S)
             found = findings(contracts, answer.effects, answer.implied, answer.problem)
+        if needs_certificate(self.policy):
+            found = await self._with_certificate(found, life.request, certificates)
         verdict = judge(self.policy, life.request, found)
         request_id = life.request.request_id
         if verdict.decision == "ask" or verdict.rule is None:
@@ -74,6 +84,16 @@ class PolicyInForce:
             automatic=PolicyGround(policy_hash=self.hash, rule=verdict.rule, why=why),
         )
         return sign_decision(decision, self.key)
+
+    async def _with_certificate(
+        self, found: Findings, request: ApprovalRequest, certificates: Certificates
+    ) -> Findings:
+        named = request.binding.certificate_hash
+        data = None if named is None else await certificates(named)
+        if data is None:
+            return replace(found, certificate_problem=f"the certificate {named} is not kept here")
+        checked = await recheck(request, data, LOOK_WITHIN_S)
+        return replace(found, certificate_level=checked.level, certificate_problem=checked.problem)
 
 
 async def ask_always(life: Life, submission: ProgramSubmission) -> str | None:

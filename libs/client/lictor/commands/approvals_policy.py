@@ -1,6 +1,7 @@
 """`lictor approvals policy`: check an approval policy, and see what it would say."""
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from lictor.cli import FAILED, OK
@@ -24,9 +25,11 @@ from lictor_approval.policies import (
     findings,
     judge,
     load_policy,
+    needs_certificate,
     needs_findings,
     policy_hash,
 )
+from lictor_bus.certificates import load_certificate
 from lictor_schema import ApprovalPolicy, ApprovalRequest
 
 HELP = """\
@@ -69,6 +72,10 @@ async def run(options: Namespace) -> int:
         looked = Findings()
         if needs_findings(policy):
             looked = await _look(policy, life.request, await program_of(client, life.request))
+        named = life.request.binding.certificate_hash
+        if needs_certificate(policy) and named is not None:
+            data = await load_certificate(client, named)
+            looked = await _with_certificate(looked, life.request, data)
     _tell(judge(policy, life.request, looked), options.json)
     return OK
 
@@ -81,6 +88,19 @@ async def _look(policy: ApprovalPolicy, request: ApprovalRequest, program: str) 
     contracts = contracts_named(policy)
     answer = await look_at(request, program, contracts, _LOOK_WITHIN_S)
     return findings(contracts, answer.effects, answer.implied, answer.problem)
+
+
+async def _with_certificate(
+    looked: Findings, request: ApprovalRequest, data: bytes | None
+) -> Findings:
+    if data is None:
+        return replace(looked, certificate_problem="the broker does not keep the certificate")
+    try:
+        from lictor_prove.rechecking import recheck
+    except ModuleNotFoundError as error:
+        return replace(looked, certificate_problem=f"{error.name} is not installed here")
+    checked = await recheck(request, data, _LOOK_WITHIN_S)
+    return replace(looked, certificate_level=checked.level, certificate_problem=checked.problem)
 
 
 _WORDS = {True: "holds", False: "does not hold", None: "not known"}

@@ -104,8 +104,10 @@ def _guarantee(each: GuaranteeResult) -> str:
 
 
 def _certificate(request: ApprovalRequest) -> str:
-    found = request.binding.certificate_hash
-    return f"certificate {found}" if found else "no certificate: the prover's word"
+    binding = request.binding
+    if binding.certificate_hash is None:
+        return "no certificate: the prover's word"
+    return f"certificate of level {binding.certificate_level}, {binding.certificate_hash}"
 
 
 def _fields(*pairs: tuple[str, str]) -> Iterable[str]:
