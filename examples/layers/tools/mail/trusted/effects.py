@@ -2,7 +2,7 @@
 
 from tools.mail.trusted.schemas import Contact
 
-from lictor_layer import ensures, mock, requires, trusted
+from lictor_layer import ensures, mock, nothing_to_undo, requires, trusted
 
 MOST_CONTACTS = 50
 
@@ -13,6 +13,7 @@ _BOOK = (
 )
 
 
+@nothing_to_undo
 @ensures(lambda result: len(result) <= MOST_CONTACTS)
 @trusted("read")
 @mock
