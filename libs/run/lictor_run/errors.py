@@ -19,5 +19,9 @@ class Fenced(RunError):
     """Somebody else writes the journal of this run: it is theirs now, and nothing more may be done here."""
 
 
+class EntryTooLarge(RunError, ValueError):
+    """An entry that the journal can never take: waiting does not help, and what it announces is not done."""
+
+
 class ValueRefused(RunError):
     """A value that may not cross the boundary between a program and its layer."""

@@ -49,7 +49,13 @@ class Child:
             if size > MAX_FRAME:
                 return None
             return unpacked(await self._reader.readexactly(size))
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError):
+        except (
+            asyncio.IncompleteReadError,
+            ConnectionError,
+            ValueError,
+            TypeError,
+            RecursionError,
+        ):
             return None
 
     async def collect(self, pipe: asyncio.StreamReader) -> None:

@@ -39,6 +39,7 @@ E = TypeVar("E", bound=AnyRunEntry)
 
 _MOST_LEFT = 200
 _MOST_MESSAGE = 2_000
+_MOST_CODE = 256
 _LAST_MOMENT_S = 2.0
 _REMEDY = "look at what the program and its layer use, then have the program approved again"
 _GARBLED = RunReason(
@@ -213,9 +214,7 @@ class _Talk:
             if heard is None:
                 return _crashed(await child.ended_by_itself(_LAST_MOMENT_S))
             if heard.get("say") == "ended":
-                if heard.get("code") is not None:
-                    return _reason(heard)
-                return None if self._open is None else _GARBLED
+                return self._end(heard)
             if heard.get("say") == "ready" and not self.is_ready:
                 await self._begin()
                 self.is_ready = True
@@ -228,6 +227,15 @@ class _Talk:
             except (KeyError, ValueError):
                 # A child that says what it can't mean is not to be trusted with anything more.
                 return _GARBLED
+
+    def _end(self, heard: dict[str, Any]) -> RunReason | None:
+        if heard.get("code") is None:
+            return None if self._open is None else _GARBLED
+        try:
+            return _reason(heard)
+        except (KeyError, ValueError):
+            # However badly it is told: it ended, and what it did has to be taken back.
+            return _GARBLED
 
     async def on_run(self, child: Child, heard: dict[str, Any]) -> None:
         """A message of a running program; ValueError for one that can't come now."""
@@ -316,11 +324,13 @@ def _crashed(status: int | None) -> RunReason:
 
 def _reason(heard: dict[str, Any]) -> RunReason:
     return RunReason(
-        code=str(heard["code"]),
+        code=_cut(str(heard["code"]))[:_MOST_CODE],
         message=_cut(str(heard["message"])),
         remedy=heard.get("remedy"),
     )
 
 
 def _cut(text: str) -> str:
-    return text[:_MOST_MESSAGE] or "no reason was given"
+    # Python puts bytes that are no text into messages as half surrogates, which no journal takes.
+    readable = text[:_MOST_MESSAGE].encode(errors="replace").decode()
+    return readable or "no reason was given"

@@ -100,6 +100,17 @@ async def test_a_child_that_tells_the_truth_is_believed(monkeypatch: pytest.Monk
         ([_started(0, arguments=[1])], RunOutcome.FAILED, []),
         ([{"say": "undo_done", "call": 0}], RunOutcome.FAILED, []),
         ([{"hello": 1}], RunOutcome.FAILED, []),
+        ([{"say": "ended", "code": "x"}], RunOutcome.FAILED, []),
+        (
+            [{"say": "ended", "code": "x", "message": "m", "remedy": 7}],
+            RunOutcome.FAILED,
+            [],
+        ),
+        (
+            [_started(0), {"say": "ended", "code": "x", "message": "m", "remedy": ""}],
+            RunOutcome.IN_DOUBT,
+            ["effect_started", "effect_failed"],
+        ),
     ],
     ids=str,
 )
@@ -116,3 +127,12 @@ async def test_a_child_that_is_not_ready_makes_no_effect(monkeypatch: pytest.Mon
     for says in ([_started(0)], [ENDED], []):
         with pytest.raises(NotStarted):
             await _run(monkeypatch, *says)
+
+
+async def test_a_reason_that_is_no_text_is_told_as_far_as_it_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = {"say": "ended", "code": "program.raised\ud800" * 99, "message": "\udcff is no text"}
+    outcome, code, _ = await _run(monkeypatch, READY, _started(0), _done(0), ended)
+    assert outcome is RunOutcome.PARTIAL
+    assert str(code).startswith("program.raised?")

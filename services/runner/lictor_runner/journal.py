@@ -14,12 +14,13 @@ from lictor_bus.connection import TolerantClient
 from lictor_bus.entry_logs import EntryLog, append_entry, run_journal
 from lictor_bus.errors import SequenceConflict
 from lictor_bus.one_by_one import OUTAGES
-from lictor_run.errors import Fenced
+from lictor_run.errors import EntryTooLarge, Fenced
 from lictor_schema import AnyRunEntry
 
 log = logging.getLogger("lictor.runner")
 
 _PAUSE_S = 0.5
+_HEADER_ROOM = 16 * 1024
 
 
 class StreamJournal:
@@ -46,6 +47,13 @@ class StreamJournal:
 
     async def append(self, entry: AnyRunEntry) -> None:
         """Add an entry: it is stored when this returns. Outages are waited out; Fenced when another writes here."""
+        size = len(entry.to_json())
+        if size + _HEADER_ROOM > self._client.max_payload:
+            # The broker's answer to it looks like an outage, and would be waited out for ever.
+            raise EntryTooLarge(
+                f"an entry of the journal has {size} bytes, more than the broker takes; pass less, or"
+                " raise max_payload"
+            )
         while True:
             try:
                 last = await self._stored(entry)

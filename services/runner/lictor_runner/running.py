@@ -27,6 +27,7 @@ from lictor_bus.connection import TolerantClient
 from lictor_bus.delivery import Delivery
 from lictor_bus.entry_logs import EntryLog, append_entry, approval_log, read_entry
 from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.one_by_one import OUTAGES
 from lictor_bus.read import read_all, read_from
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.shelf import Shelf
@@ -114,6 +115,13 @@ class Runner:
         except Fenced as error:
             # Not acknowledged: it is the other one's to acknowledge.
             raise BusError(str(error)) from None
+        except (Refused, *OUTAGES):
+            raise
+        except Exception as error:
+            # A defect of ours must not leave behind what the run did: what has begun comes again, and is taken back.
+            log.exception("request %s", request.request_id)
+            why = f"a defect of the runner, report it: {type(error).__name__}: {error}"
+            return await self._withhold(request.request_id, why)
 
     def _permitted(self, life: Life) -> str:
         """By whose decision it may run now; StepRefused when it may not."""
@@ -211,6 +219,12 @@ class Runner:
                 ended = await self._taken_back(run, request)
             except Fenced as error:
                 raise BusError(str(error)) from None
+            except (Refused, *OUTAGES):
+                raise
+            except Exception as error:
+                log.exception("run %s can't be taken back", request.request_id)
+                message = f"{_LOST.message}; taking it back failed: {type(error).__name__}"
+                ended = await run.give_up(_LOST.model_copy(update={"message": message}))
         await self._tell(request.request_id, journal, ended)
         return ended.outcome.value
 
