@@ -10,8 +10,10 @@ from lictor_ir.document import Event, Fluent, Parameter, Schema
 from lictor_ir.terms import const
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
 from lictor_layer import lexical
+from lictor_prove.errors import ProverConfigError
 from lictor_prove.layer_model import EventUse, FluentUse, LayerParameter, TrustedFunction
 from lictor_prove.layers import discover_trusted_roots, load_layer
+from lictor_prove.layers.files import read_files
 from lictor_prove.policies import is_contract
 
 from .layers_on_disk import CONTRACTS, EFFECTS, MAIL, mail, write
@@ -306,3 +308,14 @@ def test_the_source_of_a_helper_is_the_text_that_runs(tmp_path: Path) -> None:
     short = condition.names["short"]
     assert callable(short)
     assert "len(text) < 9" in inspect.getsource(short)
+
+
+def test_a_folder_that_is_a_link_is_refused_because_nobody_hashes_what_is_behind_it(
+    tmp_path: Path,
+) -> None:
+    root = write(tmp_path, MAIL)
+    behind = tmp_path / "elsewhere"
+    behind.mkdir()
+    (root / "data").symlink_to(behind, target_is_directory=True)
+    with pytest.raises(ProverConfigError, match="is a link"):
+        read_files([root], [tmp_path])

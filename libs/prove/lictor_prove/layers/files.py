@@ -123,6 +123,12 @@ def _files_below(root: Path) -> list[Path]:
     found: list[Path] = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != _CACHES)
+        for name in folders:
+            if Path(folder, name).is_symlink():
+                raise ProverConfigError(
+                    f"{Path(folder, name)}: a folder of a trusted root is a link; what is behind it would be"
+                    " read without being hashed; put the folder itself there"
+                )
         found.extend(Path(folder, name) for name in sorted(names) if not name.endswith(".pyc"))
     return found
 
