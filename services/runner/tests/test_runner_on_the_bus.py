@@ -3,7 +3,8 @@
 import asyncio
 import json
 import sys
-from datetime import timedelta
+import uuid
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,21 @@ from lictor_approval.signing import Approvers
 from lictor_bus import streams, subjects
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_one
+from lictor_run.errors import EntryTooLarge
+from lictor_run.running import Run
+from lictor_runner.journal import StreamJournal
 from lictor_schema import (
     ApprovalEntry,
     ApprovalState,
     EffectDone,
+    EffectStarted,
     PolicyGround,
     RunFinished,
     RunStarted,
     content_hash,
 )
 from lictor_schema.ids import approval_entry_id, approval_request_id
+from lictor_schema.runs import UndoKind
 
 PAY = program("pay('ada', 5)\nsend('done')")
 
@@ -246,3 +252,50 @@ async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bu
     code, told = await _lictor(bus, "runs", "show", "no-such-run")
     assert code == 1
     assert "there is no run" in told
+
+
+# -- what goes wrong on our own side ---------------------------------------------------------------
+
+
+async def test_a_defect_before_it_begins_makes_the_request_stale_and_runs_nothing(
+    bus: Bus,
+) -> None:
+    def broken() -> Approvers:
+        raise RuntimeError("nobody foresaw this")
+
+    request_id, delivery = await bus.approved(PAY)
+    assert await bus.runner(approvers=broken).handle(delivery) == "stale"
+    assert "a defect of the runner" in str((await bus.life(request_id)).reason)
+    assert bus.bank.done() == []
+
+
+async def test_a_defect_while_it_runs_leaves_it_to_be_taken_back(bus: Bus) -> None:
+    def broken() -> datetime:
+        # The clock is asked for every entry of the journal.
+        if bus.bank.done():
+            raise RuntimeError("nobody foresaw this")
+        return bus.now()
+
+    request_id, delivery = await bus.approved(PAY)
+    with pytest.raises(BusError, match="being executed"):
+        await bus.runner(now=broken).handle(delivery)
+    assert bus.bank.done() == [["pay", "ada", 5]]
+    # It is not acknowledged, so it comes again.
+    assert await bus.runner().handle(delivery) == "in_doubt"
+    assert (await bus.kinds(request_id))[-2:] == ["run_taken_over", "run_finished"]
+
+
+async def test_an_entry_that_the_broker_never_takes_is_not_waited_for(bus: Bus) -> None:
+    journal = await StreamJournal.read(bus.client, TASK, str(uuid.uuid4()))
+    run = Run(str(uuid.uuid4()), TASK, journal, writer="w")
+    async with asyncio.timeout(5):
+        with pytest.raises(EntryTooLarge, match="max_payload"):
+            await run.write(
+                EffectStarted,
+                call=0,
+                effect="send",
+                arguments={"text": "x" * bus.client.max_payload},
+                idempotency_key=str(uuid.uuid4()),
+                undo=UndoKind.IMPOSSIBLE,
+            )
+    assert journal.entries == []
