@@ -8,11 +8,12 @@ leads from it to the real module.
 from __future__ import annotations
 import __future__ as future_module
 
+import ast
 import builtins
 import importlib
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 
 import lictor_layer
@@ -45,7 +46,7 @@ class World:
             self._modules[name] = _module(name, {each: getattr(real, each) for each in members})
         self._modules["typing"] = _module(
             "typing",
-            {each: getattr(typing, each) for each in cast(list[str], vars(typing)["__all__"])},
+            {each: _hint(each) for each in cast(list[str], vars(typing)["__all__"])},
         )
         self._modules["__future__"] = _module(
             "__future__", {"annotations": future_module.annotations}
@@ -58,7 +59,9 @@ class World:
         """Runs the module of a program and gives its names. Nothing has effects before its target is called."""
         # Annotations tell the front-end something; at run time they need no meaning.
         flags = future_module.annotations.compiler_flag
-        code = compile(source, name, "exec", flags=flags, dont_inherit=True)
+        tree = ast.parse(source, name)
+        _refuse_ways_out(tree)
+        code = compile(tree, name, "exec", flags=flags, dont_inherit=True)
         names: dict[str, Any] = {"__name__": NAME, "__builtins__": self._builtins()}
         exec(code, names)  # noqa: S102 -- the program was read by the front-end, proved, and approved
         return names
@@ -130,6 +133,37 @@ class World:
                 if not hasattr(parent, last):
                     setattr(parent, last, self._modules[name])
                 name = above
+
+
+_WAYS_OUT: Final = frozenset(
+    [
+        *("gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await"),
+        *("ag_frame", "ag_code", "ag_await", "f_back", "f_builtins", "f_code"),
+        *("f_globals", "f_locals", "tb_frame", "tb_next"),
+    ]
+)
+"""Attributes that lead from generators, tracebacks and functions to frames, and from there anywhere."""
+
+
+def _refuse_ways_out(tree: ast.Module) -> None:
+    """AttributeError for a program that would look behind a value: every function has its module behind it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr.startswith("__") or node.attr in _WAYS_OUT
+        ):
+            raise AttributeError(
+                f"line {node.lineno}: .{node.attr} is nothing that a program may read"
+            )
+
+
+def _hint(name: str) -> Any:
+    """A name of `typing`. Some of its functions evaluate text, so no program gets any of them to call."""
+    held = getattr(typing, name)
+    return _not_at_run_time if isinstance(held, FunctionType) or held is typing.ForwardRef else held
+
+
+def _not_at_run_time(*_args: Any, **_named: Any) -> None:
+    raise TypeError("functions of typing do nothing at run time")
 
 
 def _language() -> dict[str, Any]:

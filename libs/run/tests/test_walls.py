@@ -54,6 +54,14 @@ ESCAPES = {
     "x = getattr": NameError,
     "x = __builtins__['__import__']('sys')": ImportError,
     "from . import x": ImportError,
+    "def f(): pass\nx = f.__globals__": AttributeError,
+    "from tools.bank.trusted.effects import send\nx = send.__closure__": AttributeError,
+    "import typing\nx = typing.cast.__globals__": AttributeError,
+    "x = ().__class__.__base__.__subclasses__()": AttributeError,
+    "g = (each for each in [1])\nx = g.gi_frame.f_back": AttributeError,
+    "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    x = e.__traceback__": AttributeError,
+    "import typing\ndef f(a: '().__class__'): pass\ntyping.get_type_hints(f)": TypeError,
+    "import typing\ntyping.ForwardRef('1')._evaluate({}, {}, frozenset())": TypeError,
 }
 
 
