@@ -29,20 +29,24 @@ class Rechecked:
 
 
 async def recheck(request: ApprovalRequest, data: bytes, timeout_s: float) -> Rechecked:
-    """What a certificate shows of what a request is about."""
+    """What a certificate shows of what a request is about; whatever keeps it from being checked is a problem."""
+    try:
+        return await _checked(request, data, timeout_s)
+    except OSError as error:
+        return Rechecked(None, f"the certificate can't be checked here: {error.strerror}")
+
+
+async def _checked(request: ApprovalRequest, data: bytes, timeout_s: float) -> Rechecked:
     with TemporaryDirectory(prefix="lictor-certificate-") as folder:
         path = Path(folder, "certificate")
         await asyncio.to_thread(path.write_bytes, data)
-        try:
-            child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-m", "lictor_ir", "check", "--json", "--level", "a"),
-                *("--timeout", str(max(1, int(timeout_s))), str(path)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        except OSError as error:
-            return Rechecked(None, f"no process could be started: {error}")
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-m", "lictor_ir", "check", "--json", "--level", "a"),
+            *("--timeout", str(max(1, int(timeout_s))), str(path)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
         try:
             async with asyncio.timeout(timeout_s):
                 out, _ = await child.communicate()

@@ -15,7 +15,7 @@ from typing import Any
 from lictor_ir import traces
 from lictor_ir.contract_truth import holds
 from lictor_ir.document import Document
-from lictor_ir.errors import IrError, UnspecifiedError
+from lictor_ir.errors import UnspecifiedError
 from lictor_ir.traces import Trace
 from lictor_ir.values import RowValue
 from lictor_layer.rows import Row
@@ -91,7 +91,7 @@ class Lockstep:
             self._told.put(traces.run(self._document, {}, answer))
         except UnspecifiedError:
             self._told.put(None)
-        except (IrError, ArithmeticError, RecursionError, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001 -- whatever ends the document is told: the program waits for it
             self._told.put(error)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from runs_on_disk import Bank, program
 
+from lictor_ir import traces
 from lictor_ir.types import FLOAT, INT, STR, ListOf, RowOf
 from lictor_layer.rows import row_class
 from lictor_prove.errors import Rejected
@@ -128,6 +130,19 @@ def test_a_run_that_does_more_or_less_than_its_document_is_stopped(living: Livin
     with pytest.raises(RunStopped, match="the program ended"):
         boundary.complete()
     assert [each[0] for each in teller.told] == ["started", "done"]
+
+
+async def test_a_document_that_breaks_off_in_whatever_way_stops_the_run_at_once(
+    living: LivingLayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise LookupError("nobody foresaw this")
+
+    monkeypatch.setattr(traces, "run", broken)
+    lockstep = Lockstep(document_of(program("send('x')"), name="p", layer=living.layer))
+    async with asyncio.timeout(10):
+        with pytest.raises(RunStopped, match="nobody foresaw this"):
+            await asyncio.to_thread(lockstep.expect, "send", {"text": "x"})
 
 
 class Loud(str):

@@ -215,7 +215,11 @@ async def test_an_older_version_that_is_proved_later_is_asked_of_nobody(bus: Bus
     [
         ({"engine": "prover-2"}, "engine", ["stale", "requested"]),
         ({"ir_hash": content_hash("ir 2")}, "ir_hash", ["stale", "requested"]),
-        ({"certificate_hash": content_hash("c")}, "certificate_hash", ["stale", "requested"]),
+        (
+            {"certificate_hash": content_hash("c"), "certificate_level": "c"},
+            "certificate_hash",
+            ["stale", "requested"],
+        ),
         (
             {"guarantees": (GuaranteeResult(name="less", verdict=ProofVerdict.PROVED),)},
             "guarantees_hash",
