@@ -81,7 +81,7 @@ def _match(terms: Terms, pattern: Spelled, term: Term, bound: Bound) -> None:
                 _match(terms, part, arg, bound)
         case str(token) if constant(token) is None and token not in SIGNATURES:
             name, _, sort = token.partition(":")
-            positive = isinstance(term.value, int) and term.value > 0
+            positive = type(term.value) is int and term.value > 0
             if sort not in ("", term.sort, "Positive" if positive else ""):
                 raise Refused(f"a {sort} was expected, not a {term.sort}")
             if bound.setdefault(name, (term,)) != (term,):
