@@ -267,6 +267,8 @@ def test_terms_that_are_not_known_say_nothing(term: str) -> None:
 
 def test_sorts_that_are_not_known_say_nothing() -> None:
     with pytest.raises(UnknownRule, match="the sort"):
+        check("(define-fun x () (_ FloatingPoint 11 53) (fp #b0 #b1 #b1)) (check-sat)", "()")
+    with pytest.raises(UnknownRule, match="the sort"):
         check("(declare-fun x () (_ FloatingPoint 11 53)) (check-sat)", "()")
 
 

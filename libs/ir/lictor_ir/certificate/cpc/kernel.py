@@ -66,8 +66,8 @@ class _Checking:
                     if not takes:
                         reader.defined[name] = self._terms.app(name)
                 case ["define-fun", str(token), [], wanted, given]:
-                    name, term = reader.fresh(token), reader.term(given)
-                    if term.sort != sort(wanted):
+                    name, kind, term = reader.fresh(token), sort(wanted), reader.term(given)
+                    if term.sort != kind:
                         raise Refused(f"{name} is not of the sort that is said")
                     reader.defined[name] = term
                 case ["assert", given]:
