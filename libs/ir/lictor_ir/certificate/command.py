@@ -18,7 +18,7 @@ from lictor_ir.certificate.check import Report, asked_goal, check, script_of
 from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError, FormError, IrError
-from lictor_ir.goals import GoalKind, Strength
+from lictor_ir.goals import Strength, strengths
 
 VALID, REFUSED, UNREADABLE = 0, 1, 2
 MEMORY_MB: Final = 2_048
@@ -198,14 +198,9 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
 
 
 def _guarantees(report: Report) -> Iterator[tuple[Guarantee, Strength]]:
-    """Each guarantee, and of which runs it holds: of all that its weakest part does."""
-    weak = {
-        goal.subject
-        for goal in report.derived
-        if goal.kind is GoalKind.GUARANTEE and goal.strength is Strength.ON_COMPLETION
-    }
-    for at, guarantee in enumerate(report.document.guarantees):
-        yield guarantee, Strength.ON_COMPLETION if at in weak else Strength.EVERY_PREFIX
+    """Each guarantee, and of which runs it holds."""
+    held = strengths(report.document, report.derived)
+    return zip(report.document.guarantees, held, strict=True)
 
 
 def _refused(path: Path, code: int, word: str, message: str, options: Namespace) -> int:
