@@ -19,6 +19,7 @@ from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError, FormError, IrError
 from lictor_ir.goals import Strength, strengths
+from lictor_ir.text_write import write_contract
 
 VALID, REFUSED, UNREADABLE = 0, 1, 2
 MEMORY_MB: Final = 2_048
@@ -137,7 +138,12 @@ def told(report: Report) -> dict[str, Any]:
         "layer_hash": certificate.layer_hash,
         "ir_hash": certificate.ir_hash,
         "guarantees": [
-            {"name": each.name, "required_by": each.required_by or None, "strength": strength.value}
+            {
+                "name": each.name,
+                "contract": write_contract(report.document, each.contract),
+                "required_by": each.required_by or None,
+                "strength": strength.value,
+            }
             for each, strength in _guarantees(report)
         ],
         "goals": [
@@ -188,6 +194,10 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
     yield f"    layer    {certificate.layer_hash or 'none'}"
     for guarantee, strength in _guarantees(report):
         yield f"    guarantee  {printable(guarantee.name)}: {_STRENGTHS[strength]}"
+        # A name is what somebody wrote; this is what was shown.
+        yield f"      {printable(write_contract(report.document, guarantee.contract))}"
+    if not report.document.guarantees:
+        yield "    guarantee  none: nothing is promised"
     for each in report.goals:
         steps = f", {each.steps} steps" if each.steps else ""
         why = f": {printable(each.reason)}" if each.reason else ""
