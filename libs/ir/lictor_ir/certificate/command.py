@@ -190,6 +190,7 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
     yield f"    name     {report.hash}"
     program = certificate.program_hash or "none: the Effect IR was handed in"
     yield f"    program  {program}  ({printable(report.document.program)})"
+    yield f"    target   {printable(report.document.target)}"
     yield f"    IR       {certificate.ir_hash}"
     yield f"    layer    {certificate.layer_hash or 'none'}"
     for guarantee, strength in _guarantees(report):
