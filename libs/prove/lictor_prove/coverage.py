@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from lictor_ir.analysis.leaves import is_about_the_end
-from lictor_ir.contracts import Contract
+from lictor_ir.analysis.leaves import relied_on
+from lictor_ir.contracts import Contract, leaves
 from lictor_ir.document import Guarantee
 from lictor_ir.goals import Strength
 from lictor_prove.errors import ProveError
@@ -126,14 +126,12 @@ def entailed(
 
     `proved`: what was proved of a program that was proved as a whole, and of which runs; nothing, if it was not. A
     contract that the program does not name is covered when what the program states itself entails it. What the layer
-    added does not help: it says nothing about what the program's author thought of. What holds of completed runs
-    alone helps only contracts about the end of a run: the others must hold however early it ends.
+    added does not help: it says nothing about what the program's author thought of. Of which runs something was proved
+    matters to each part of a contract (`relied_on`).
     """
     from lictor_prove.coverage_status import judged, reported
 
     own = [(each.contract, strength) for each, strength in proved if not each.required_by]
-    finished = [contract for contract, _ in own]
-    anytime = [contract for contract, strength in own if strength is Strength.EVERY_PREFIX]
     builders = contracts_of(layer)
 
     def implied(policy: DomainPolicy, name: str) -> bool:
@@ -144,7 +142,7 @@ def entailed(
             contract, _ = builder.build((), {})
         except ProveError:
             return False
-        return entails(finished if is_about_the_end(contract) else anytime, contract)
+        return all(entails(relied_on(leaf, own), leaf) for leaf in leaves(contract))
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):

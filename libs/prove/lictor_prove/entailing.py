@@ -138,6 +138,7 @@ def _verdict(text: str) -> Implied:
 def look(question: EntailmentQuestion) -> EntailmentAnswer:
     """Look at the program in this process."""
     from lictor_ir.errors import IrError
+    from lictor_ir.goals import goals, strengths
     from lictor_ir.jsonform import document_hash
     from lictor_prove.layers import load_layer
     from lictor_prove.prover import document_of
@@ -160,7 +161,13 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
     if document_hash(document) != question.ir_hash:
         return EntailmentAnswer(problem="the program does not become the document that was proved")
     signature = signature_of(layer, document)
-    proved = [guarantee.contract for guarantee in document.guarantees]
+    try:
+        held = strengths(document, goals(document))
+    except IrError as error:
+        return EntailmentAnswer(problem=f"its goals can't be derived: {error}")
+    proved = [
+        (each.contract, strength) for each, strength in zip(document.guarantees, held, strict=True)
+    ]
     return EntailmentAnswer(
         tuple(sorted({atom.effect for atom in document.atoms})),
         tuple(_implied(signature, layer, proved, wanted) for wanted in question.wanted),
@@ -168,9 +175,11 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
 
 
 def _implied(
-    signature: Any, layer: Any, proved: Sequence[Any], wanted: Wanted
+    signature: Any, layer: Any, proved: Sequence[tuple[Any, Any]], wanted: Wanted
 ) -> tuple[Implied, str]:
-    from lictor_ir.analysis import Budget, entails
+    from lictor_ir.analysis import Budget, Verdict, entails
+    from lictor_ir.analysis.leaves import relied_on
+    from lictor_ir.contracts import leaves
     from lictor_ir.errors import IrError
     from lictor_prove.policies import is_contract
 
@@ -181,10 +190,16 @@ def _implied(
         return "unknown", f"the layer has no contract {wanted.contract}"
     try:
         contract, _ = builder.build(wanted.arguments, dict(wanted.named or {}))
-        answer = entails(signature, proved, contract, Budget(ms=BUDGET_MS))
+        budget = Budget(ms=BUDGET_MS)
+        found = [
+            entails(signature, relied_on(leaf, proved), leaf, budget) for leaf in leaves(contract)
+        ]
     except (ProveError, IrError) as error:
         return "unknown", str(error)[:_MAX_WHY]
-    return _verdict(answer.verdict.value), answer.reason[:_MAX_WHY]
+    by_worst = (Verdict.NOT_IMPLIED, Verdict.UNKNOWN, Verdict.IMPLIED)
+    verdict = min((each.verdict for each in found), key=by_worst.index, default=Verdict.IMPLIED)
+    reasons = dict.fromkeys(each.reason for each in found if each.verdict is verdict)
+    return _verdict(verdict.value), ("; ".join(reasons) or "it promises nothing")[:_MAX_WHY]
 
 
 def main() -> None:

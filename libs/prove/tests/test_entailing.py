@@ -7,10 +7,13 @@ import pytest
 
 from lictor_ir.jsonform import document_hash
 from lictor_prove.entailing import EntailmentQuestion, Wanted, entailed, look
-from lictor_prove.layers import load_layer
+from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import document_of
 from lictor_prove.shelf import shelf
+from lictor_prove.worker import Roots
 from lictor_schema import content_hash
+
+from .layers_on_disk import EFFECTS, write
 
 ROOT = Path(__file__).parents[3]
 NEWSLETTER = (ROOT / "examples/programs/newsletter.py").read_text("utf-8")
@@ -88,3 +91,63 @@ async def test_the_child_answers_the_same_and_has_no_more_time_than_it_is_given(
     late = await entailed(question, 0.01)
     assert (late.effects, late.implied) == ((), ())
     assert "longer than" in str(late.problem)
+
+
+AMOUNTS = """
+    from lictor_layer import Spec, contract, effect
+    from tools.mail.trusted.effects import send
+
+    @contract
+    def exactly(n: int) -> Spec:
+        return effect(send).count() == n
+
+    @contract
+    def at_least(n: int) -> Spec:
+        return effect(send).count() >= n
+
+    @contract
+    def at_most(n: int) -> Spec:
+        return effect(send).count() <= n
+
+    @contract
+    def between(least: int, most: int) -> Spec:
+        return (effect(send).count() >= least) & (effect(send).count() <= most)
+"""
+ONCE = """
+from lictor_layer import guarantee
+from tools.mail.trusted.contracts import exactly
+from tools.mail.trusted.effects import send
+
+@guarantee(exactly(1))
+def main():
+    send("a@b", "x")
+"""
+
+
+def test_what_holds_of_completed_runs_alone_implies_nothing_of_runs_that_end_early(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, {"effects": EFFECTS, "contracts": AMOUNTS})
+    roots = discover_trusted_roots([tmp_path])
+    layer = load_layer(roots, [tmp_path])
+    document = document_of(ONCE, name="once.py", layer=layer)
+    asked = [("exactly", (1,)), ("at_least", (1,)), ("at_most", (1,)), ("between", (1, 1))]
+    answer = look(
+        EntailmentQuestion(
+            program=ONCE,
+            language="python",
+            name="once.py",
+            target="main",
+            roots=Roots(tuple(map(str, roots)), (str(tmp_path),)),
+            layer_hash=layer.hash,
+            ir_hash=document_hash(document),
+            wanted=tuple(Wanted(f"{CONTRACTS}{name}", given) for name, given in asked),
+        )
+    )
+    assert answer.problem is None
+    assert [verdict for verdict, _ in answer.implied] == [
+        "implied",
+        "implied",
+        "not_implied",
+        "not_implied",
+    ]
