@@ -164,6 +164,38 @@ n = 1000
         + AMOUNT,
         "pay(3)",
     ),
+    "an int is passed where a float is declared, and written out": (
+        """
+@requires(lambda amount: str(amount) == "5.0")
+@trusted
+def pay(amount: float) -> None: ...
+""",
+        "pay(5)",
+    ),
+    "an int is passed where a float is declared, and asked for its type": (
+        """
+@requires(lambda amount: isinstance(amount, float))
+@trusted
+def pay(amount: float) -> None: ...
+""",
+        "pay(5)",
+    ),
+    "a row class is passed where the default is None": (
+        """
+from typing import TypeVar
+from lictor_layer import Row
+
+class UserRow(Row):
+    a: int
+
+T = TypeVar("T", bound=Row)
+
+@requires(lambda n, table=None: table is None)
+@trusted
+def pay(n: int, table: type[T] = None) -> list[T]: ...
+""",
+        "pay(1, UserRow)",
+    ),
     "a generator is true before it has run": (
         """
 def ok(r):
@@ -186,7 +218,7 @@ def loaded(folder: Path, effects: str, contracts: str = NOTHING) -> Layer:
 
 
 def verdict(layer: Layer, body: str, contract: str = "nothing") -> str:
-    used = ", ".join(layer.functions)
+    used = ", ".join((*layer.functions, *layer.schemas))
     program = f"""
 import lictor_layer
 from tools.bank.trusted import contracts
@@ -219,6 +251,52 @@ def only() -> Spec:
     layer = loaded(tmp_path, AMOUNT, contracts)
     with pytest.raises(ProverConfigError, match="one by one"):
         verdict(layer, "pay(1)", "only")
+
+
+def test_a_contract_does_not_tell_an_int_from_the_float_that_was_declared(tmp_path: Path) -> None:
+    contracts = """
+from lictor_layer import Spec, contract, effect
+from .effects import pay
+
+@contract
+def floats() -> Spec:
+    return effect(pay).all(lambda e: isinstance(e.amount, float))
+"""
+    layer = loaded(tmp_path, AMOUNT.replace("int", "float"), contracts)
+    assert verdict(layer, "pay(5)", "floats") == "rejected"
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "Lock.set(door, door != 'a')",
+        "Lock.set(door, False) if door else Lock.set('x', True)",
+        "Lock.set(f'{door}', False)",
+        "Lock.set(f'{door!r}', False)",
+        "Lock.set(str(door), False)",
+        "Lock.set({'a': 'b'}.get(door, 'c'), False)",
+        "Lock.set('x', door in ('a', 'b'))",
+    ],
+)
+def test_what_a_call_sets_is_not_computed_of_its_arguments(update: str, tmp_path: Path) -> None:
+    effects = f"""
+from lictor_layer import fluent, sets
+
+Lock = fluent("lock", key=str, value=bool, initial=True)
+
+@sets(lambda door: {update})
+@trusted
+def unlock(door: str) -> None: ...
+"""
+    with pytest.raises(ProverConfigError, match="is computed with"):
+        loaded(tmp_path, effects)
+
+
+def test_a_promise_may_take_its_result_by_position_only(tmp_path: Path) -> None:
+    promised = PROMISED.replace(
+        "@trusted\ndef name", "@ensures(lambda r, /: r == 'a')\n@trusted\ndef name"
+    )
+    assert verdict(loaded(tmp_path, promised), "pay(name())") == "proved"
 
 
 HONEST: Mapping[str, tuple[str, str]] = {

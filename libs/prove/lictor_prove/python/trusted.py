@@ -82,7 +82,11 @@ class TrustedCalls:
         self.used[function.name] = function
         self.schemas.update((schema.name, schema) for schema in schemas.values())
         call = f"c{len(machine.atoms) + 1}"
-        given = {name: Sym(term) for name, term in terms.items()}
+        # Conditions are about what is passed: the row class, and an int where the atom has the float that equals it.
+        given: dict[str, Value] = {
+            name: value if isinstance(value, SchemaV) or _is_known_int(value) else Sym(terms[name])
+            for name, value in bound.items()
+        }
         self._demand(machine, function, call, given)
         machine.atoms.append(
             Atom(
@@ -234,6 +238,10 @@ def _argument(
     from lictor_prove.python.contents import chosen
 
     return chosen(fitting)
+
+
+def _is_known_int(value: Value) -> bool:
+    return isinstance(value, Sym) and isinstance(value.term, Const) and value.type == INT
 
 
 def _fitted(term: Term, declared: Type) -> Term | None:
