@@ -108,6 +108,7 @@ class Prover:
         self._layers = layers
         self._settings = settings
         self._replicas = replicas
+        self._build = fingerprint()
 
     async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
         """Decide about one submission."""
@@ -118,7 +119,7 @@ class Prover:
             return answer(submission, _no_layer(submission, self._layers), datetime.now(UTC))
         layer_hash, roots = found
         certify = self._settings.certificates(largest_certificate(self._client))
-        key = f"{fingerprint()} {limits.key} {certify.key if certify else 'no certificate'}"
+        key = f"{self._build} {limits.key} {certify.key if certify else 'no certificate'}"
         before = await self._answers.find(submission, layer_hash, key)
         if before is not None and await self._is_kept(before.certificate_hash):
             return answered_before(submission, before, datetime.now(UTC))
