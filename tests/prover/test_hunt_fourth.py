@@ -267,6 +267,32 @@ def floats() -> Spec:
 
 
 @pytest.mark.parametrize(
+    ("holds", "amount", "expected"),
+    [
+        ("e.amount + 9007199254740992 == 9007199254740992", "1", "rejected"),
+        ("e.amount * e.amount * e.amount < 1e30", "2", "rejected"),
+        ("e.amount * e.amount == 4611686014132420608.0", "2147483647", "rejected"),
+        ("e.amount <= 1e300", "5", "proved"),
+        ("e.amount * e.amount * 1.5 - 2 <= 400.0", "5", "proved"),
+        ("e.amount * e.amount + e.amount / 4 <= 20.0", "5", "refuted"),
+    ],
+)
+def test_a_contract_does_not_round_what_python_does_not(
+    holds: str, amount: str, expected: str, tmp_path: Path
+) -> None:
+    contracts = f"""
+from lictor_layer import Spec, contract, effect
+from .effects import pay
+
+@contract
+def bounded() -> Spec:
+    return effect(pay).all(lambda e: {holds})
+"""
+    layer = loaded(tmp_path, AMOUNT.replace("int", "float"), contracts)
+    assert verdict(layer, f"pay({amount})", "bounded") == expected
+
+
+@pytest.mark.parametrize(
     "update",
     [
         "Lock.set(door, door != 'a')",

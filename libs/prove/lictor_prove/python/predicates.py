@@ -49,6 +49,7 @@ from lictor_prove.python.values import (
     Value,
     described,
 )
+from lictor_prove.python.whole_floats import check_rounding
 
 ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
 ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
@@ -81,6 +82,7 @@ def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> T
     def read(machine: Machine) -> Term:
         value = machine.evaluate(predicate.node.body)
         term = term_of(machine, value)
+        check_rounding(term)
         if machine.obligations:
             raise ProveError(
                 f"{predicate.place}: this predicate may raise ({machine.obligations[0].text}); "

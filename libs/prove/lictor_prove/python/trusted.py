@@ -25,11 +25,10 @@ from lictor_prove.python.limits import MAX_ATOMS
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import NONE_VALUE, Opaque, SchemaV, Sym, UnionV, Value, described
+from lictor_prove.python.whole_floats import SMALL
 
 ROW_VARIABLE = "*"
 """How layers write the rows whose class an argument gives."""
-SMALL = 2**31
-"""Ints up to here are passed as the equal float where one is declared: no sum of a run leaves what floats hold."""
 
 Condition = Callable[[Predicate, Mapping[str, Value]], Term]
 
