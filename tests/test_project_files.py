@@ -141,3 +141,12 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert service["healthcheck"]["test"][-2:] == ["lictor_bus.health", name]
         waits_for = {it: how["condition"] for it, how in service["depends_on"].items()}
         assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
+
+
+def test_no_test_is_named_by_a_repr() -> None:
+    """That of a set differs between processes, and the processes that share the tests must find the same ones."""
+    named = "ids=" + "repr"
+    tests = [
+        path for part in ("libs", "services", "tests") for path in (ROOT / part).rglob("test_*.py")
+    ]
+    assert [str(path.relative_to(ROOT)) for path in tests if named in path.read_text("utf-8")] == []

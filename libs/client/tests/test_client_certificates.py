@@ -49,6 +49,30 @@ async def test_a_certificate_is_checked_and_compared_with_its_program(
     assert "another Effect IR" in compared["reason"]
 
 
+async def test_another_function_of_the_program_is_not_the_one_that_is_called(
+    cli, tmp_path: Path
+) -> None:
+    program = tmp_path / "two.py"
+    program.write_text(
+        "from tools.mail.trusted.effects import send_mail\n\n"
+        'def main() -> None:\n    send_mail("all@example.com", "all", "hello")\n\n'
+        "def harmless() -> None:\n    pass\n",
+        "utf-8",
+    )
+    told = await cli(
+        *("prove", "--json", *LAYERS, program, "--target", "harmless"),
+        *("--certificate", tmp_path / "certs"),
+    )
+    assert told.returncode == 0, told.stdout
+    (file,) = (tmp_path / "certs").iterdir()
+    told = await cli("ir", "check", file, "--program", program, *LAYERS)
+    assert told.returncode == 1
+    assert "target   harmless" in told.stdout
+    assert "its function harmless, not main" in told.stdout.splitlines()[-1]
+    told = await cli("ir", "check", file, "--program", program, *LAYERS, "--target", "harmless")
+    assert told.returncode == 0, told.stdout
+
+
 async def test_another_layer_is_another_meaning(cli, certificate: Path, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "layers", tmp_path / "layers")
     contracts = next((tmp_path / "layers").rglob("contracts.py"))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from random import Random
 
 from lictor_ir.certificate.cpc.errors import Refused
-from lictor_ir.certificate.cpc.evaluation import evaluated
-from lictor_ir.certificate.cpc.reading import Reader
-from lictor_ir.certificate.cpc.rules import Applied, Bound, Line, Pattern, Several, Variable, build
-from lictor_ir.certificate.cpc.strings import matches
-from lictor_ir.certificate.cpc.terms import REGEX, SIGNATURES, Term, Terms
+from lictor_ir.certificate.cpc.functions import evaluated, matches
+from lictor_ir.certificate.cpc.reading import Reader, Spelled, spelled
+from lictor_ir.certificate.cpc.rules import Bound, Line, build, constant
+from lictor_ir.certificate.cpc.terms import MANY, REGEX, SIGNATURES, Term, Terms
 
 REGEXES = """
-re.none re.allchar re.all (str.to_re "") (str.to_re "a") (str.to_re "ab") (re.* (str.to_re "a"))
+re.none re.allchar (str.to_re "") (str.to_re "a") (str.to_re "ab") (re.* (str.to_re "a"))
 (re.* (str.to_re "ab")) (re.union (str.to_re "a") (str.to_re "b")) (re.++ (str.to_re "a") (str.to_re "b"))
-(re.range "a" "b") (re.comp (str.to_re "a")) (re.opt (str.to_re "b")) (re.+ re.allchar) (re.* re.allchar)
-(re.inter re.allchar (re.comp (str.to_re "b"))) (re.diff re.all (str.to_re "ab")) (re.loop 1 2 (str.to_re "a"))
-(re.^ 2 re.allchar) (re.++ (str.to_re "b") re.all)
+(re.range "a" "b") (re.+ re.allchar) (re.* re.allchar) (re.loop 1 2 (str.to_re "a"))
+(re.^ 2 re.allchar) (re.++ (str.to_re "b") (re.* re.allchar))
 (re.union (str.to_re "") (str.to_re "ba") re.none) (re.range "ab" "c")
 """
 TEXTS = [
@@ -49,70 +47,55 @@ def pools(terms: Terms) -> dict[str, list[Term]]:
     """Literals of each sort, few enough that random ones are often equal, and regular expressions."""
     return {
         "Bool": [terms.true, terms.false],
-        "Int": [terms.integer(number) for number in NUMBERS],
-        "Real": [terms.real(Fraction(number, 2)) for number in NUMBERS],
-        "String": [terms.string(text) for text in TEXTS],
+        "Int": [terms.literal(number) for number in NUMBERS],
+        "Positive": [terms.literal(number) for number in (1, 2, 3, 7)],
+        "Real": [terms.literal(Fraction(number, 2)) for number in NUMBERS],
+        "String": [terms.literal(text) for text in TEXTS],
         "RegLan": regexes(terms, REGEXES),
     }
 
 
 def regexes(terms: Terms, text: str) -> list[Term]:
-    reader = Reader(terms, text, proof=True)
-    found: list[Term] = []
-    while not reader.done:
-        found.append(reader.term())
-    return found
+    return [Reader(terms).term(each) for each in spelled(text)]
 
 
-def variables(pattern: Pattern) -> Iterator[Variable | Several]:
-    if isinstance(pattern, Applied):
-        for part in pattern.parts:
+def variables(pattern: Spelled) -> Iterator[tuple[str, str]]:
+    """The names in a pattern, with the sorts that are said."""
+    if isinstance(pattern, list):
+        for part in pattern[1:]:
             yield from variables(part)
-    elif not isinstance(pattern, str):
-        yield pattern
+    elif constant(pattern) is None and pattern not in SIGNATURES:
+        name, _, sort = pattern.partition(":")
+        yield name, sort
 
 
 def instances(terms: Terms, line: Line, chance: Random, count: int) -> Iterator[Bound]:
     """Random values for the variables of a line, of all sorts for which it makes sense."""
-    found: dict[str, Variable | Several] = {}
+    said: dict[str, str] = {}
     for pattern in (*line.args, *line.premises, line.conclusion):
-        for each in variables(pattern):
-            known = found.setdefault(each.name, each)
-            if isinstance(each, Variable) and each.sort:
-                found[each.name] = each
-            assert type(known) is type(each)
+        for name, sort in variables(pattern):
+            said[name] = said.get(name) or sort
+    demanded = {name for pattern in line.premises for name, _ in variables(pattern)}
     pool = pools(terms)
-    choices = [
-        [each.sort] if isinstance(each, Variable) and each.sort else list(pool)
-        for each in found.values()
-    ]
+    sorts = [sort for sort in pool if sort != "Positive"]
     sensible = [
-        sorts
-        for sorts in product(*choices)
-        if _builds(terms, line, found, dict(zip(found, sorts, strict=True)), pool)
+        chosen
+        for chosen in product(*([sort] if sort else sorts for sort in said.values()))
+        if _builds(terms, line, dict(zip(said, chosen, strict=True)), pool)
     ]
     assert sensible, f"{line.name} makes sense for no sorts"
     for _ in range(count):
-        sorts = dict(zip(found, chance.choice(sensible), strict=True))
-        yield {
-            name: tuple(chance.choices(pool[sorts[name]], k=chance.choice((0, 0, 1, 1, 2))))
-            if isinstance(each, Several)
-            else chance.choice(pool[sorts[name]])
-            for name, each in found.items()
-        }
+        bound: Bound = {}
+        for name, sort in zip(said, chance.choice(sensible), strict=True):
+            many = chance.choice((2, 3) if name in demanded else (0, 0, 1, 1, 2))
+            bound[name] = tuple(chance.choices(pool[sort], k=many if name.endswith("..") else 1))
+        yield bound
 
 
-def _builds(
-    terms: Terms,
-    line: Line,
-    found: dict[str, Variable | Several],
-    sorts: dict[str, str],
-    pool: dict[str, list[Term]],
-) -> bool:
-    bound: Bound = {
-        name: (pool[sorts[name]][-1],) if isinstance(each, Several) else pool[sorts[name]][-1]
-        for name, each in found.items()
-    }
+def _builds(terms: Terms, line: Line, sorts: dict[str, str], pool: dict[str, list[Term]]) -> bool:
+    bound: Bound = {name: (pool[sort][-1],) for name, sort in sorts.items()}
+    bound |= {name: (pool["Int"][3],) for name, sort in sorts.items() if sort == "Int"}
+    assert pool["Int"][3].value == 0, "an index that every list has"
     try:
         return all(
             build(terms, pattern, bound).sort == "Bool"
@@ -122,33 +105,39 @@ def _builds(
         return False
 
 
-def given(terms: Terms, pattern: Pattern, bound: Bound) -> Term:
+def given(terms: Terms, pattern: Spelled, bound: Bound) -> Term:
     """How a proof writes an argument; some operands are a list, even if it is of one or none."""
-    if not isinstance(pattern, Several):
-        return build(terms, pattern, bound)
-    many = bound[pattern.name]
-    assert isinstance(many, tuple)
-    return terms.app(pattern.op, *many) if many else terms.neutral(pattern.op)
+    match pattern:
+        case [str(op), str(name)] if name.endswith(".."):
+            return terms.app(op, *bound[name]) if bound[name] else terms.neutral(op)
+        case _:
+            return build(terms, pattern, bound)
 
 
 def value(terms: Terms, term: Term) -> Term:
     """The literal that a term without variables is worth; of regular expressions, one over literals."""
-    if term.literal:
+    if term.value is not None:
         return term
+    if term.op == "ite":
+        return value(terms, term.args[1 if holds(terms, term.args[0]) else 2])
     args = [value(terms, arg) for arg in term.args]
-    if term.op in ("ite", "@purify"):
-        return args[0] if term.op == "@purify" else args[1 if args[0].value else 2]
+    if term.op == "@purify":
+        return args[0]
+    if term.op in ("re.loop", "re.^"):
+        least, most = args[0].value, args[-2].value
+        assert isinstance(least, int)
+        assert isinstance(most, int)
+        times = [terms.listed("re.++", [args[-1]] * count) for count in range(least, most + 1)]
+        return terms.listed("re.union", times)
+    if term.op == "re.+":
+        return terms.app("re.++", args[0], terms.app("re.*", args[0]))
     if term.sort == REGEX:
         return terms.app(term.op, *args)
-    if term.op == "distinct":
-        return terms.boolean(
-            not any(holds(terms, terms.eq(*pair)) for pair in combinations(args, 2))
-        )
     if term.op == "str.in_re":
-        return terms.boolean(matches(terms, str(args[0].value), args[1]))
+        return terms.literal(matches(terms, str(args[0].value), args[1]))
     if term.op == "=" and args[0].sort == REGEX:
         same = all(matches(terms, text, args[0]) == matches(terms, text, args[1]) for text in SHORT)
-        return terms.boolean(same)
+        return terms.literal(same)
     return evaluated(terms, terms.app(term.op, *args))
 
 
@@ -168,11 +157,8 @@ def holds(terms: Terms, formula: Term) -> bool | None:
 
 _MEANT = {
     "@purify": "{0}",
-    "/_total": "(ite (= {1} 0.0) 0.0 (/ {0} {1}))",
     "div_total": "(ite (= {1} 0) 0 (div {0} {1}))",
     "mod_total": "(ite (= {1} 0) {0} (mod {0} {1}))",
-    "@int_div_by_zero": "(div {0} 0)",
-    "@mod_by_zero": "(mod {0} 0)",
 }
 
 
@@ -197,10 +183,7 @@ def written(term: Term, names: Mapping[Term, str] | None = None) -> str:
         return _MEANT[term.op].format(*args)
     if term.op in ("re.loop", "re.^"):
         return f"((_ {term.op} {' '.join(args[:-1])}) {args[-1]})"
-    if (
-        term.op in ("and", "or", "+", "*", "str.++", "re.++", "re.union", "re.inter")
-        and len(args) == 1
-    ):
+    if term.op in MANY and len(args) == 1:
         return args[0]
-    op = term.op if term.op in SIGNATURES or term.op == "-" else f"|{term.op}|"
+    op = term.op if term.op in SIGNATURES else f"|{term.op}|"
     return f"({op} {' '.join(args)})" if args else op

@@ -14,8 +14,11 @@ from jsonschema import Draft202012Validator
 from lictor_ir.certificate import command, json_schema
 from lictor_ir.certificate.check import check, established, script_of
 from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level, name_of, read, write
+from lictor_ir.contracts import Anything
+from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError
 from lictor_ir.goals import Goal, GoalKind, goals
+from lictor_ir.jsonform import to_json
 from lictor_ir.regexes import ReRange
 from lictor_ir.terms import FALSE, apply, const, eq, matches, var
 from lictor_ir.text import read as read_text
@@ -251,6 +254,21 @@ def test_the_command_demands_that_no_solver_is_believed_unless_told(
     assert (second["valid"], second["level"]) == (False, "b")
     assert first["guarantees"][0]["strength"] == "on_completion"
     assert len(first["outside"]) == 4
+
+
+def test_what_was_shown_is_told_not_only_what_somebody_called_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = read(PAY.read_bytes())
+    document = check(PAY.read_bytes()).document
+    grand = Guarantee("nobody_is_ever_paid()", Anything())
+    for guarantees, told in (((grand,), "anything"), ((), "nothing is promised")):
+        ir = to_json(replace(document, guarantees=guarantees))
+        kept = tuple(each for each in before.goals if each.kind is not GoalKind.GUARANTEE)
+        path = tmp_path / "grand.json"
+        path.write_bytes(write(replace(before, ir=ir, ir_hash=hash_bytes(ir), goals=kept)))
+        code, out = _run(capsys, path)
+        assert (code, told in out) == (command.VALID, True), out
 
 
 def test_what_can_not_be_read_is_told_apart_from_what_is_refused(

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lictor_ir.analysis import Behaviour, Budget, Entailment, Signature, Verdict, entails, told
-from lictor_ir.contracts import All, Comparison, Contract, Count, Empty, Relation, field
-from lictor_ir.document import Document, Effect, Parameter
+from lictor_ir.contracts import All, Before, Comparison, Contract, Count, Empty, Relation, field
+from lictor_ir.document import Document, Effect, Event, Parameter, Performed
 from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.evaluate import Trace, holds
 from lictor_ir.lower_z3 import decide
-from lictor_ir.terms import apply, const
+from lictor_ir.terms import apply, const, eq, not_
 from lictor_ir.text import read
 from lictor_ir.types import INT, NONE
 
@@ -280,6 +280,24 @@ def test_an_event_comes_with_its_call_only_where_a_layer_says_so() -> None:
     assert entails(KNOWN, [no_calls], no_events).verdict is Verdict.IMPLIED
     assert entails(KNOWN, [no_events], no_calls).verdict is Verdict.IMPLIED
     assert entails(FREE, [no_calls], no_events).verdict is Verdict.NOT_IMPLIED
+
+
+def test_each_event_of_one_call_may_need_a_call_of_its_own_before_it() -> None:
+    a, b, x = field("a", INT), field("b", INT), field("x", INT)
+    touched = (Performed("Touch", {"x": a}), Performed("Touch", {"x": b}))
+    signature = Signature(
+        (
+            Effect("grant", (Parameter("x", INT),), NONE),
+            Effect("move", (Parameter("a", INT), Parameter("b", INT)), NONE),
+        ),
+        (Event("Touch", ("Touch",), (Parameter("x", INT),)),),
+        behaviours={"move": Behaviour(events=touched)},
+    )
+    move = Relation(("move",))
+    granted = Before(Relation(("grant",)), Relation((), ("Touch",)), x, x)
+    premises = [granted, All(move, not_(eq(a, b)))]
+    # Two grants and the move: a trace of two steps would not show it.
+    assert entails(signature, premises, Empty(move)).verdict is Verdict.NOT_IMPLIED
 
 
 def test_names_that_run_together_are_kept_apart() -> None:

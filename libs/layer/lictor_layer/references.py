@@ -5,16 +5,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from lictor_layer.errors import DeclarationError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ParameterRef:
-    """Stands for the argument that a call passes for this parameter."""
+    """Stands for the argument that a call passes for this parameter.
+
+    A builder is called once, with references: whatever it computed of one would be said of every call. So a reference
+    can be passed on, and nothing else.
+    """
 
     name: str
+
+    def _refused(self, *_: object) -> NoReturn:
+        raise DeclarationError(
+            f"the parameter {self.name} is computed with; what a call performs or sets is told with parameters"
+            " as they are, and literals"
+        )
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __repr__ = __format__ = _refused  # type: ignore[assignment]
 
 
 def called_with_references(builder: Callable[..., Any], who: str) -> tuple[list[str], Any]:

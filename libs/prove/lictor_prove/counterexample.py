@@ -6,7 +6,9 @@ and the thing in question is broken, refutes anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
 from lictor_ir.answers import Filled, Model
@@ -98,10 +100,11 @@ class Candidate:
 
     def _told(self, summary: str, steps: tuple[Step, ...], offending: set[int]) -> Counterexample:
         chosen = [step for step in steps if not offending or step.number <= max(offending)]
-        if len(chosen) > MAX_TOLD:
-            kept = {*offending, *(step.number for step in chosen[: MAX_TOLD // 2])}
-            kept |= {step.number for step in chosen[-MAX_TOLD // 2 :]}
-            chosen = [step for step in chosen if step.number in kept]
+        path = _in_rows(_happening(step, offending) for step in chosen)
+        told = path
+        if len(path) > MAX_TOLD:
+            ends = {*range(MAX_TOLD // 2), *range(len(path) - MAX_TOLD // 2, len(path))}
+            told = [each for at, each in enumerate(path) if at in ends or each.offending]
         results = [
             (f"{step.effect} ({step.atom.id})", value_text(step.result))
             for step in chosen
@@ -113,17 +116,24 @@ class Candidate:
                 :MAX_TOLD
             ],
             tuple(results[:MAX_TOLD]),
-            tuple(
-                Happening(
-                    step.effect,
-                    tuple((name, value_text(value)) for name, value in step.arguments.items()),
-                    step.atom.span.line if step.atom.span is not None else None,
-                    "" if step.atom.guard is TRUE else said(step.atom.guard),
-                    step.number in offending,
-                )
-                for step in chosen
-            ),
+            tuple(told),
+            sum(each.times for each in path) - sum(each.times for each in told),
         )
+
+
+def _happening(step: Step, offending: set[int]) -> Happening:
+    return Happening(
+        step.effect,
+        tuple((name, value_text(value)) for name, value in step.arguments.items()),
+        step.atom.span.line if step.atom.span is not None else None,
+        "" if step.atom.guard is TRUE else said(step.atom.guard),
+        step.number in offending,
+    )
+
+
+def _in_rows(path: Iterable[Happening]) -> list[Happening]:
+    """What is alike and follows each other is told once, with how often."""
+    return [replace(each, times=sum(1 for _ in group)) for each, group in groupby(path)]
 
 
 def _part(contract: Contract, goal_id: str) -> Contract:

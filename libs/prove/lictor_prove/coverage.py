@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from lictor_ir.contracts import Contract
+from lictor_ir.analysis.leaves import relied_on
+from lictor_ir.contracts import Contract, leaves
 from lictor_ir.document import Guarantee
 from lictor_ir.goals import Strength
 from lictor_prove.errors import ProveError
-from lictor_prove.following import to_follow
 from lictor_prove.layer_model import (
     ContractBuilder,
     DomainPolicy,
@@ -126,8 +126,8 @@ def entailed(
 
     `proved`: what was proved of a program that was proved as a whole, and of which runs; nothing, if it was not. A
     contract that the program does not name is covered when what the program states itself entails it. What the layer
-    added does not help: it says nothing about what the program's author thought of. What holds of completed runs
-    alone helps only contracts about the end of a run: the others must hold however early it ends.
+    added does not help: it says nothing about what the program's author thought of. Of which runs something was proved
+    matters to each part of a contract (`relied_on`).
     """
     from lictor_prove.coverage_status import judged, reported
 
@@ -142,7 +142,7 @@ def entailed(
             contract, _ = builder.build((), {})
         except ProveError:
             return False
-        return all(entails(premises, part) for premises, part in to_follow(contract, own))
+        return all(entails(relied_on(leaf, own), leaf) for leaf in leaves(contract))
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):

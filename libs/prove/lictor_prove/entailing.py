@@ -16,16 +16,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.forked import limit_memory
 from lictor_prove.shelf import shelf
 from lictor_prove.worker import Roots
-from lictor_schema import ApprovalRequest, ContractCall, is_executable
-
-if TYPE_CHECKING:
-    from lictor_prove.following import Proved
+from lictor_schema import ApprovalBinding, ContractCall, is_executable
 
 BUDGET_MS: Final = 2_000
 """For one contract."""
@@ -33,8 +30,6 @@ MEMORY_MB: Final = 1_024
 _MAX_WHY: Final = 500
 
 Implied = Literal["implied", "not_implied", "unknown"]
-_ORDER: Final[tuple[Implied, ...]] = ("not_implied", "unknown", "implied")
-_NOTHING_WANTED: Final[tuple[Implied, str]] = ("implied", "it wants nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +39,6 @@ class Wanted:
     contract: str
     arguments: tuple[object, ...] = ()
     named: Mapping[str, object] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A guarantee that was proved, and of which runs; None when that is not told: then of none."""
-
-    name: str
-    required: bool
-    strength: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +52,6 @@ class EntailmentQuestion:
     roots: Roots
     layer_hash: str
     ir_hash: str
-    guarantees: tuple[Held, ...]
-    """In the order of the document."""
     wanted: tuple[Wanted, ...]
 
 
@@ -82,10 +66,9 @@ class EntailmentAnswer:
 
 
 async def look_at(
-    request: ApprovalRequest, program: str, contracts: Sequence[ContractCall], timeout_s: float
+    binding: ApprovalBinding, program: str, contracts: Sequence[ContractCall], timeout_s: float
 ) -> EntailmentAnswer:
     """What is implied by what was proved of a program that is to be approved, under the layer of ``LICTOR_LAYERS``."""
-    binding = request.binding
     try:
         named = shelf().named(binding.layer_hash)
     except ProverConfigError as error:
@@ -100,10 +83,6 @@ async def look_at(
         roots=named[1],
         layer_hash=binding.layer_hash,
         ir_hash=binding.ir_hash,
-        guarantees=tuple(
-            Held(each.name, each.required, None if each.strength is None else each.strength.value)
-            for each in request.guarantees
-        ),
         wanted=tuple(Wanted(each.contract, each.arguments, each.named) for each in contracts),
     )
     return await entailed(question, timeout_s)
@@ -161,7 +140,7 @@ def _verdict(text: str) -> Implied:
 def look(question: EntailmentQuestion) -> EntailmentAnswer:
     """Look at the program in this process."""
     from lictor_ir.errors import IrError
-    from lictor_ir.goals import Strength
+    from lictor_ir.goals import goals, strengths
     from lictor_ir.jsonform import document_hash
     from lictor_prove.layers import load_layer
     from lictor_prove.prover import document_of
@@ -188,14 +167,13 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
         return EntailmentAnswer(problem=f"the program can't be read: {error}")
     if document_hash(document) != question.ir_hash:
         return EntailmentAnswer(problem="the program does not become the document that was proved")
-    stated = [(each.name, bool(each.required_by)) for each in document.guarantees]
-    if stated != [(each.name, each.required) for each in question.guarantees]:
-        return EntailmentAnswer(problem="the guarantees are not those that were proved")
     signature = signature_of(layer, document)
+    try:
+        held = strengths(document, goals(document))
+    except IrError as error:
+        return EntailmentAnswer(problem=f"its goals can't be derived: {error}")
     proved = [
-        (guarantee.contract, Strength(held.strength))
-        for guarantee, held in zip(document.guarantees, question.guarantees, strict=True)
-        if held.strength is not None
+        (each.contract, strength) for each, strength in zip(document.guarantees, held, strict=True)
     ]
     return EntailmentAnswer(
         tuple(sorted({atom.effect for atom in document.atoms})),
@@ -203,10 +181,13 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
     )
 
 
-def _implied(signature: Any, layer: Any, proved: Proved, wanted: Wanted) -> tuple[Implied, str]:
-    from lictor_ir.analysis import Budget, entails
+def _implied(
+    signature: Any, layer: Any, proved: Sequence[tuple[Any, Any]], wanted: Wanted
+) -> tuple[Implied, str]:
+    from lictor_ir.analysis import Budget, Verdict, entails
+    from lictor_ir.analysis.leaves import relied_on
+    from lictor_ir.contracts import leaves
     from lictor_ir.errors import IrError
-    from lictor_prove.following import to_follow
     from lictor_prove.policies import is_contract
 
     module, _, name = wanted.contract.rpartition(".")
@@ -217,17 +198,15 @@ def _implied(signature: Any, layer: Any, proved: Proved, wanted: Wanted) -> tupl
     try:
         contract, _ = builder.build(wanted.arguments, dict(wanted.named or {}))
         budget = Budget(ms=BUDGET_MS)
-        answers = [
-            entails(signature, premises, part, budget)
-            for premises, part in to_follow(contract, proved)
+        found = [
+            entails(signature, relied_on(leaf, proved), leaf, budget) for leaf in leaves(contract)
         ]
     except (ProveError, IrError) as error:
         return "unknown", str(error)[:_MAX_WHY]
-    answered: list[tuple[Implied, str]] = [
-        (_verdict(answer.verdict.value), answer.reason[:_MAX_WHY]) for answer in answers
-    ]
-    # The worst is told: one part that does not follow settles it.
-    return min(answered, key=lambda each: _ORDER.index(each[0]), default=_NOTHING_WANTED)
+    by_worst = (Verdict.NOT_IMPLIED, Verdict.UNKNOWN, Verdict.IMPLIED)
+    verdict = min((each.verdict for each in found), key=by_worst.index, default=Verdict.IMPLIED)
+    reasons = dict.fromkeys(each.reason for each in found if each.verdict is verdict)
+    return _verdict(verdict.value), ("; ".join(reasons) or "it promises nothing")[:_MAX_WHY]
 
 
 def main() -> None:
@@ -254,7 +233,6 @@ def main() -> None:
                 roots=roots,
                 layer_hash=told["layer_hash"],
                 ir_hash=told["ir_hash"],
-                guarantees=tuple(Held(**each) for each in told["guarantees"]),
                 wanted=wanted,
             )
         )

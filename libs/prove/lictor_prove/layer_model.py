@@ -28,6 +28,8 @@ class Predicate:
     """What it demands, for people: the message it was given, or its source."""
     place: str
     """File and line, for messages."""
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The layer's modules as they were hashed, by file name: where the helpers it calls are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from lictor_ir.certificate.format import Level
@@ -63,7 +62,7 @@ class Ir:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One trusted call of a counterexample."""
+    """A trusted call of a counterexample, or several in a row that are alike."""
 
     effect: str
     arguments: tuple[tuple[str, str], ...]
@@ -73,6 +72,7 @@ class Happening:
     """Why it happens; empty when it always does."""
     offending: bool
     """The guarantee is broken here."""
+    times: int = 1
 
     def __str__(self) -> str:
         return f"{self.effect}({', '.join(f'{name}={value}' for name, value in self.arguments)})"
@@ -87,24 +87,22 @@ class Counterexample:
     results: tuple[tuple[str, str], ...]
     """What trusted calls return in it, where that matters."""
     path: tuple[Happening, ...]
+    left_out: int = 0
+    """Calls that are not told, for their number."""
 
     def __str__(self) -> str:
         lines = [self.summary]
         lines += [f"  input {name} = {value}" for name, value in self.inputs]
         lines += [f"  {call} returns {value}" for call, value in self.results]
-        for each, times in _repeated(self.path):
+        for each in self.path:
             at = f"line {each.line}: " if each.line is not None else ""
             mark = ">" if each.offending else " "
             when = f"   when {each.when}" if each.when else ""
-            again = f"   {times} times" if times > 1 else ""
+            again = f"   {each.times} times" if each.times > 1 else ""
             lines.append(f"{mark} {at}{each}{when}{again}")
+        if self.left_out:
+            lines.append(f"  and {self.left_out} more calls in between")
         return "\n".join(lines)
-
-
-def _repeated(path: Iterable[Happening]) -> Iterator[tuple[Happening, int]]:
-    """What happens, with how often in a row."""
-    for each, group in groupby(path):
-        yield each, sum(1 for _ in group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 Executable = Literal["python", "commands"]
 """What a program can be written in. An Effect IR document is none: nothing runs it."""
 
-ENGINE: Final = "lictor-prove/2"
+ENGINE: Final = "lictor-prove/3"
 """Changes whenever the same program could get another answer."""
 
 

@@ -6,6 +6,8 @@ import ast
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -42,7 +44,11 @@ def predicate(text: str, **names: object) -> Predicate:
     """A lambda of the layer."""
     node = ast.parse(text, mode="eval").body
     assert isinstance(node, ast.Lambda)
-    return Predicate(node, names, text.partition(":")[2].strip(), "layer.py:1")
+    helpers = [
+        held.__code__.co_filename for held in names.values() if isinstance(held, FunctionType)
+    ]
+    texts = {path: Path(path).read_text("utf-8") for path in helpers}
+    return Predicate(node, names, text.partition(":")[2].strip(), "layer.py:1", texts)
 
 
 def function(name: str, result: Any, **parameters: Any) -> TrustedFunction:

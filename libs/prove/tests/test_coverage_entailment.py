@@ -44,6 +44,10 @@ CONTRACTS = """
         return Send.count() >= 1
 
     @contract
+    def some_but_few() -> Spec:
+        return (Send.count() >= 1) & (Send.count() <= 5)
+
+    @contract
     def addressed() -> Spec:
         return Send.all(lambda e: "@" in e.addr)
 """
@@ -175,6 +179,16 @@ def test_what_holds_of_completed_runs_alone_implies_only_what_is_about_their_end
     domain = covered(layer, "@guarantee(mail.exactly(1))\n" + SEND)
     # A count that is exact in the end says nothing about runs that end early.
     assert (domain.entailed, domain.missing_recommended) == (("some",), ("few",))
+
+
+def test_a_contract_that_is_about_the_end_in_part_must_hold_of_early_ends_in_the_rest(
+    tmp_path: Path,
+) -> None:
+    layer = layer_with(tmp_path, MAIL_POLICY.replace('["unique", "few"]', '["some_but_few"]'))
+    domain = covered(layer, "@guarantee(mail.exactly(1))\n" + SEND)
+    assert (domain.entailed, domain.missing_recommended) == ((), ("some_but_few",))
+    text = "@guarantee(mail.exactly(1))\n@guarantee(mail.at_most(1))\n" + SEND
+    assert covered(layer, text).entailed == ("some_but_few",)
 
 
 def test_what_was_not_proved_implies_nothing(layer: Layer) -> None:

@@ -265,3 +265,15 @@ def test_booleans_of_inputs_are_found() -> None:
     found = prove_document(stated).guarantees[0].counterexample
     assert found is not None
     assert ("b", "True") in found.inputs
+
+
+def test_a_long_counterexample_tells_how_many_calls_there_are() -> None:
+    few = Guarantee("few", Count(SENT, Comparison.AT_MOST, const(60)))
+    alike = [send(line, const("bob")) for line in range(1, 31)]
+    others = [send(line, const(f"to {line}")) for line in range(31, 91)]
+    proof = prove_document(document(*alike, *others, guarantees=(few,)))
+    found = proof.guarantees[0].counterexample
+    assert found is not None
+    assert len(found.path) < 60
+    assert sum(each.times for each in found.path) + found.left_out == 61
+    assert f"and {found.left_out} more calls in between" in str(found)

@@ -103,7 +103,6 @@ def nested(depth: int) -> object:
 @pytest.mark.parametrize(
     "value",
     [float("nan"), float("inf"), "\ud800", {1: "one"}, 2**53 + 1, b"bytes", nested(63)],
-    ids=repr,
 )
 @pytest.mark.parametrize("name", ["early", "value"])
 def test_what_has_no_canonical_json_is_refused_wherever_it_stands(name: str, value: object) -> None:

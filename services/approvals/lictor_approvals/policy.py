@@ -60,7 +60,9 @@ class PolicyInForce:
         found = Findings()
         if needs_findings(self.policy):
             contracts = contracts_named(self.policy)
-            answer = await look_at(life.request, submission.program, contracts, LOOK_WITHIN_S)
+            answer = await look_at(
+                life.request.binding, submission.program, contracts, LOOK_WITHIN_S
+            )
             found = findings(contracts, answer.effects, answer.implied, answer.problem)
         if needs_certificate(self.policy):
             found = await self._with_certificate(found, life.request, certificates)

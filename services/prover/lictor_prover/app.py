@@ -19,6 +19,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_prove.certify import CertificateLimits
 from lictor_prove.errors import ProverConfigError, Reason
+from lictor_prove.fingerprint import fingerprint
 from lictor_prove.pool import Job, Pool
 from lictor_prove.proof import Progress, Proof, rejected
 from lictor_prove.settings import Settings
@@ -107,6 +108,7 @@ class Prover:
         self._layers = layers
         self._settings = settings
         self._replicas = replicas
+        self._build = fingerprint()
 
     async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
         """Decide about one submission."""
@@ -117,7 +119,7 @@ class Prover:
             return answer(submission, _no_layer(submission, self._layers), datetime.now(UTC))
         layer_hash, roots = found
         certify = self._settings.certificates(largest_certificate(self._client))
-        key = f"{limits.key} {certify.key if certify else 'no certificate'}"
+        key = f"{self._build} {limits.key} {certify.key if certify else 'no certificate'}"
         before = await self._answers.find(submission, layer_hash, key)
         if before is not None and await self._is_kept(before.certificate_hash):
             return answered_before(submission, before, datetime.now(UTC))

@@ -86,7 +86,7 @@ async def _look(policy: ApprovalPolicy, request: ApprovalRequest, program: str) 
     except ModuleNotFoundError as error:
         return Findings(problem=f"{error.name} is not installed here")
     contracts = contracts_named(policy)
-    answer = await look_at(request, program, contracts, _LOOK_WITHIN_S)
+    answer = await look_at(request.binding, program, contracts, _LOOK_WITHIN_S)
     return findings(contracts, answer.effects, answer.implied, answer.problem)
 
 

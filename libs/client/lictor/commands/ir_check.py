@@ -34,6 +34,12 @@ def arguments(parser: ArgumentParser) -> None:
         type=Path,
         help="the program that the certificate must be about",
     )
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        default="main",
+        help="with --program: the function that is called (default: main)",
+    )
     parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
     parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
     common_arguments(parser, connects=False)
@@ -85,6 +91,12 @@ def _derived(options: Namespace, carried: "Document", language: str) -> "Documen
     if language == "document":
         raise LictorError(
             "the certificate is about a document that was handed in, not about a program."
+        )
+    if carried.target != options.target:
+        # Another function of the same program may be as harmless as you like.
+        raise LictorError(
+            f"the certificate is about its function {carried.target}, not {options.target};"
+            " name the one that is called with --target."
         )
     source = read_source(options.program)
     imports = options.import_root or [Path.cwd(), options.program.resolve().parent]

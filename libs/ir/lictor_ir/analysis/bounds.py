@@ -70,7 +70,8 @@ class Shape:
     """What a kept step brings with it: its effect, if it matters, and the events that it can't be without."""
 
     effect: str | None
-    events: frozenset[str]
+    events: tuple[str, ...]
+    """As often as they are performed: each is a row of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,18 +215,18 @@ class _Planning:
         found: set[Shape] = set()
         for effect in self._scope.effects:
             performed = self._performed(effect.name)
-            if effect.name in relation.effects or self._covers(relation, performed):
+            if effect.name in relation.effects or self._covered(relation, performed):
                 found.add(Shape(effect.name, performed))
         if self._scope.signature.is_free:
             for event in self._scope.events:
                 if is_covered(event, relation):
-                    found |= self._any_call(frozenset({event.name}))
+                    found |= self._any_call((event.name,))
         return frozenset(found)
 
     def setting(self, fluent: str) -> frozenset[Shape]:
         """The steps that may set the fluent."""
         if self._scope.signature.is_free:
-            return self._any_call(frozenset())
+            return self._any_call(())
         return frozenset(
             Shape(effect.name, self._performed(effect.name))
             for effect in self._scope.effects
@@ -235,28 +236,31 @@ class _Planning:
             )
         )
 
-    def _any_call(self, events: frozenset[str]) -> frozenset[Shape]:
+    def _any_call(self, events: tuple[str, ...]) -> frozenset[Shape]:
         names: list[str | None] = [effect.name for effect in self._scope.effects]
         return frozenset(Shape(name, events) for name in [*names, None])
 
-    def _performed(self, effect: str) -> frozenset[str]:
-        return frozenset(each.event for each in self._scope.signature.behaviour(effect).events)
+    def _performed(self, effect: str) -> tuple[str, ...]:
+        return tuple(each.event for each in self._scope.signature.behaviour(effect).events)
 
-    def _covers(self, relation: Relation, events: Iterable[str]) -> bool:
+    def _covered(self, relation: Relation, events: Iterable[str]) -> int:
         known = (self._events.get(name) for name in events)
-        return any(event is not None and is_covered(event, relation) for event in known)
+        return sum(event is not None and is_covered(event, relation) for event in known)
 
-    def _needs(self, shapes: Iterable[Shape], premise: Before) -> bool:
-        return any(
-            (shape.effect is not None and shape.effect in premise.then.effects)
-            or self._covers(premise.then, shape.events)
-            for shape in shapes
+    def _needing(self, shapes: Iterable[Shape], premise: Before) -> int:
+        """How many rows one step has at most that need another before them; each may need one of its own."""
+        return max(
+            (
+                (shape.effect in premise.then.effects) + self._covered(premise.then, shape.events)
+                for shape in shapes
+            ),
+            default=0,
         )
 
     def acyclic(self, befores: Sequence[Before]) -> tuple[Before, ...]:
         """Those of which what is needed does not lead back to themselves."""
         after = {
-            each: [other for other in befores if self._needs(self.shapes(each.first), other)]
+            each: [other for other in befores if self._needing(self.shapes(each.first), other)]
             for each in befores
         }
 
@@ -284,7 +288,8 @@ class _Planning:
             return known[premise]
 
         def extra(shapes: frozenset[Shape]) -> int:
-            return sum(chain(each) for each in befores if self._needs(shapes, each))
+            needing = ((each, self._needing(shapes, each)) for each in befores)
+            return sum(rows * chain(each) for each, rows in needing if rows)
 
         return sum(item.steps * (1 + extra(item.shapes)) for item in items)
 

@@ -23,6 +23,7 @@ from lictor_ir.contracts import (
     relations,
 )
 from lictor_ir.errors import IrError
+from lictor_ir.goals.model import Strength
 from lictor_ir.terms import Term
 from lictor_ir.valuation import Environment, value
 
@@ -128,3 +129,12 @@ def is_about_the_end(contract: Contract) -> bool:
         or (isinstance(part, Count | Sum) and part.comparison not in UPPER)
         for part in parts_of([contract])
     )
+
+
+def relied_on(leaf: Contract, proved: Iterable[tuple[Contract, Strength]]) -> list[Contract]:
+    """What of the proved may be relied on for this leaf.
+
+    What holds of completed runs alone helps only what is about their end: all else must hold however early a run ends.
+    """
+    at_end = is_about_the_end(leaf)
+    return [each for each, strength in proved if at_end or strength is Strength.EVERY_PREFIX]

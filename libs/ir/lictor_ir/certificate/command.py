@@ -18,7 +18,8 @@ from lictor_ir.certificate.check import Report, asked_goal, check, script_of
 from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError, FormError, IrError
-from lictor_ir.goals import GoalKind, Strength
+from lictor_ir.goals import Strength, strengths
+from lictor_ir.text_write import write_contract
 
 VALID, REFUSED, UNREADABLE = 0, 1, 2
 MEMORY_MB: Final = 2_048
@@ -137,7 +138,12 @@ def told(report: Report) -> dict[str, Any]:
         "layer_hash": certificate.layer_hash,
         "ir_hash": certificate.ir_hash,
         "guarantees": [
-            {"name": each.name, "required_by": each.required_by or None, "strength": strength.value}
+            {
+                "name": each.name,
+                "contract": write_contract(report.document, each.contract),
+                "required_by": each.required_by or None,
+                "strength": strength.value,
+            }
             for each, strength in _guarantees(report)
         ],
         "goals": [
@@ -184,10 +190,15 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
     yield f"    name     {report.hash}"
     program = certificate.program_hash or "none: the Effect IR was handed in"
     yield f"    program  {program}  ({printable(report.document.program)})"
+    yield f"    target   {printable(report.document.target)}"
     yield f"    IR       {certificate.ir_hash}"
     yield f"    layer    {certificate.layer_hash or 'none'}"
     for guarantee, strength in _guarantees(report):
         yield f"    guarantee  {printable(guarantee.name)}: {_STRENGTHS[strength]}"
+        # A name is what somebody wrote; this is what was shown.
+        yield f"      {printable(write_contract(report.document, guarantee.contract))}"
+    if not report.document.guarantees:
+        yield "    guarantee  none: nothing is promised"
     for each in report.goals:
         steps = f", {each.steps} steps" if each.steps else ""
         why = f": {printable(each.reason)}" if each.reason else ""
@@ -198,14 +209,9 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
 
 
 def _guarantees(report: Report) -> Iterator[tuple[Guarantee, Strength]]:
-    """Each guarantee, and of which runs it holds: of all that its weakest part does."""
-    weak = {
-        goal.subject
-        for goal in report.derived
-        if goal.kind is GoalKind.GUARANTEE and goal.strength is Strength.ON_COMPLETION
-    }
-    for at, guarantee in enumerate(report.document.guarantees):
-        yield guarantee, Strength.ON_COMPLETION if at in weak else Strength.EVERY_PREFIX
+    """Each guarantee, and of which runs it holds."""
+    held = strengths(report.document, report.derived)
+    return zip(report.document.guarantees, held, strict=True)
 
 
 def _refused(path: Path, code: int, word: str, message: str, options: Namespace) -> int:

@@ -7,6 +7,8 @@ something are constants to be found. What a goal can't express is said in `undec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document, Obligation, ObligationKind
 from lictor_ir.errors import IrError
@@ -17,7 +19,7 @@ from lictor_ir.goals.guarantees import contract_goal
 from lictor_ir.goals.model import Goal, GoalKind, Strength
 from lictor_ir.terms import FALSE, Term, and_, not_
 
-__all__ = ["Goal", "GoalKind", "Strength", "completed", "goals", "never_reached"]
+__all__ = ["Goal", "GoalKind", "Strength", "completed", "goals", "never_reached", "strengths"]
 
 _KINDS = {
     ObligationKind.PRECONDITION: GoalKind.PRECONDITION,
@@ -41,6 +43,19 @@ def goals(document: Document) -> tuple[Goal, ...]:
             except IrError as why:
                 made.append(_undecided(goal_id, GoalKind.GUARANTEE, at, why))
     return tuple(made)
+
+
+def strengths(document: Document, derived: Iterable[Goal]) -> tuple[Strength, ...]:
+    """Of which runs each guarantee holds, once its goals do: of all that its weakest part does."""
+    weak = {
+        goal.subject
+        for goal in derived
+        if goal.kind is GoalKind.GUARANTEE and goal.strength is Strength.ON_COMPLETION
+    }
+    return tuple(
+        Strength.ON_COMPLETION if at in weak else Strength.EVERY_PREFIX
+        for at in range(len(document.guarantees))
+    )
 
 
 def completed(document: Document, goal: Goal) -> Goal:

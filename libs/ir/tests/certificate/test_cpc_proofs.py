@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from random import Random
@@ -18,11 +19,10 @@ from lictor_ir.certificate.cpc.kernel import RULES
 from lictor_ir.certificate.cpc.reading import tokens
 from lictor_ir.errors import IrError
 
-KERNEL = ("__init__.py", "errors.py", "kernel.py", "reading.py", "rules.py", "terms.py")
-"""What must be right whatever the rules are."""
-MAX_LINES = 1_000
-"""Of the kernel, and of the modules of the rules, each with docstrings and blank lines."""
-MAX_TABLE = 260
+MAX_CODE = 1_000
+"""Lines of the whole checker, its table too, without docstrings, comments and blank ones."""
+MAX_LINES = 1_260
+"""All lines of it."""
 
 
 def accepted(script: str, proof: str) -> Refutation | None:
@@ -57,12 +57,27 @@ def test_script_without_one_of_its_assertions_is_not_refuted(name: str) -> None:
     assert dropped >= min(needed, len(set(re.findall(r"^\(assert.*", script, re.M))))
 
 
+def lines_of_code(text: str) -> int:
+    """Lines that are not blank, comments or docstrings."""
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return sum(
+        bool(line.strip()) and line.strip()[0] != "#" and at not in docstrings
+        for at, line in enumerate(text.splitlines(), 1)
+    )
+
+
 def test_the_checker_is_small() -> None:
     folder = Path(lictor_ir.certificate.cpc.__file__).parent
-    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in folder.glob("*.py")}
-    assert sum(lines[name] for name in KERNEL) < MAX_LINES
-    assert sum(count for name, count in lines.items() if name not in KERNEL) < MAX_LINES
-    assert len((folder / "table.rules").read_text("ascii").splitlines()) <= MAX_TABLE
+    python = [path.read_text("utf-8") for path in folder.glob("*.py")]
+    table = (folder / "table.rules").read_text("ascii").splitlines()
+    stated = sum(bool(line) and line[0] != "#" for line in table)
+    assert stated + sum(map(lines_of_code, python)) < MAX_CODE
+    assert len(table) + sum(len(text.splitlines()) for text in python) < MAX_LINES
 
 
 def test_the_checker_needs_no_solver_and_nothing_but_the_standard_library() -> None:
@@ -78,7 +93,15 @@ def test_the_checker_needs_no_solver_and_nothing_but_the_standard_library() -> N
         *(f"lictor_ir.certificate.cpc.{path.stem}" for path in folder.glob("*.py")),
     }
     assert {name.split(".")[0] for name in imported} <= {
-        *("__future__", "collections", "dataclasses", "fractions", "importlib", "lictor_ir"),
+        *(
+            "__future__",
+            "collections",
+            "dataclasses",
+            "fractions",
+            "functools",
+            "importlib",
+            "lictor_ir",
+        ),
         *("math", "re", "typing"),
     }
 
@@ -142,7 +165,7 @@ def test_changed_proof_is_refused_or_each_of_its_steps_follows(name: str) -> Non
                 continue
             for step in steps:
                 shape = (step.rule, *map(written, (*step.premises, *step.args, step.shown)))
-                if shape not in known and step.rule != "re_unfold_pos":
+                if shape not in known:
                     assert follows(step.terms, step.premises, step.shown) is not False, step.rule
     assert refused >= 20
 

@@ -32,8 +32,10 @@ def shown(rule: str, premises: str, args: str, conclusion: str) -> bool:
         *(f"(assume-push @p{at} {formula})" for at, formula in enumerate(assumed)),
         f"(step @shown {conclusion} :rule {rule} :premises ({names}) :args ({args}))",
     ]
-    with pytest.raises(InvalidProof) as caught:
+    with pytest.raises((InvalidProof, UnknownRule)) as caught:
         check(SCRIPT, f"({' '.join(proof)})")
+    if isinstance(caught.value, UnknownRule) and "in this form" not in caught.value.rule:
+        raise caught.value
     assert caught.value.step in ("@shown", "last"), caught.value
     return caught.value.step == "last"
 
@@ -60,8 +62,6 @@ chain_resolution | (or p q r) (not p) (or (not q) s) | (@list true true) (@list 
 chain_m_resolution | (or p q) (not p) | q (@list true) (@list p) | q
 chain_m_resolution | (or p q) (not p) | (or r q) (@list true) (@list p) | (or r q)
 reordering | (or p q r) | (or r q p) | (or r q p)
-factoring | (or p q p) | | (or p q)
-factoring | (or p p) | | p
 and_intro | p q | | (and p q)
 and_elim | (and p q) | 1 | q
 not_or_elim | (not (or p q)) | 0 | (not p)
@@ -84,8 +84,6 @@ aci_norm | | (= (str.++ a (str.++ "" b) c) (str.++ a b c)) | (= (str.++ a (str.+
 aci_norm | | (= (or p false) p) | (= (or p false) p)
 absorb | | (= (or p true) true) | (= (or p true) true)
 absorb | | (= (and p (and q false)) false) | (= (and p (and q false)) false)
-distinct_values | | 1 2 | (not (= 1 2))
-distinct_values | | "a" "" | (not (= "a" ""))
 arith_poly_norm | | (= (* 2 (+ i j)) (+ j i j i)) | (= (* 2 (+ i j)) (+ j i j i))
 arith_poly_norm | | (= (* i (- j k)) (- (* j i) (* k i))) | (= (* i (- j k)) (- (* j i) (* k i)))
 arith_poly_norm | | (= (to_real (+ i 1)) (+ 1 (to_real i))) | (= (to_real (+ i 1)) (+ 1 (to_real i)))
@@ -94,40 +92,17 @@ arith_poly_norm_rel | (= (* 2 (- i j)) (* 3 (- k 4))) | (= (= i j) (= k 4)) | (=
 arith_sum_ub | (< i 1) (<= j 2) | | (< (+ i j) (+ 1 2))
 arith_sum_ub | (= i 1) (<= j 2) | | (<= (+ i j) (+ 1 2))
 arith_mult_pos | | 2 (< i j) | (=> (and (> 2 0) (< i j)) (< (* 2 i) (* 2 j)))
-arith_mult_neg | | k (< i j) | (=> (and (< k 0) (< i j)) (> (* k i) (* k j)))
+arith_mult_neg | | k (> i j) | (=> (and (< k 0) (> i j)) (< (* k i) (* k j)))
 arith_trichotomy | (not (< i j)) (not (= i j)) | | (> i j)
 arith_trichotomy | (>= i j) (<= i j) | | (= i j)
 int_tight_ub | (< i 3) | | (<= i 2)
 int_tight_lb | (> i 3) | | (>= i 4)
-arith_mult_sign | | (and (> i 0) (< j 0)) (* i j) | (=> (and (> i 0) (< j 0)) (< (* i j) 0))
-arith_mult_sign | | (not (= i 0)) (* i i) | (=> (not (= i 0)) (> (* i i) 0))
-arith_reduction | | (div i j) | (= (div i j) (ite (= j 0) (@int_div_by_zero i) (div_total i j)))
-arith_reduction | | (mod i j) | (= (mod i j) (ite (= j 0) (@mod_by_zero i) (mod_total i j)))
-arith_reduction | | (/ x y) | (= (/ x y) (ite (= y 0/1) (@div_by_zero x) (/_total x y)))
-arith_reduction | | (/_total x y) | (and (= (/_total x y) (@purify (/_total x y)))\
- (=> (not (= y 0/1)) (= (* y (@purify (/_total x y))) x)))
-arith_reduction | | (abs i) | (= (abs i) (ite (< i 0) (- i) i))
 evaluate | | (+ 1 2) | (= (+ 1 2) 3)
 evaluate | | (str.++ "a" "b") | (= (str.++ "a" "b") "ab")
 evaluate | | (ite (< 1 2) "a" "b") | (= (ite (< 1 2) "a" "b") "a")
-arith-string-pred-entail | | (= (>= (+ 1 (str.len a)) 0) true) | (= (>= (+ 1 (str.len a)) 0) true)
-concat_eq | (= (str.++ "ab" a) (str.++ "ac" b)) | false | (= (str.++ "b" a) (str.++ "c" b))
-concat_eq | (= (str.++ a "b") (str.++ c b "b")) | true | (= a (str.++ c b))
-concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len a) (str.len c)) | false | (= a c)
 str-in-re-eval | | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true) | (= (str.in_re "ab" (re.* (str.to_re "ab"))) true)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar))) |\
  (= (re.loop 1 2 re.allchar) (re.union re.allchar (re.++ re.allchar re.allchar)))
-str-ctn-multiset-subset | | (= (str.contains "ab" (str.++ "-" a)) false) | (= (str.contains "ab" (str.++ "-" a)) false)
-str-ctn-multiset-subset | | (= (str.contains (str.++ a "b") (str.++ "b" a "c")) false) |\
- (= (str.contains (str.++ a "b") (str.++ "b" a "c")) false)
-str-ctn-multiset-subset | | (= (str.contains (str.substr (str.++ a "b") i j) (str.++ a "bb")) false) |\
- (= (str.contains (str.substr (str.++ a "b") i j) (str.++ a "bb")) false)
-str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
- (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z"))))) |\
- (= (str.in_re (str.++ a b) (re.* (re.range "a" "z")))\
- (and (str.in_re a (re.* (re.range "a" "z"))) (str.in_re b (re.* (re.range "a" "z")))))
-string_eager_reduction | | (str.in_re a (re.++ re.allchar (str.to_re "bc"))) |\
- (=> (str.in_re a (re.++ re.allchar (str.to_re "bc"))) (= (str.len a) 3))
 """.strip().splitlines()
 
 WRONG = """
@@ -143,7 +118,6 @@ chain_m_resolution | (or p q) (not p) | false (@list true) (@list p) | false
 chain_m_resolution | (or p q) (not r) | q (@list true) (@list p) | q
 reordering | (or p q r) | (or p q) | (or p q)
 reordering | p | (or q r) | (or q r)
-factoring | (or p q) | | p
 and_intro | p q | | (and p r)
 and_elim | (and p q) | 2 | q
 and_elim | (and p q) | -1 | q
@@ -172,11 +146,13 @@ aci_norm | | (= (str.++ a b) (str.++ b a)) | (= (str.++ a b) (str.++ b a))
 aci_norm | | (= (str.++ a a) a) | (= (str.++ a a) a)
 aci_norm | | (= (+ i i) i) | (= (+ i i) i)
 aci_norm | | (= p q) | (= p q)
+aci_norm | | (= "a" "") | (= "a" "")
+aci_norm | | (= 1 2) | (= 1 2)
+aci_norm | | (= true false) | (= true false)
+absorb | | (= true false) | (= true false)
 absorb | | (= (or p false) false) | (= (or p false) false)
 absorb | | (= (and p true) true) | (= (and p true) true)
 absorb | | (= (or p (and q true)) true) | (= (or p (and q true)) true)
-distinct_values | | 1 1 | (not (= 1 1))
-distinct_values | | i 1 | (not (= i 1))
 arith_poly_norm | | (= (* 2 i) (+ i j)) | (= (* 2 i) (+ i j))
 arith_poly_norm | | (= (/ i j) (* i (/ 1 j))) | (= (/ i j) (* i (/ 1 j)))
 arith_poly_norm | | (= (/ 1/1 0/1) 0/1) | (= (/ 1/1 0/1) 0/1)
@@ -189,7 +165,7 @@ arith_sum_ub | (< i 1) (>= j 2) | | (< (+ i j) (+ 1 2))
 arith_sum_ub | (<= i 1) (<= j 2) | | (< (+ i j) (+ 1 2))
 arith_mult_pos | | 2 (< i j) | (=> (and (> 2 0) (< i j)) (> (* 2 i) (* 2 j)))
 arith_mult_pos | | k (< i j) | (< (* k i) (* k j))
-arith_mult_neg | | k (< i j) | (=> (and (< k 0) (< i j)) (< (* k i) (* k j)))
+arith_mult_neg | | k (> i j) | (=> (and (< k 0) (> i j)) (> (* k i) (* k j)))
 arith_trichotomy | (not (< i j)) (not (= i j)) | | (< i j)
 arith_trichotomy | (not (< i j)) (not (= j i)) | | (> i j)
 arith_trichotomy | (< i j) (not (= i j)) | | (> i j)
@@ -200,41 +176,13 @@ int_tight_ub | (< x 3/1) | | (<= x 2)
 int_tight_ub | (< i j) | | (<= i j)
 int_tight_lb | (> i 3) | | (>= i 5)
 int_tight_lb | (> x 3/1) | | (>= x 4)
-arith_mult_sign | | (and (> i 0) (< j 0)) (* i j) | (=> (and (> i 0) (< j 0)) (> (* i j) 0))
-arith_mult_sign | | (> i 0) (* i j) | (=> (> i 0) (> (* i j) 0))
-arith_mult_sign | | (not (= i 0)) (* i i i) | (=> (not (= i 0)) (> (* i i i) 0))
-arith_mult_sign | | (and (> i 1) (> j 1)) (* i j) | (=> (and (> i 1) (> j 1)) (> (* i j) 0))
-arith_reduction | | (div i j) | (= (div i j) (div_total i j))
 arith_reduction | | (div_total i 0) | (= (div_total i 0) 0)
-arith_reduction | | (abs i) | (= (abs i) i)
 evaluate | | (+ 1 2) | (= (+ 1 2) 4)
 evaluate | | (div 1 0) | (= (div 1 0) 0)
-arith-string-pred-entail | | (= (>= (+ -1 (str.len a)) 0) true) | (= (>= (+ -1 (str.len a)) 0) true)
-arith-string-pred-entail | | (= (>= i 0) true) | (= (>= i 0) true)
-arith-string-pred-entail | | (= (>= (str.len a) 1) true) | (= (>= (str.len a) 1) true)
-concat_eq | (= (str.++ "ab" a) (str.++ "ac" b)) | false | (= a b)
-concat_eq | (= (str.++ a b) (str.++ b a)) | false | (= b a)
-concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len b) (str.len c)) | false | (= b c)
-concat_unify | (= (str.++ a b) (str.++ c b)) (= (str.len a) (str.len c)) | true | (= a c)
 str-in-re-eval | | (= (str.in_re "a" (str.to_re "b")) true) | (= (str.in_re "a" (str.to_re "b")) true)
 str-in-re-eval | | (= (str.in_re a (str.to_re "b")) false) | (= (str.in_re a (str.to_re "b")) false)
 re-loop-elim | | (= (re.loop 1 2 re.allchar) re.allchar) | (= (re.loop 1 2 re.allchar) re.allchar)
 re-loop-elim | | (= (re.loop 2 1 re.allchar) re.allchar) | (= (re.loop 2 1 re.allchar) re.allchar)
-str-ctn-multiset-subset | | (= (str.contains "ab" (str.++ "a" a)) false) | (= (str.contains "ab" (str.++ "a" a)) false)
-str-ctn-multiset-subset | | (= (str.contains (str.++ a "b") "c") false) | (= (str.contains (str.++ a "b") "c") false)
-str-ctn-multiset-subset | | (= (str.contains "ab" "c") true) | (= (str.contains "ab" "c") true)
-str-ctn-multiset-subset | | (= (str.contains "ab" a) false) | (= (str.contains "ab" a) false)
-str-ctn-multiset-subset | | (= (str.contains (str.replace "ab" "b" a) "c") false) |\
- (= (str.contains (str.replace "ab" "b" a) "c") false)
-str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
- (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab"))))) |\
- (= (str.in_re (str.++ a b) (re.* (str.to_re "ab")))\
- (and (str.in_re a (re.* (str.to_re "ab"))) (str.in_re b (re.* (str.to_re "ab")))))
-str-in-re-concat-star-char | | (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar))) |\
- (= (str.in_re (str.++ a b) (re.* re.allchar)) (str.in_re a (re.* re.allchar)))
-string_eager_reduction | | (str.in_re a (re.* re.allchar)) | (=> (str.in_re a (re.* re.allchar)) (= (str.len a) 1))
-string_eager_reduction | | (str.in_re a (re.union re.allchar (str.to_re ""))) |\
- (=> (str.in_re a (re.union re.allchar (str.to_re ""))) (= (str.len a) 1))
 """.strip().splitlines()
 
 
@@ -260,11 +208,9 @@ def test_rule_does_not_show(rule: str, premises: str, args: str, conclusion: str
 
 
 def test_every_rule_that_is_a_function_is_tried_both_ways() -> None:
-    functions = {name for name, rule in RULES.items() if rule is not TABLE.get(name)} - {
-        "re_unfold_pos"
-    }
-    assert {row[0] for row in _joined(RIGHT)} == functions
-    assert {row[0] for row in _joined(WRONG)} == functions
+    functions = {name for name, rule in RULES.items() if rule is not TABLE.get(name)}
+    assert functions <= {row[0] for row in _joined(RIGHT)} <= RULES.keys()
+    assert functions <= {row[0] for row in _joined(WRONG)} <= RULES.keys()
 
 
 @pytest.mark.parametrize("rule", ["trust", "instantiate", "skolemize", "no_such_rule", "scope"])

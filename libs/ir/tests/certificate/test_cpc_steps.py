@@ -12,8 +12,6 @@ from lictor_ir.certificate.cpc.kernel import RULES
 
 A_RULE = 2
 """So many steps of each rule and proof are looked at."""
-SKOLEMS = {"re_unfold_pos"}
-"""What it shows holds of the parts that it names, not of any strings."""
 
 
 def few_of_each_rule(steps: list[Step]) -> list[Step]:
@@ -21,7 +19,7 @@ def few_of_each_rule(steps: list[Step]) -> list[Step]:
     chosen: list[Step] = []
     for step in steps:
         seen[step.rule] = seen.get(step.rule, 0) + 1
-        if seen[step.rule] <= A_RULE and step.rule not in SKOLEMS:
+        if seen[step.rule] <= A_RULE:
             chosen.append(step)
     return chosen
 

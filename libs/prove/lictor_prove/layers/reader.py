@@ -245,7 +245,15 @@ class Reader:
 
     def _condition(self, condition: Condition) -> Predicate:
         read = self.sources.predicate(condition.predicate, condition.message)
-        if not condition.of_result_alone or read.node.args.args[0].arg == "result":
+        if not condition.of_result_alone:
+            return read
+        arguments = read.node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        if len(positional) != 1:
+            raise ProverConfigError(
+                f"{read.place}: a postcondition over the result alone takes it by position"
+            )
+        if positional[0].arg == "result":
             return read
         return dataclasses.replace(read, node=_over_result(read))
 
@@ -313,7 +321,7 @@ def _named(classes: list[ClassT]) -> dict[str, ClassT]:
 def _over_result(read: Predicate) -> ast.Lambda:
     """The lambda with its one parameter called `result`."""
     node = copy.deepcopy(read.node)
-    own = node.args.args[0].arg
+    (own,) = (each.arg for each in (*node.args.posonlyargs, *node.args.args))
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id == "result":
             raise ProverConfigError(

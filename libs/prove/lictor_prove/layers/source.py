@@ -46,6 +46,7 @@ class Sources:
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._sources = sources
+        self._texts = {path: source.text for path, source in sources.items()}
 
     def of(self, code: CodeType, what: str) -> Source:
         """The source that the code was compiled from."""
@@ -67,8 +68,10 @@ class Sources:
         source = self.of(function.__code__, "a lambda")
         node = _lambda_node(source, function)
         place = f"{source.place}:{node.lineno}"
+        if node.args.vararg is not None or node.args.kwarg is not None:
+            raise ProverConfigError(f"{place}: a predicate names its parameters one by one")
         shown = text or ast.get_source_segment(source.text, node.body) or ast.unparse(node.body)
-        return Predicate(node, _names(function, node), " ".join(shown.split()), place)
+        return Predicate(node, _names(function, node), " ".join(shown.split()), place, self._texts)
 
     def place(self, function: object) -> str:
         """File and line of a function, for messages."""

@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lictor_ir.terms import and_, const
+from lictor_ir.terms import Const, and_, const
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
 from lictor_prove.python import contents, conversions, iterators, library, methods
 from lictor_prove.python.containers import length, put
@@ -163,6 +163,13 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
 
     def of(value: Value) -> Value:
         kind = type_name(machine, value)
+        unknown = isinstance(value, Sym) and not isinstance(value.term, Const)
+        if kind == "float" and unknown and len(names & {"int", "float"}) == 1:
+            refuse(
+                "builtin.isinstance",
+                "where a float is declared Python takes an int too, so which of them this is is not known",
+                "Write isinstance(x, (int, float)), or leave the test out.",
+            )
         return boolean(const(kind in names or (kind == "bool" and "int" in names)))
 
     return machine.each(args[0], of)

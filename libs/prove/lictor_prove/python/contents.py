@@ -132,17 +132,21 @@ def _known_all(machine: Machine, values: Iterable[Value], make: Any) -> Any:
 
 
 def lift(machine: Machine, value: Any) -> Value:
-    """The value for a Python value; containers become new objects."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """The value for a Python value; containers become new objects.
+
+    Of these types only, not of classes below them: a Counter has an item for every key, and an enum's text is its own.
+    """
+    kind = cast(type[object], type(value))
+    if value is None or kind in (bool, int, float, str):
         return known(value)
-    if isinstance(value, tuple):
+    if kind is tuple:
         return TupleV(tuple(lift(machine, item) for item in cast(tuple[Any, ...], value)))
-    if isinstance(value, list):
+    if kind is list:
         return machine.make_list([lift(machine, item) for item in cast(list[Any], value)])
-    if isinstance(value, set | frozenset):
+    if kind in (set, frozenset):
         held = [lift(machine, item) for item in cast(frozenset[Any], value)]
         return machine.make("set", (Entry(TRUE, item) for item in held))
-    if isinstance(value, dict):
+    if kind is dict:
         pairs = [
             Entry(TRUE, lift(machine, item), lift(machine, key))
             for key, item in cast(dict[Any, Any], value).items()

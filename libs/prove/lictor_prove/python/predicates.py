@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins as python
-import inspect
 import math
 import re
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from importlib.util import decode_source
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 
 from lictor_ir.document import Span
@@ -30,8 +30,11 @@ from lictor_prove.python.comparisons import truth
 from lictor_prove.python.contents import lift, term_of
 from lictor_prove.python.paths import Frame
 from lictor_prove.python.refusals import Raises, Refusal, refuse
+from lictor_prove.python.scopes import local_names, parameters
+from lictor_prove.python.source import check_subset
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import (
+    UNBOUND,
     BuiltinV,
     ColumnV,
     ForeignV,
@@ -46,9 +49,12 @@ from lictor_prove.python.values import (
     Value,
     described,
 )
+from lictor_prove.python.whole_floats import check_rounding
 
 ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
 ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
+_OURS: Final = ("lictor_layer.", "lictor_prove.compat.")
+"""Modules whose functions predicates may call, though no layer holds them: they change with the engine."""
 _STANDARD: Final[dict[int, str]] = {
     id(function): f"{module.__name__}.{function.__name__}"
     for module, functions in (
@@ -76,6 +82,7 @@ def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> T
     def read(machine: Machine) -> Term:
         value = machine.evaluate(predicate.node.body)
         term = term_of(machine, value)
+        check_rounding(term)
         if machine.obligations:
             raise ProveError(
                 f"{predicate.place}: this predicate may raise ({machine.obligations[0].text}); "
@@ -109,19 +116,21 @@ def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
 def _read(
     predicate: Predicate, given: Mapping[str, Value], read: Callable[[Machine], Term]
 ) -> Term:
-    hooks = _LayerHooks(predicate.names)
+    hooks = _LayerHooks(predicate)
     machine = Machine(hooks)
     # What is given may stand in loops of a program: their indices must not be taken for those made here.
     terms = [value.term for value in given.values() if isinstance(value, Sym)]
     machine.taken = {each.name for each in variables(*terms)}
-    machine.frame = Frame(0, None, frozenset(given))
-    machine.frames[0] = machine.frame
-    for name, value in given.items():
-        machine.store.written[(0, name)] = value
-    for parameter in _parameters(predicate.node):
-        if parameter not in given:
-            hooks.missing.add(parameter)
     try:
+        check_subset(predicate.node)
+        # Names that the lambda binds by `:=` are its own, as its parameters are: no global of that name is meant.
+        machine.frame = Frame(0, None, frozenset(given) | local_names(predicate.node))
+        machine.frames[0] = machine.frame
+        for name, value in given.items():
+            machine.store.written[(0, name)] = value
+        hooks.missing.update(
+            each.arg for each in parameters(predicate.node) if each.arg not in given
+        )
         return read(machine)
     except Refusal as refusal:
         raise ProveError(f"{predicate.place}: {refusal.message}. {refusal.remedy}") from None
@@ -131,11 +140,6 @@ def _read(
         raise ProveError(f"{predicate.place}: {error}") from None
     except RecursionError:
         raise ProveError(f"{predicate.place}: the predicate is nested too deeply") from None
-
-
-def _parameters(node: ast.Lambda) -> list[str]:
-    arguments = node.args
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 # -- origin ----------------------------------------------------------------------------------------
@@ -180,8 +184,9 @@ def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term
 class _LayerHooks:
     """What names, attributes and calls mean in a lambda of the layer."""
 
-    def __init__(self, names: Mapping[str, object]) -> None:
-        self._spaces: dict[int, Mapping[str, object]] = {0: names}
+    def __init__(self, predicate: Predicate) -> None:
+        self._texts = predicate.texts
+        self._spaces: dict[int, Mapping[str, object]] = {0: predicate.names}
         """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
         self.missing: set[str] = set()
 
@@ -219,13 +224,14 @@ class _LayerHooks:
         while name not in frame.names and frame.above is not None:
             frame = frame.above
         if name in frame.names:
-            return machine.held(frame.id, name)
-        if name in self.missing and frame.id == 0:
-            refuse(
-                "predicate.omitted",
-                f"the predicate reads {name}, which the call leaves to its default",
-                f"Pass {name}",
-            )
+            held = machine.held(frame.id, name)
+            if held is UNBOUND and frame.id == 0 and name in self.missing:
+                refuse(
+                    "predicate.omitted",
+                    f"the predicate reads {name}, which the call leaves to its default",
+                    f"Pass {name}",
+                )
+            return held
         space = self._spaces[frame.id]
         if name in space:
             return self._meaning(machine, space[name])
@@ -248,7 +254,12 @@ class _LayerHooks:
         if held is None or isinstance(
             held, bool | int | float | str | list | tuple | set | frozenset | dict
         ):
-            return lift(machine, cast(Any, held))
+            # They outlive the call that the predicate speaks of: one that changed them would say something else of the
+            # next call.
+            before = machine.fresh_id()
+            value = lift(machine, cast(Any, held))
+            machine.frozen.update(range(before, machine.fresh_id()))
+            return value
         return ForeignV(held)
 
     def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
@@ -298,8 +309,10 @@ class _LayerHooks:
                 f"{getattr(held, '__name__', type(held).__name__)} can't be called in a predicate",
                 "Call plain functions of the layer, or builtins",
             )
-        node = _definition(held.__code__)
-        defaults = {name: self._meaning(machine, value) for name, value in _defaults(held).items()}
+        node = _definition(held, self._texts)
+        defaults = {
+            name: self._meaning(machine, value) for name, value in _defaults(held, node).items()
+        }
         around = Frame(machine.fresh_id(), None, frozenset())
         machine.frames[around.id] = around
         self._spaces[around.id] = _Space(held)
@@ -338,25 +351,48 @@ class _Space(Mapping[str, object]):
         return len(self._captured)
 
 
-def _defaults(function: FunctionType) -> Mapping[str, object]:
-    return {
-        parameter.name: parameter.default
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.default is not inspect.Parameter.empty
-    }
+def _defaults(function: FunctionType, node: ast.FunctionDef) -> Mapping[str, object]:
+    """What a call uses; a signature tells those of the function that this one says to wrap."""
+    positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    held = function.__defaults__ or ()
+    found: dict[str, object] = dict(
+        zip(positional[len(positional) - len(held) :], held, strict=True)
+    )
+    return {**found, **(function.__kwdefaults__ or {})}
 
 
-@lru_cache(maxsize=512)
-def _definition(code: CodeType) -> ast.FunctionDef:
-    """The source of a plain function."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):
-        refuse("predicate.source", f"the source of {code.co_name} can't be read", "Inline it")
-    node = tree.body[0]
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+def _definition(function: FunctionType, texts: Mapping[str, str]) -> ast.FunctionDef:
+    """The source of a plain function: of the layer, from the text that was hashed, or of Lictor itself."""
+    code = function.__code__
+    text = texts.get(code.co_filename)
+    if text is None and str(function.__globals__.get("__name__")).startswith(_OURS):
+        text = _text_of_ours(code.co_filename)
+    if text is None:
+        refuse(
+            "predicate.source",
+            f"{code.co_name} is defined outside the layer, in what its hash does not cover",
+            "Define it in the layer",
+        )
+    nodes = _definitions(text).get((code.co_name, code.co_firstlineno), ())
+    if len(nodes) != 1 or nodes[0].decorator_list:
         refuse("predicate.source", f"{code.co_name} is no plain function", "Use a plain `def`")
-    return node
+    check_subset(nodes[0])
+    return nodes[0]
+
+
+@lru_cache(maxsize=64)
+def _text_of_ours(path: str) -> str:
+    return decode_source(Path(path).read_bytes())
+
+
+@lru_cache(maxsize=256)
+def _definitions(text: str) -> Mapping[tuple[str, int], Sequence[ast.FunctionDef]]:
+    """The functions of a module, by name and line."""
+    found: dict[tuple[str, int], list[ast.FunctionDef]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault((node.name, node.lineno), []).append(node)
+    return found
 
 
 def column_of(held: object) -> ColumnV:

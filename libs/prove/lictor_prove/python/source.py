@@ -182,7 +182,7 @@ def parse(text: str) -> ast.Module:
             # Warnings of the parser (`\d` in a plain string) are the author's business, not errors of ours.
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
-            _check(tree)
+            check_subset(tree)
             # The compiler knows rules that the grammar does not: `break` stands in a loop, parameters differ.
             compile(tree, "<program>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -195,7 +195,7 @@ def parse(text: str) -> ast.Module:
     return tree
 
 
-def _check(tree: ast.Module) -> None:
+def check_subset(tree: ast.AST) -> None:
     """Refuse every node that is not on the list, without recursion."""
     stack: list[tuple[ast.AST, int]] = [(tree, 0)]
     while stack:

@@ -95,6 +95,8 @@ class Machine:
         self.at: ast.AST | None = None
         self.taken: set[str] = set()
         """Names of variables that indices must not have."""
+        self.frozen: set[int] = set()
+        """Objects that were there before and stay: they can be read, not changed."""
         self.atoms: list[Atom] = []
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
@@ -308,6 +310,12 @@ class Machine:
 
     def replace(self, ref: Ref, entries: Iterable[Entry]) -> None:
         """Change what an object holds."""
+        if ref.id in self.frozen:
+            refuse(
+                "predicate.changes",
+                "a predicate changes an object that outlives it",
+                "Predicates only read: build a new container.",
+            )
         kind = self.content(ref).kind
         held = tuple(entry for entry in entries if entry.present is not FALSE)
         for entry in held:

@@ -25,11 +25,10 @@ from lictor_prove.python.limits import MAX_ATOMS
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.state import Machine
 from lictor_prove.python.values import NONE_VALUE, Opaque, SchemaV, Sym, UnionV, Value, described
+from lictor_prove.python.whole_floats import SMALL
 
 ROW_VARIABLE = "*"
 """How layers write the rows whose class an argument gives."""
-SMALL = 2**31
-"""Ints up to here are passed as the equal float where one is declared: no sum of a run leaves what floats hold."""
 
 Condition = Callable[[Predicate, Mapping[str, Value]], Term]
 
@@ -82,7 +81,11 @@ class TrustedCalls:
         self.used[function.name] = function
         self.schemas.update((schema.name, schema) for schema in schemas.values())
         call = f"c{len(machine.atoms) + 1}"
-        given = {name: Sym(term) for name, term in terms.items()}
+        # Conditions are about what is passed: the row class, and an int where the atom has the float that equals it.
+        given: dict[str, Value] = {
+            name: value if isinstance(value, SchemaV) or _is_known_int(value) else Sym(terms[name])
+            for name, value in bound.items()
+        }
         self._demand(machine, function, call, given)
         machine.atoms.append(
             Atom(
@@ -234,6 +237,10 @@ def _argument(
     from lictor_prove.python.contents import chosen
 
     return chosen(fitting)
+
+
+def _is_known_int(value: Value) -> bool:
+    return isinstance(value, Sym) and isinstance(value.term, Const) and value.type == INT
 
 
 def _fitted(term: Term, declared: Type) -> Term | None:

@@ -1,7 +1,5 @@
 """What the checker says of a proof that it does not accept."""
 
-from __future__ import annotations
-
 from lictor_ir.errors import IrError
 
 

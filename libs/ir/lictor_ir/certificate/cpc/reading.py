@@ -1,7 +1,7 @@
 """Reads the two texts: the SMT-LIB script of an obligation, and cvc5's CPC proof.
 
-Terms are built while they are read, without recursion. What the two languages spell differently is named here: reals
-(`0.5` and `1/2`), negative numerals (only a proof has them), repeated regular expressions.
+Nothing here is recursive in the depth of a text. What the two languages spell differently is named here: reals (`0.5`
+and `1/2`), negative numerals (only a proof has them), repeated regular expressions.
 """
 
 from __future__ import annotations
@@ -11,28 +11,47 @@ from fractions import Fraction
 from typing import Final
 
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
-from lictor_ir.certificate.cpc.terms import SIGNATURES, SORTS, SPECIAL, Term, Terms
+from lictor_ir.certificate.cpc.terms import SIGNATURES, SORTS, Term, Terms, Value
 
 MAX_TEXT: Final = 8_000_000
-MAX_LETS: Final = 50
-
 _TOKEN: Final = re.compile(r'[()]|"(?:[^"]|"")*"|\|[^|\\]*\||;[^\n]*|[^\s()"|;]+|\S', re.ASCII)
-_INT: Final = re.compile(r"(-?)(0|[1-9][0-9]{0,3899})(?:/([1-9][0-9]{0,3899}))?", re.ASCII)
+_NUMERAL: Final = re.compile(r"(-?(?:0|[1-9][0-9]{0,3899}))(?:/([1-9][0-9]{0,3899}))?", re.ASCII)
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,1899})\.([0-9]{1,1899})", re.ASCII)
 _SYMBOL: Final = re.compile(r"(?!-?[0-9])[A-Za-z0-9~!@$%^&*_+=<>.?/-]+", re.ASCII)
 _QUOTED: Final = re.compile(r"(?!-?[0-9])[^\"():;#].*", re.ASCII | re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\u\{([0-9a-fA-F]{1,5})\}|\\", re.ASCII)
 _HIGHEST: Final = 0x2FFFF
+_RESERVED: Final = frozenset({"@list", "let", "_", "true", "false", *SIGNATURES})
+
+Spelled = str | list["Spelled"]
+"""A token, or what stands in brackets."""
+_Closing = tuple[str, int, str]
+"""An operator and how many terms it takes; or the name that a `let` binds, or (no operator) that ends with it."""
 
 
 def tokens(text: str) -> list[str]:
     """The tokens without comments; the text is ASCII and of bounded size."""
-    if len(text) > MAX_TEXT:
-        raise Refused("the text is too long")
-    if not text.isascii():
-        raise Refused("the text is not ASCII")
-    found = _TOKEN.findall(text)
-    return [each for each in found if each[0] != ";"] if ";" in text else found
+    if len(text) > MAX_TEXT or not text.isascii():
+        raise Refused("the text is too long, or not ASCII")
+    return [token for token in _TOKEN.findall(text) if token[0] != ";"]
+
+
+def spelled(text: str) -> list[Spelled]:
+    """What stands in a text, nested as its brackets are."""
+    nested: list[list[Spelled]] = [[]]
+    for token in tokens(text):
+        if token == "(":
+            nested.append([])
+        elif token != ")":
+            nested[-1].append(token)
+        elif len(nested) > 1:
+            inner = nested.pop()
+            nested[-1].append(inner)
+        else:
+            raise Refused("a bracket is closed that was not opened")
+    if len(nested) > 1:
+        raise Refused("the text ends too early")
+    return nested[0]
 
 
 def symbol(token: str) -> str:
@@ -43,188 +62,106 @@ def symbol(token: str) -> str:
     return name
 
 
-class Reader:
-    """Goes through the tokens of one text; `proof` says whose spelling is read."""
+def sort(given: Spelled) -> str:
+    """A sort that has values."""
+    if isinstance(given, str) and given in SORTS.values():
+        return given
+    raise NotKnown(f"the sort {given if isinstance(given, str) else '(…)'}")
 
-    def __init__(self, terms: Terms, text: str, *, proof: bool) -> None:
-        self._terms = terms
-        self._tokens = [*tokens(text), ""]
-        self._proof = proof
-        self._at = 0
-        self._bound: list[list[str]] = []
-        self._atoms: dict[str, Term] = {"true": terms.true, "false": terms.false}
-        self.defined: dict[str, Term] = {}
-        """Names that stand for terms: definitions, and constants that were declared."""
 
-    # -- tokens ----------------------------------------------------------------------------------
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing is left."""
-        return not self._tokens[self._at]
-
-    def next(self) -> str:
-        """The next token."""
-        token = self._tokens[self._at]
-        if not token:
-            raise Refused("the text ends too early")
-        self._at += 1
-        return token
-
-    def sees(self, token: str) -> bool:
-        """Whether the next token is this one, and takes it."""
-        if self._tokens[self._at] != token:
-            return False
-        self._at += 1
-        return True
-
-    def expect(self, token: str) -> None:
-        """Take this token."""
-        got = self.next()
-        if got != token:
-            raise Refused(f"{token} was expected, not {got[:40]}")
-
-    def skip(self) -> None:
-        """Pass over the rest of a command that means nothing for the assertions."""
-        depth = 1
-        while depth:
-            token = self.next()
-            depth += (token == "(") - (token == ")")
-
-    # -- names -----------------------------------------------------------------------------------
-
-    def fresh(self, *, declared: bool = False) -> str:
-        """A name without a meaning; it may be declared if that is said again."""
-        name = symbol(self.next())
-        if (
-            any(name in names for names in (SIGNATURES, SPECIAL, SORTS, self.defined))
-            or (name in self._terms.declared and not declared)
-            or (name[0] == "@" and not self._proof)
-        ):
-            raise Refused(f"{name[:40]} has a meaning already")
-        return name
-
-    def sort(self) -> str:
-        """A sort."""
-        token = self.next()
-        if token in SORTS:
-            return token
-        raise NotKnown("the sort " + (f"({self.next()} …)" if token == "(" else token))
-
-    def define(self, name: str, term: Term) -> None:
-        """Let a name stand for a term."""
-        self.defined[name] = term
-
-    # -- terms -----------------------------------------------------------------------------------
-
-    def term(self) -> Term:
-        """The next term."""
-        stack: list[tuple[str, list[Term]]] = []
-        known, defined = self._atoms.get, self.defined.get
-        while True:
-            token = self.next()
-            if token == "(":
-                stack.append(self._head())
-                continue
-            if token != ")":
-                made = known(token) or defined(token) or self._atom(token)
-            elif not stack:
-                raise Refused("a term was expected")
-            else:
-                op, args = stack.pop()
-                made = self._closed(op, args)
-            if not stack:
-                return made
-            stack[-1][1].append(made)
-
-    def terms(self) -> list[Term]:
-        """Terms in brackets."""
-        self.expect("(")
-        made: list[Term] = []
-        while not self.sees(")"):
-            made.append(self.term())
-        return made
-
-    def _head(self) -> tuple[str, list[Term]]:
-        """What stands after an opening bracket: an operator, a `let` with its bindings, an operator with indices."""
-        token = self.next()
-        if token == "let":
-            return self._let(), []
-        if token == "(":
-            self.expect("_")
-            op = self.next()
-            indices: list[Term] = []
-            if op not in ("re.loop", "re.^"):
-                raise NotKnown(f"the operator (_ {op} …)")
-            while not self.sees(")"):
-                indices.append(self._atom(self.next()))
-            return op, indices
-        if token == "_":
-            raise NotKnown(f"(_ {self.next()} …)")
-        return symbol(token), []
-
-    def _let(self) -> str:
-        names: list[str] = []
-        self._bound.append(names)
-        if len(self._bound) > MAX_LETS:
-            raise Refused("let is nested too deeply")
-        bound: dict[str, Term] = {}
-        self.expect("(")
-        while not self.sees(")"):
-            self.expect("(")
-            name = self.fresh()
-            if name in bound:
-                raise Refused(f"{name[:40]} is bound twice")
-            bound[name] = self.term()
-            self.expect(")")
-        names += bound
-        self.defined.update(bound)
-        return "let"
-
-    def _closed(self, op: str, args: list[Term]) -> Term:
-        if op != "let":
-            return self._terms.app(op, *args)
-        if len(args) != 1:
-            raise Refused("a let has one body")
-        for name in self._bound.pop():
-            del self.defined[name]
-        return args[0]
-
-    def _atom(self, token: str) -> Term:
-        terms = self._terms
-        if token[0] == '"' and len(token) > 1:
-            made = terms.string(_unescaped(token[1:-1].replace('""', '"')))
-        elif number := _INT.fullmatch(token):
-            sign, top, bottom = number.groups()
-            if (sign or bottom) and not self._proof:
-                raise Refused(f"{token[:40]} is no numeral of SMT-LIB")
-            value = -int(top) if sign else int(top)
-            made = (
-                terms.integer(value) if bottom is None else terms.real(Fraction(value, int(bottom)))
-            )
-        elif number := _DECIMAL.fullmatch(token):
-            made = terms.real(Fraction(token))
-        elif token == "@list.nil":
-            made = terms.app("@list")
-        elif token in SORTS or SIGNATURES.get(token, ("",))[0]:
-            made = terms.app("@name", terms.string(token))
-        else:
-            name = symbol(token)
-            if name in self.defined:
-                return self.defined[name]
-            if name not in SIGNATURES:
-                raise Refused(f"{name} is not defined")
-            made = terms.app(name)
-        self._atoms[token] = made
-        return made
+def literal(token: str, *, proof: bool) -> Value | None:
+    """The value that a token spells, if it does."""
+    if token in ("true", "false"):
+        return token == "true"
+    if token[0] == '"' and len(token) > 1:
+        return _unescaped(token[1:-1].replace('""', '"'))
+    if _DECIMAL.fullmatch(token):
+        return Fraction(token)
+    number = _NUMERAL.fullmatch(token)
+    if number is None:
+        return None
+    if not (proof or token.isdigit()):
+        raise Refused(f"{token[:40]} is no numeral of SMT-LIB")
+    return int(token) if number[2] is None else Fraction(int(number[1]), int(number[2]))
 
 
 def _unescaped(text: str) -> str:
-    def spelled(found: re.Match[str]) -> str:
+    def character(found: re.Match[str]) -> str:
         if not found[1] or int(found[1], 16) > _HIGHEST:
             raise Refused("a backslash in a string is spelled \\u{5c}")
         return chr(int(found[1], 16))
 
     if not text.isprintable():
         raise Refused("a string holds a character that must be escaped")
-    return _ESCAPE.sub(spelled, text) if "\\" in text else text
+    return _ESCAPE.sub(character, text)
+
+
+class Reader:
+    """Builds terms from their spelling, and knows the names that were declared or defined so far."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self.proof = False
+        """Whether it is the proof that is read, not the script."""
+        self._literals: dict[str, Term] = {}
+        self.defined: dict[str, Term] = {}
+
+    def fresh(self, token: str) -> str:
+        """A name without a meaning."""
+        name = symbol(token)
+        if (
+            name in _RESERVED
+            or name in self.defined
+            or name in self._terms.declared
+            or (name[0] == "@" and not self.proof)
+        ):
+            raise Refused(f"{name[:40]} has a meaning already")
+        return name
+
+    def term(self, given: Spelled) -> Term:
+        """The term that is spelled so."""
+        made: list[Term] = []
+        todo: list[Spelled | _Closing] = [given]
+        while todo:
+            each = todo.pop()
+            if isinstance(each, str):
+                made.append(self._literals.get(each) or self.defined.get(each) or self._atom(each))
+            elif isinstance(each, list):
+                todo += self._opened(each)
+            else:
+                op, count, name = each
+                args = made[len(made) - count :]
+                del made[len(made) - count :]
+                if op == "let":
+                    self.defined[name] = args[0]
+                elif op:
+                    made.append(self._terms.app(op, *args))
+                else:
+                    del self.defined[name]
+        return made.pop()
+
+    def _opened(self, given: list[Spelled]) -> list[Spelled | _Closing]:
+        """What is to be done for what stands in brackets, the last thing first."""
+        match given:
+            case ["let", [[str(token), value]], body]:
+                name = self.fresh(token)
+                return [("", 0, name), body, ("let", 1, name), value]
+            case [["_", "re.loop" | "re.^" as op, *indices], *others]:
+                parts = [*indices, *others]
+            case ["_", *_] | [["_", *_], *_]:
+                raise NotKnown("an operator with indices (_ …)")
+            case [str(token), *parts] if token != "let":
+                op = symbol(token)
+            case _:
+                raise Refused("a term was expected")
+        return [(op, len(parts), ""), *reversed(parts)]
+
+    def _atom(self, token: str) -> Term:
+        value = literal(token, proof=self.proof)
+        if value is not None:
+            made = self._literals[token] = self._terms.literal(value)
+            return made
+        name = symbol(token)
+        if name not in self.defined and name not in SIGNATURES:
+            raise NotKnown(name) if name[0] == "@" else Refused(f"{name} is not defined")
+        return self.defined.get(name) or self._terms.app(name)

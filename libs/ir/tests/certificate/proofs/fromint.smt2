@@ -1,5 +1,0 @@
-(set-logic ALL)
-(declare-fun n () Int)
-(assert (>= n 0))
-(assert (= (str.from_int n) "-1"))
-(check-sat)

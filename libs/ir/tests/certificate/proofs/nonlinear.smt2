@@ -1,7 +1,0 @@
-(set-logic ALL)
-(declare-fun a () Int)
-(declare-fun b () Int)
-(assert (> a 0))
-(assert (> b 0))
-(assert (<= (* a b) 0))
-(check-sat)

@@ -1,5 +1,0 @@
-(set-logic ALL)
-(declare-fun a () String)
-(assert (str.in_re a ((_ re.loop 2 4) (re.range "a" "z"))))
-(assert (> (str.len a) 4))
-(check-sat)

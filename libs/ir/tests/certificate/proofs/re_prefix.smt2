@@ -1,5 +1,0 @@
-(set-logic ALL)
-(declare-fun a () String)
-(assert (str.in_re a (re.++ (str.to_re "ab") (re.* re.allchar))))
-(assert (not (str.prefixof "ab" a)))
-(check-sat)
