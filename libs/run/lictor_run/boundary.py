@@ -19,7 +19,8 @@ from lictor_layer.declarations import Compensation, Condition, Declaration, decl
 from lictor_layer.rows import RowType
 from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.layers.load import LivingLayer
-from lictor_prove.python.trusted import ROW_VARIABLE, SMALL
+from lictor_prove.python.trusted import ROW_VARIABLE
+from lictor_prove.python.whole_floats import SMALL
 from lictor_run.errors import ValueRefused
 from lictor_run.lockstep import Lockstep
 from lictor_run.stopping import RunStopped
