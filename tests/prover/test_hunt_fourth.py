@@ -302,6 +302,9 @@ def bounded() -> Spec:
         "Lock.set(str(door), False)",
         "Lock.set({'a': 'b'}.get(door, 'c'), False)",
         "Lock.set('x', door in ('a', 'b'))",
+        "Lock.set('x', door is None)",
+        "Lock.set('x', isinstance(door, str))",
+        "chosen(door)",
     ],
 )
 def test_what_a_call_sets_is_not_computed_of_its_arguments(update: str, tmp_path: Path) -> None:
@@ -310,11 +313,16 @@ from lictor_layer import fluent, sets
 
 Lock = fluent("lock", key=str, value=bool, initial=True)
 
+def chosen(door):
+    return Lock.set("x", True) if door is None else Lock.set("y", True)
+
 @sets(lambda door: {update})
 @trusted
 def unlock(door: str) -> None: ...
 """
-    with pytest.raises(ProverConfigError, match="is computed with"):
+    with pytest.raises(
+        ProverConfigError, match=r"is computed with|decides something|computes nothing"
+    ):
         loaded(tmp_path, effects)
 
 

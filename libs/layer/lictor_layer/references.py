@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, NoReturn
 
 from lictor_layer.errors import DeclarationError
+
+_DECIDING = frozenset((*dis.hasjrel, *dis.hasjabs))
+_COMPARING = ("IS_OP", "COMPARE_OP", "CONTAINS_OP")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -36,7 +42,33 @@ def called_with_references(builder: Callable[..., Any], who: str) -> tuple[list[
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise DeclarationError(f"{who} names parameters one by one, without stars")
         names.append(parameter.name)
+    _check_decides_nothing(builder, who)
     return names, builder(*(ParameterRef(name) for name in names))
+
+
+def _check_decides_nothing(builder: Callable[..., Any], who: str) -> None:
+    """References can't see `is None` or `isinstance`: a builder, and what it calls of the layer, must not branch."""
+    if not isinstance(builder, FunctionType):
+        raise DeclarationError(f"{who} takes a lambda or a function")
+    waiting, seen = [builder], {builder}
+    while waiting:
+        function = waiting.pop()
+        for each in dis.get_instructions(function.__code__):
+            if each.opcode in _DECIDING or each.opname in _COMPARING:
+                raise DeclarationError(
+                    f"{who} decides something in {function.__name__}; it is called once, for all calls: name each event"
+                    " or fluent with parameters as they are, and literals"
+                )
+            if each.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+                continue
+            found = function.__globals__.get(each.argval)
+            if found is None and hasattr(builtins, each.argval):
+                raise DeclarationError(
+                    f"{who} calls {each.argval}; it is called once, for all calls, and computes nothing"
+                )
+            if isinstance(found, FunctionType) and found not in seen:
+                seen.add(found)
+                waiting.append(found)
 
 
 def check_parameters(function: Callable[..., Any], names: Sequence[str], who: str) -> None:

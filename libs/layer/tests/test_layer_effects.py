@@ -136,8 +136,12 @@ def test_conditions_must_name_the_parameters_of_their_function() -> None:
 def test_events_and_fluents_are_made_of_parameters_that_every_call_passes() -> None:
     with pytest.raises(DeclarationError, match="must be a parameter"):
         performs(lambda: Sent("bob"))
-    with pytest.raises(DeclarationError, match="is computed with"):
+    with pytest.raises(DeclarationError, match="computes nothing"):
         performs(lambda addr: Sent(str(addr)))
+    with pytest.raises(DeclarationError, match="is computed with"):
+        performs(lambda addr: Sent(f"{addr}"))
+    with pytest.raises(DeclarationError, match="decides something"):
+        performs(lambda addr: Sent(addr) if addr is not None else Sent("bob"))
     with pytest.raises(DeclarationError, match="has a default"):
 
         @performs(lambda addr: Sent(addr))
