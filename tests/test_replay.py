@@ -59,6 +59,7 @@ async def release(client: Client, bundled: Bundled) -> None:
     await publish_one(client, "PACKS", Outgoing(subjects.pack_release("main"), signed.encode()))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_fifty_thousand_events_with_kills_repeats_and_a_reload_replay_without_a_difference(
     tmp_path: Path,

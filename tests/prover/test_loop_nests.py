@@ -22,7 +22,7 @@ from plain_contracts import CONTRACTS, Check
 from lictor_prove.layer_model import Layer
 from lictor_prove.prover import prove
 
-PROGRAMS = 200
+PROGRAMS = 80
 RUNS = 60
 PARAMETERS = {
     "send_email": ("addr", "msg"),

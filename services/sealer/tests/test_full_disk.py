@@ -227,6 +227,7 @@ class Line:
         self._open -= ends
 
 
+@pytest.mark.slow
 async def test_a_line_that_is_cut_again_and_again_delays_sealing_and_drops_nothing(
     own_servers: EmbeddedServers, tmp_path: Path
 ) -> None:
@@ -271,6 +272,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_full_delays_sealing_until_the_broker_is_started_again(
     small_disk: Path, tmp_path: Path
 ) -> None:

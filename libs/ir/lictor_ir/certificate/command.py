@@ -5,6 +5,7 @@ A file comes from anybody: reading is bounded in size, checking in time and memo
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import sys
@@ -246,10 +247,15 @@ def _limited(seconds: int) -> Generator[None]:
     most = pages * resource.getpagesize() + MEMORY_MB * 1024 * 1024
     old = signal.signal(signal.SIGALRM, stop)
     resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    # An error that is raised while garbage is collected would be lost. There is little garbage, and memory is limited.
+    collecting = gc.isenabled()
+    gc.disable()
     signal.alarm(max(1, seconds))
     try:
         yield
     finally:
         signal.alarm(0)
+        if collecting:
+            gc.enable()
         signal.signal(signal.SIGALRM, old)
         resource.setrlimit(resource.RLIMIT_AS, before)
