@@ -11,6 +11,7 @@ from nats.js.errors import Error as JetStreamError
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.pull import PullConsumer
+from lictor_bus.stall import StallWatch
 from lictor_bus.telemetry import Telemetry
 
 log = logging.getLogger("lictor.handling")
@@ -31,6 +32,7 @@ class HandlingLoop:
         self._consumer = consumer
         self._handle = handle
         self._telemetry = telemetry
+        self._stall = StallWatch(consumer)
         self._stopping = asyncio.Event()
         self.trouble: str | None = "starting"
 
@@ -49,6 +51,8 @@ class HandlingLoop:
                     messages = await self._consumer.next_batch(_IDLE_S)
                     if messages:
                         await self._take(messages)
+                    else:
+                        self.trouble = await self._stall.look()
             except OUTAGES as error:
                 self.trouble = f"{type(error).__name__}: {error}"
                 self._telemetry.reopened(type(error).__name__)

@@ -21,6 +21,7 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.pull import PullConsumer, PullSettings
+from lictor_bus.stall import StallWatch
 from lictor_bus.telemetry import Telemetry
 
 ACK_WAIT_S = 12.0
@@ -56,6 +57,7 @@ class OneByOne:
         # What waits for its turn is held here too, so that finding room for it takes no round trip.
         settings = PullSettings(each_on_its_own=True, batch=2 * at_once, ack_wait_s=ACK_WAIT_S)
         self._consumer = PullConsumer(client, stream, durable, filter_subject, settings)
+        self._stall = StallWatch(self._consumer)
         self._client = client
         self._stream = stream
         self._handle = handle
@@ -84,8 +86,11 @@ class OneByOne:
                     await self._consumer.open()
                     self.trouble = None
                     while not self._stopping.is_set():
-                        for delivery in await self._consumer.next_batch(_IDLE_S):
+                        deliveries = await self._consumer.next_batch(_IDLE_S)
+                        for delivery in deliveries:
                             await self._begin(delivery)
+                        if not deliveries and not self._held:
+                            self.trouble = await self._stall.look()
                 except OUTAGES as error:
                     await self._wait_out(error)
             if self._tasks:

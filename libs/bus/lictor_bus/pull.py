@@ -17,7 +17,7 @@ import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nats.aio.subscription import Subscription
 from nats.errors import NoRespondersError
@@ -44,6 +44,19 @@ class PullSettings:
     ack_wait_s: float = 10.0
     # For messages that have nothing to do with each other: one that failed comes again by itself.
     each_on_its_own: bool = False
+
+
+class Backlog(NamedTuple):
+    """What a consumer has left, and how far it is."""
+
+    waiting: int
+    """Messages that were not delivered yet."""
+    held: int
+    """Messages that were delivered, and are not acknowledged."""
+    delivered: int
+    """How many deliveries there were."""
+    done: int
+    """The sequence up to which everything is acknowledged."""
 
 
 class PullConsumer:
@@ -109,10 +122,32 @@ class PullConsumer:
         await self._keep_pulling(loop.time())
         return batch
 
+    def stuck_after_s(self, before: Backlog, now: Backlog) -> float | None:
+        """How long it may stay like this while our worker has nothing in hand; None when all is well."""
+        settings = self._settings
+        # A pin, and what its holder was given, are given up before.
+        patience = settings.pin_timeout_s + settings.ack_wait_s + 2 * settings.expires_s
+        if now.held and not settings.each_on_its_own and now.done == before.done:
+            # Another worker may be at it, and a fold from the start of a stream takes its time.
+            return 20 * patience
+        if now.waiting and not now.held and now.delivered == before.delivered:
+            return patience
+        return None
+
+    async def backlog(self) -> Backlog:
+        """What the consumer has left, by the broker."""
+        info = await self._client.jetstream().consumer_info(self.stream, self.durable)
+        return Backlog(
+            info.num_pending or 0,
+            info.num_ack_pending or 0,
+            info.delivered.consumer_seq if info.delivered else 0,
+            info.ack_floor.stream_seq if info.ack_floor else 0,
+        )
+
     async def is_idle(self) -> bool:
         """Whether the consumer has nothing left: nothing to deliver, nothing unacknowledged."""
-        info = await self._client.jetstream().consumer_info(self.stream, self.durable)
-        return not info.num_pending and not info.num_ack_pending
+        backlog = await self.backlog()
+        return not backlog.waiting and not backlog.held
 
     def wake(self) -> None:
         """Make ``next_batch`` return what it has, once."""
@@ -147,10 +182,14 @@ class PullConsumer:
                 return
             await subscription.unsubscribe()
             if self._pin is not None and self._client.is_connected:
-                await self._client.publish(
-                    f"$JS.API.CONSUMER.UNPIN.{self.stream}.{self.durable}",
-                    json.dumps({"group": _GROUP}).encode(),
-                )
+                await self.unpin()
+
+    async def unpin(self) -> None:
+        """Have the broker pin another client, whoever is pinned now."""
+        await self._client.publish(
+            f"$JS.API.CONSUMER.UNPIN.{self.stream}.{self.durable}",
+            json.dumps({"group": _GROUP}).encode(),
+        )
 
     async def _create(self) -> None:
         settings = self._settings

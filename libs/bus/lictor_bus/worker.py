@@ -49,6 +49,7 @@ from lictor_bus.processor import (
 from lictor_bus.publish import publish_all
 from lictor_bus.pull import PullConsumer
 from lictor_bus.read import read_from
+from lictor_bus.stall import StallWatch
 from lictor_bus.store import Commit, Lifetime, StateStore
 from lictor_bus.streams import TIMERS
 from lictor_bus.telemetry import TRACEPARENT, TRACEPARENT_FORM, MessageSpan, Telemetry
@@ -115,6 +116,7 @@ class PartitionWorker(Generic[T, S, R]):
         self._telemetry = telemetry
         self._batch = batch
         self._steering = steering or NoSteering()
+        self._stall = StallWatch(consumer)
         self._stopping = asyncio.Event()
         self._cursor = 0
         self._expected_delivery = 0
@@ -153,6 +155,8 @@ class PartitionWorker(Generic[T, S, R]):
                         pause, failed, self.trouble = _FIRST_PAUSE_S, False, None
                     elif failed and not deliveries and await self._consumer.is_idle():
                         failed, self.trouble = False, None
+                    elif not failed and not deliveries and self._finishing is None:
+                        self.trouble = await self._stall.look()
                     if deliveries:
                         await self._handle(deliveries)
                 await self._finished()
