@@ -12,7 +12,7 @@ class BrokerUnreachable(BusError):
 
 
 class BrokerTooOld(BusError):
-    """The NATS server lacks atomic batches or message schedules (added in 2.12)."""
+    """The NATS server lacks something that exactly-once and timers stand on, or has it with defects."""
 
 
 class StoreUnreachable(BusError):

@@ -36,6 +36,7 @@ from lictor_bus.control import ControlBroker
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BrokerTooOld, BusError
 from lictor_bus.gates import keep_bytes
+from lictor_bus.presence import StreamPresence
 from lictor_bus.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.pull import PullConsumer, PullSettings
 from lictor_bus.respond import Question
@@ -279,7 +280,8 @@ class Service:
         self, runtime: Runtime, broken: list[BaseException]
     ) -> AsyncGenerator[None, None]:
         self._client = runtime.client
-        self._running = list(await self.loops(runtime))
+        presence = StreamPresence(runtime.client, (*self.spec.streams, DEAD))
+        self._running = [presence, *await self.loops(runtime)]
         tasks = [asyncio.create_task(loop.run()) for loop in self._running]
 
         def on_done(task: "asyncio.Task[None]") -> None:

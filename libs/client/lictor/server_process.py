@@ -194,7 +194,7 @@ class ServerProcess:
 def find_nats_server() -> Path:
     """The nats-server binary to run."""
     scripts = Path(sysconfig.get_path("scripts"))
-    return _find("nats", (scripts / "nats-server",), ("nats-server",), "nats-server 2.12 or newer")
+    return _find("nats", (scripts / "nats-server",), ("nats-server",), "nats-server 2.14 or newer")
 
 
 def find_redis_server() -> Path:

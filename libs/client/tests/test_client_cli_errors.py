@@ -41,7 +41,7 @@ def taken_port() -> Iterator[int]:
 @pytest.fixture
 async def old_nats() -> AsyncIterator[str]:
     """Something that says it is NATS 2.11."""
-    info = {"server_id": "x", "version": "2.11.9", "max_payload": 1048576, "headers": True}
+    info = {"server_id": "x", "version": "2.12.3", "max_payload": 1048576, "headers": True}
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"INFO " + json.dumps(info).encode() + b"\r\n")
@@ -130,16 +130,16 @@ async def test_an_unreachable_broker_is_exit_code_3(cli: Cli, arguments: tuple[s
     assert sentence(outcome).startswith(f"lictor: NATS does not answer at {NOBODY}")
 
 
-async def test_a_broker_older_than_2_12_is_refused(cli: Cli, old_nats: str) -> None:
+async def test_a_broker_older_than_2_14_is_refused(cli: Cli, old_nats: str) -> None:
     outcome = await cli("watch", LICTOR_NATS_URL=old_nats)
     assert outcome.returncode == 1
-    assert sentence(outcome).startswith("lictor: NATS server 2.11.9 is too old: Lictor needs 2.12")
+    assert sentence(outcome).startswith("lictor: NATS server 2.12.3 is too old: Lictor needs 2.14")
 
 
-async def test_up_on_a_broker_older_than_2_12_is_refused(cli: Cli, old_nats: str) -> None:
+async def test_up_on_a_broker_older_than_2_14_is_refused(cli: Cli, old_nats: str) -> None:
     outcome = await cli("up", LICTOR_NATS_URL=old_nats)
     assert outcome.returncode == 1
-    assert sentence(outcome).startswith("lictor: NATS server 2.11.9 is too old")
+    assert sentence(outcome).startswith("lictor: NATS server 2.12.3 is too old")
 
 
 @pytest.mark.parametrize(("command", "server"), [("up", "nats"), ("up", "redis"), ("demo", "nats")])
@@ -312,4 +312,4 @@ async def test_the_doctor_names_a_binary_that_is_too_old(cli: Cli, tmp_path: Pat
     old.chmod(0o755)
     outcome = await cli("doctor", "--url", NOBODY, LICTOR_NATS_SERVER=str(old))
     assert outcome.returncode == 1
-    assert f"problem  nats-server       2.10.7 at {old}, too old: 2.12 is needed" in outcome.stdout
+    assert f"problem  nats-server       2.10.7 at {old}, too old: 2.14 is needed" in outcome.stdout
