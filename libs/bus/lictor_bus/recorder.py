@@ -62,6 +62,16 @@ class GateRecorder:
         writing.add_done_callback(self._urgent.discard)
         await asyncio.wait((writing,), timeout=timeout_s)
 
+    async def stored_in(self, kept: Kept, timeout_s: float) -> bool:
+        """Whether a record was stored in time; else it is given up, because its answer will not be given."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await publish_one(self._client, kept.stream, kept.message)
+        except Exception as error:  # noqa: BLE001 -- whatever it was, there is no record
+            log.warning("gate %s: an answer can't be recorded: %s", kept.gate, error)
+            return False
+        return True
+
     async def close(self) -> None:
         """Wait until everything is written, or known not to be."""
         self._closing.set()

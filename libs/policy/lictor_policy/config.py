@@ -75,6 +75,8 @@ class EvaluatorConfig:
     """What runtimes can do, by name; of one that isn't here nothing is known."""
     envelopes: Mapping[str, Governed]
     """What governs decisions, by their type."""
+    records_first: bool
+    """Whether a pack wants every answer of a gate on record before it is given."""
 
     def matches(
         self, state: TaskState, event: Event, position: EventPosition
@@ -205,6 +207,7 @@ def build_config(
         repeating=frozenset(rule.rule.id for rule in everything if rule.repeated),
         capabilities=capabilities,
         envelopes=envelopes,
+        records_first=any(pack.pack.spec.gate_records == "required" for pack in packs),
     )
 
 

@@ -389,6 +389,9 @@ class AgentDefinition(Model):
         default=None, description="Seconds from the session's begin until its time is up"
     )
     budgets: Budgets = Field(default_factory=Budgets, description="What a session may use")
+    gate_records: Literal["required"] | None = Field(
+        default=None, description="`required`: no call is allowed that is not on record first"
+    )
 
 
 class StoredDefinition(Model):

@@ -287,7 +287,9 @@ class Rule(PackModel):
 class Spec(PackModel):
     """How the rules are evaluated, and the rules."""
 
-    EXTENDED = frozenset({"extends", "rule_files", "template_files", "remove_rules", "envelopes"})
+    EXTENDED = frozenset(
+        {"extends", "rule_files", "template_files", "remove_rules", "envelopes", "gate_records"}
+    )
 
     evaluation_mode: Literal["any_rule_match", "first_match"] = Field(
         description="Every rule that matches counts, or only the pack's first"
@@ -310,6 +312,10 @@ class Spec(PackModel):
     envelopes: Annotated[tuple[DTE, ...], Field(max_length=256)] = Field(
         default=(), description="Decision Timing Envelopes, one of each decision type"
     )
+    gate_records: Literal["required"] | None = Field(
+        default=None,
+        description="`required`: the report and dispatch gates allow nothing that is not on record first",
+    )
 
     @model_validator(mode="after")
     def _has_rules(self) -> Self:
@@ -327,7 +333,8 @@ _ONLY_DOCUMENTED: dict[str, Any] = {
             "metadata": {"properties": dict.fromkeys(sorted(Metadata.EXTENDED), _NULL)},
             "spec": {
                 "properties": {
-                    **dict.fromkeys(sorted(Spec.EXTENDED), _EMPTY),
+                    **dict.fromkeys(sorted(Spec.EXTENDED - {"gate_records"}), _EMPTY),
+                    "gate_records": _NULL,
                     "rules": {"items": {"properties": dict.fromkeys(sorted(Rule.EXTENDED), _NULL)}},
                 }
             },

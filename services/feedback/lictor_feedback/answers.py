@@ -49,6 +49,7 @@ log = logging.getLogger("lictor.feedback")
 SERVICE = "feedback"
 UNKNOWN_SESSION = "lictor.unknown-session"
 UNAVAILABLE = "lictor.unavailable"
+UNRECORDED = "lictor.unrecorded"
 UNUSABLE = "lictor.unusable-definition"
 MALFORMED = f"{SERVICE}.malformed-request"
 BROKEN = f"{SERVICE}.internal-error"
@@ -134,8 +135,26 @@ class Answers:
     async def tool(self, message: Msg) -> bytes:
         """May this tool be called?"""
         request, given = await self._answer(message, ToolGateRequest, self._desk.check)
+        if not isinstance(given, Refusal) and not await self._may_be_given(message, request, given):
+            given = Refusal(
+                UNRECORDED,
+                "the answer can't be recorded now, and the definition wants every call on record",
+                "try again; if it stays so, see `lictor doctor`: the broker's disk may be full",
+            )
         answer = _no_to_tool(_id_of(request), given) if isinstance(given, Refusal) else given.answer
         return await self._gated("tool", message, request, given, answer)
+
+    async def _may_be_given(
+        self, message: Msg, request: GateRequest | None, given: Decided[Any]
+    ) -> bool:
+        """Whether an answer is on record, where the definition wants it there before it is given."""
+        answer = given.answer
+        if request is None or not given.records_first or answer.decision != "allow":
+            return True
+        kept = _kept(
+            "tool", message.data, request, answer, answer.to_json(), given.cursor, self._now_ns()
+        )
+        return await self._recorder.stored_in(kept, RECORD_WITHIN_S)
 
     async def stop(self, message: Msg) -> bytes:
         """May the agent stop?"""
@@ -228,6 +247,9 @@ class Answers:
             await self._keep_refusal(
                 Asked(gate, message.subject, message.data, request), given, answer
             )
+        elif given.records_first:
+            # A denied call stands in the session's log, an allowed one was recorded before.
+            return body
         elif request is not None and gate == "tool" and answer.decision == "allow":
             now_ns = self._now_ns()
             asked, cursor = message.data, given.cursor

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from lictor_bus import subjects
@@ -133,13 +134,16 @@ class Desk:
 
     async def check(self, request: ToolGateRequest) -> Decided[ToolGateAnswer]:
         """May this tool be called?"""
-        return await self._engine.look(
-            _key(request),
+        key = _key(request)
+        decided = await self._engine.look(
+            key,
             Operation(
                 lambda session: session.names_for_check(request),
                 lambda session, facts, now_us: session.check(request, facts, now_us),
             ),
         )
+        definition = (await self._engine.known(key)).session.guarded.definition
+        return replace(decided, records_first=definition.gate_records == "required")
 
     async def result(self, request: ToolResultReport) -> Decided[ToolResultAnswer]:
         """A call has ended."""

@@ -74,6 +74,8 @@ class Decided(Generic[A]):
     answer: A
     cursor: int
     """Sequence of the last entry that it takes into account, its own included."""
+    records_first: bool = False
+    """Whether the definition wants the answer on record before it is given."""
 
 
 @dataclass(slots=True)

@@ -38,6 +38,7 @@ log = logging.getLogger("lictor.gate")
 
 NOT_CAUGHT_UP = "lictor.gate.not-caught-up"
 UNAVAILABLE = "lictor.gate.unavailable"
+UNRECORDED = "lictor.gate.unrecorded"
 
 # Together shorter than the two seconds after which the SDK takes silence as a denial.
 JUDGE_WITHIN_S = 1.4
@@ -131,8 +132,7 @@ class Gates:
         except Exception as error:
             log.exception("gate %s failed", gate)
             judged = Judgement(_broken(self._service, gate, request, error))
-        await self._record(gate, request, judged, standing)
-        return judged.answer
+        return await self._on_record(gate, request, judged, standing)
 
     async def _judge_report(self, request: ReportGateRequest) -> tuple[Judgement, Standing]:
         standing = await self._standing(request.runtime, request.task_id)
@@ -159,10 +159,24 @@ class Gates:
         )
         return Standing(found.state, found.sequence, config)
 
-    async def _record(
+    async def _on_record(
         self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
-    ) -> None:
-        """Keep the answer: before it is given when it holds something back, beside it when it doesn't."""
+    ) -> GateAnswer:
+        """The answer to give, kept: first when it holds something back or a pack wants it so, else beside."""
+        kept = self._kept(gate, request, judged, standing)
+        if judged.answer.decision in _HELD_BACK:
+            await self._recorder.write_now(kept, RECORD_WITHIN_S)
+        elif standing is None or not standing.config.records_first:
+            self._recorder.write_soon(lambda: kept)
+        elif not await self._recorder.stored_in(kept, RECORD_WITHIN_S):
+            denied = Judgement(_unrecorded(request))
+            self._recorder.write_soon(lambda: self._kept(gate, request, denied, standing))
+            return denied.answer
+        return judged.answer
+
+    def _kept(
+        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
+    ) -> Kept:
         partition = subjects.partition_of(subjects.token(request.task_id), self._partitions)
         config = self._configs.last_known(partition) if standing is None else standing.config
         record_id = str(uuid.uuid4())
@@ -176,11 +190,7 @@ class Gates:
             None if standing is None else standing.sequence,
         )
         message = Outgoing(subjects.gated(gate, request.task_id), record, record_id)
-        kept = Kept(gate, request.task_id, judged.answer, message)
-        if judged.answer.decision in _HELD_BACK:
-            await self._recorder.write_now(kept, RECORD_WITHIN_S)
-        else:
-            self._recorder.write_soon(lambda: kept)
+        return Kept(gate, request.task_id, judged.answer, message)
 
 
 def _not_caught_up(request: Request) -> GateAnswer:
@@ -207,6 +217,15 @@ def _unavailable(request: Request, error: Exception) -> GateAnswer:
         UNAVAILABLE,
         f"{what} ({type(error).__name__}), so the act is denied",
         "ask again; if it stays so, see `lictor doctor`",
+    )
+
+
+def _unrecorded(request: Request) -> GateAnswer:
+    return GateAnswer.deny(
+        request.request_id,
+        UNRECORDED,
+        "the answer can't be recorded now, and a pack wants every answer on record",
+        "ask again; if it stays so, see `lictor doctor`: the broker's disk may be full",
     )
 
 
