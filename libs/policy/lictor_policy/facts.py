@@ -170,7 +170,7 @@ _ALL = (
     Fact(
         "evidence.new_items_since_last_checkpoint",
         FactType.INT,
-        "Items of at least weak evidence, not attached before, since the last checkpoint sent",
+        "Items of at least weak evidence that show a new artefact, since the last checkpoint sent",
         lambda state, _event, _position: state.new_items,
     ),
     Fact(
