@@ -48,6 +48,9 @@ _COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
 
+REQUIREMENTS_MET = "evidence.requirements_met"
+"""The one fact that is about the rule that asks it (see `requirements`)."""
+
 
 class FactType(StrEnum):
     """What a fact's value is, which fixes how it can be compared."""
@@ -190,6 +193,13 @@ _ALL = (
         FactType.QUALITY,
         "The strongest evidence attached that is offered for a completion",
         lambda state, _event, _position: state.completion_quality,
+    ),
+    Fact(
+        REQUIREMENTS_MET,
+        FactType.BOOL,
+        "The evidence that the rule's evidence_requirements state for such a claim is there",
+        # Of a rule that states none; the others carry theirs in the name of the fact.
+        lambda _state, _event, _position: True,
     ),
     Fact(
         "claim.type",

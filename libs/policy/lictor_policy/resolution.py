@@ -104,7 +104,7 @@ def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
 def _situation(
     ranked: Sequence[CompiledRule], state: TaskState, event: Event, position: EventPosition
 ) -> Situation:
-    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state)))
+    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state, event)))
     return Situation(state, event, position, missing[:_MAX_MISSING])
 
 

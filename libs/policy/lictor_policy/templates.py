@@ -6,7 +6,7 @@ them there, without what can't be seen, and cut where they are long. Only the me
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
@@ -216,7 +216,7 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
 class Template:
     """A text ready to be filled in."""
 
-    __slots__ = ("_form", "_limit", "_messages", "_opening", "_variables", "literal")
+    __slots__ = ("_form", "_limit", "_messages", "_opening", "_variables", "literal", "text")
 
     def __init__(self, text: str, *, limit: int = MAX_TEXT_LENGTH) -> None:
         pieces = _PLACE.split(text)
@@ -226,6 +226,8 @@ class Template:
                 raise TemplateError(unknown_name("variable", called, VARIABLES))
         if any("{{" in literal or "}}" in literal for literal in literals):
             raise TemplateError("has braces that enclose no variable; write {{name}}")
+        self.text = text
+        """As it was written."""
         self.literal = "".join(literals).strip()
         """What the text says before any variable is filled in."""
         self._limit = limit
@@ -239,6 +241,15 @@ class Template:
         self._messages = tuple(
             index for index, called in enumerate(names) if called == "original_message"
         )
+
+    def mentions(self, name: str, event_types: Collection[str]) -> bool:
+        """Whether the text names an event type or a thing, in a rule that looks at these event types."""
+        variables = set(_PLACE.split(self.text)[1::2])
+        # {{event_type}} names the event that the rule fires on.
+        if name in variables or ("event_type" in variables and name in event_types):
+            return True
+        words = _PLACE.sub(" ", self.text).lower()
+        return name.lower() in words or name.replace("_", " ").lower() in words
 
     def fill(self, situation: Situation) -> str:
         """The text about a situation, cut where the schema's limit is."""
