@@ -87,7 +87,7 @@ def _is_met_by(kind: Claimed, held_to: set[Claimed], *, verified: bool) -> bool:
 
 def _compared(condition: Condition, needs: tuple[Need, ...]) -> bool:
     """Whether conditions ask by themselves for exactly what is needed."""
-    asked = {
+    asked: set[tuple[object, ...]] = {
         (leaf.fact, *comparison)
         for leaf in leaves_of(condition)
         for comparison in leaf.comparisons()
@@ -100,13 +100,13 @@ def _is_compared(need: Need, asked: set[tuple[object, ...]]) -> bool:
     match need.what:
         case "new":
             few = "evidence.new_items_since_last_checkpoint"
-            counted = (few, "less_than", need.count) in asked or (
-                need.count == 1 and (few, "equals", 0) in asked
+            counted = (few, "less_than", need.items) in asked or (
+                need.items == 1 and (few, "equals", 0) in asked
             )
             # What is counted as new is at least weak.
             weak = need.floor <= Quality.WEAK.rank
             best = ("evidence.new_best_quality", "less_than", quality) in asked
-            return (counted or not need.count) and (weak or best)
+            return (counted or not need.items) and (weak or best)
         case "any":
             return False
         case _:

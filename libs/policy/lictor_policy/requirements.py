@@ -38,7 +38,7 @@ class Need(NamedTuple):
 
     what: Literal["new", "completion", "verified completion", "any"]
     """Evidence since the last checkpoint, offered for a completion, or at all."""
-    count: int
+    items: int
     floor: int
     """The rank of quality that the best must have."""
     classes: tuple[EvidenceClass, ...]
@@ -72,9 +72,9 @@ class Need(NamedTuple):
             counts = state.new_counts or NO_CLASSES
             count = sum(counts[class_index(each)] for each in self.classes)
             best = _most(state.new_bests, self.classes)
-        if count < self.count:
+        if count < self.items:
             return (
-                f"new evidence since the last checkpoint: {self.count} wanted, {count} there"
+                f"new evidence since the last checkpoint: {self.items} wanted, {count} there"
                 f"{self._counting()}"
             )
         if count and best < self.floor:

@@ -206,9 +206,9 @@ def _least(need: Need, symbols: Symbols) -> Term:
         case "new":
             items = fact("evidence.new_items_since_last_checkpoint")
             strong = fact("evidence.new_best_quality") >= need.floor
-            if need.classes and not need.count:
+            if need.classes and not need.items:
                 return terms.true
-            return terms.all_of([items >= need.count, terms.any_of([items == 0, strong])])
+            return terms.all_of([items >= need.items, terms.any_of([items == 0, strong])])
         case _:
             return fact("evidence.completion_min_quality") >= need.floor
 
