@@ -4,22 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypedDict, get_args
 
-from lictor_policy.capabilities import fresh_receipts, receipts_by_runtime
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate, unknown_name
-from lictor_policy.holding import keeps_status
 from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
-from lictor_policy.reading import message_of
 from lictor_policy.repetition import repeated_rule
 from lictor_policy.requirements import Needs, bound, missing, needs_of
-from lictor_policy.rule_text import NoticeForm, NoticeText, RuleText
+from lictor_policy.rule_text import NoticeForm, RuleLine
 from lictor_policy.signals import SIGNALS
 from lictor_policy.state import TaskState
 from lictor_policy.strict_yaml import Path
 from lictor_policy.suppression import Window
-from lictor_policy.templates import Situation, Template, TemplateError
+from lictor_policy.templates import Template, TemplateError
 from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
@@ -75,13 +72,12 @@ class _Words(TypedDict):
     reason: Template
     notice: NoticeForm | None
     rewrite: Template | None
-    receipts: tuple[str, str]
-    receipts_by_runtime: Mapping[str, tuple[str, str]]
+    wording: Template | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """One rule, ready to run."""
+    """One rule, ready to run; like nothing but itself."""
 
     stamp: PackStamp
     rule: Rule
@@ -97,13 +93,13 @@ class CompiledRule:
     reason: Template
     notice: NoticeForm | None
     rewrite: Template | None
-    receipts: tuple[str, str]
-    """As JSON: without and with a notice that is owed."""
-    receipts_by_runtime: Mapping[str, tuple[str, str]]
-    """The same, by what each runtime with a descriptor can do."""
+    wording: Template | None
+    """The template that words its decision for the operator."""
+    capabilities: Mapping[str, AdapterCapabilities]
+    """What runtimes can do, by name."""
     policy_id: str
     """What the decision names as its origin."""
-    text: RuleText
+    line: RuleLine
     shadow: bool
     """Whether it only records."""
     windows: tuple[Window, ...]
@@ -134,21 +130,6 @@ class CompiledRule:
         """What the rule asks for at an event and the task doesn't have."""
         return missing(self.needs, state, event)
 
-    def decide(self, situation: Situation, reason: str, notice: NoticeText | None) -> str:
-        """The rule's decision as JSON, with the notice that all matched rules together demand."""
-        rewritten = None
-        if self.rewrite is not None and (message := message_of(situation.event)) is not None:
-            ours = self.rewrite.is_filled_by(message, situation)
-            rewritten = message if ours else self.rewrite.fill(situation)
-        output = self.rule.decision_output
-        kept = keeps_status(situation.state, output.decision, output.suggested_status)
-        return self.text.write_decision(reason, rewritten, notice, moves=not kept)
-
-    def receipt(self, notice: NoticeText | None, runtime: str) -> str:
-        """The receipt as JSON: nothing is done yet, what the runtime can do stands as intent."""
-        receipts = self.receipts_by_runtime.get(runtime, self.receipts)
-        return receipts[notice is not None and notice.is_owed]
-
 
 def compile_rule(
     loaded: LoadedPack,
@@ -165,7 +146,7 @@ def compile_rule(
 
     rule = bound(loaded.pack.spec.rules[index], fail)
     check_session_leaves(rule, fail)
-    stamp, words = stamp_of(loaded), _worded(rule, metadata, capabilities, fail)
+    stamp, words = stamp_of(loaded), _worded(rule, metadata, fail)
     compiled = CompiledRule(
         **words,
         stamp=stamp,
@@ -174,8 +155,9 @@ def compile_rule(
         claim_types=frozenset(rule.triggers.claim_types or ClaimType),
         condition=compile_condition(rule.conditions, ("conditions",), fail),
         needs=needs_of(rule.evidence_requirements),
+        capabilities=capabilities,
         policy_id=rule.id,
-        text=RuleText.of(stamp, rule.id, rule.id, words["severity"], rule.decision_output),
+        line=RuleLine.of(stamp, rule.id, words["severity"], rule.decision_output),
         shadow=(rule.mode or metadata.mode) == "shadow",
         windows=windows,
         repeated=None,
@@ -187,7 +169,7 @@ def compile_rule(
     if rule.escalate_after is None:
         return compiled
     escalated = repeated_rule(rule, compiled.severity, fail)
-    words = _worded(escalated, metadata, capabilities, fail)
+    words = _worded(escalated, metadata, fail)
     return replace(
         compiled,
         repeated=replace(
@@ -195,9 +177,7 @@ def compile_rule(
             **words,
             rule=escalated,
             policy_id=REPEATED_MATCH,
-            text=RuleText.of(
-                stamp, rule.id, REPEATED_MATCH, words["severity"], escalated.decision_output
-            ),
+            line=RuleLine.of(stamp, rule.id, words["severity"], escalated.decision_output),
         ),
     )
 
@@ -205,7 +185,6 @@ def compile_rule(
 def _worded(
     rule: Rule,
     metadata: Metadata,
-    capabilities: Mapping[str, AdapterCapabilities],
     fail: Callable[[Path, str], PackError],
 ) -> _Words:
     """The decision of a rule and its texts."""
@@ -232,8 +211,7 @@ def _worded(
         reason=reason,
         notice=_notice(rule, wording, template),
         rewrite=None if output.decision is Disposition.ALLOW else texts.get("placeholder_rewrite"),
-        receipts=fresh_receipts(rule),
-        receipts_by_runtime=receipts_by_runtime(rule, capabilities),
+        wording=wording,
     )
 
 
@@ -275,7 +253,7 @@ def _notice(
         must_reference=references,
         deadline=given.deadline,
     )
-    return NoticeForm.of(notice, channel, text)
+    return NoticeForm(notice, channel, text)
 
 
 def references_of(rule: Rule) -> tuple[str, ...]:
