@@ -14,10 +14,9 @@ from lictor_policy.state import (
     note_evidence,
     shows_again,
 )
-from lictor_schema.claims import ClaimType
+from lictor_schema.claims import COMPLETION_CLAIMS
 from lictor_schema.evidence import EvidenceClass, EvidenceItem
 
-_COMPLETIONS = frozenset((ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION))
 _BACKS_NEXT_STEP = frozenset(
     (
         EvidenceClass.DECISION_RECORD,
@@ -67,7 +66,7 @@ def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
             if is_new(known) and counted:
                 counts[class_index_of(known)] -= 1
                 counts[at] += 1
-        offered = not _COMPLETIONS.isdisjoint(item.supports.claim_types)
+        offered = any(each in COMPLETION_CLAIMS for each in item.supports.claim_types)
         best = max(best, rank)
         if offered:
             offered_bests[at] = max(offered_bests[at], rank)

@@ -38,13 +38,12 @@ from lictor_policy.reading import (
     structure_of,
 )
 from lictor_policy.state import TaskState
-from lictor_schema.claims import ClaimType, TaskStatus
+from lictor_schema.claims import COMPLETION_CLAIMS, ClaimType, TaskStatus
 from lictor_schema.events import Event
 from lictor_schema.payloads import TaskMode, WorkflowShape
 
 # Named here: finding a member of an enumeration takes longer than comparing it.
 _PROGRESS = ClaimType.PROGRESS
-_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
 
@@ -88,7 +87,7 @@ def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:
 
 
 def _asserts_completion(event: Event) -> bool:
-    return claim_type_of(event) in _COMPLETIONS
+    return claim_type_of(event) in COMPLETION_CLAIMS
 
 
 def bears_progress(event: Event) -> bool:

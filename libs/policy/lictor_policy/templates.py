@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
-from lictor_policy.obligations import Owed, find
+from lictor_policy.obligations import Owed, find, read_owed
 from lictor_policy.owed_facts import (
     due_promise,
     named_run,
@@ -123,6 +123,22 @@ def _promised_by(situation: Situation) -> str:
     return "no time" if promise is None else _time(promise.due_us)
 
 
+def _open_promise(situation: Situation) -> Owed | None:
+    """The promise that is due first of those that are open, due or not."""
+    promises = map(read_owed, situation.state.promises)
+    return min(promises, key=lambda owed: owed.due_us, default=None)
+
+
+def _open_promised(situation: Situation) -> str | None:
+    promise = _open_promise(situation)
+    return None if promise is None else promise.name
+
+
+def _open_promised_by(situation: Situation) -> str:
+    promise = _open_promise(situation)
+    return "no time" if promise is None else _time(promise.due_us)
+
+
 def _run(situation: Situation) -> str:
     run = named_run(situation.event)
     return "no single child" if run is None else name(run)
@@ -178,6 +194,8 @@ VARIABLES: dict[str, Variable | Words] = {
     "missing_evidence": lambda s: "; ".join(s.missing) or "nothing",
     "new_evidence_items": lambda s: str(s.state.new_items),
     "next_step": Words(_next_step),
+    "open_promise": Words(_open_promised, "nothing"),
+    "open_promise_by": _open_promised_by,
     "original_message": Words(_message, kept_whole=True),
     "owed": _owed,
     "promised": Words(_promised, "nothing that is due"),
