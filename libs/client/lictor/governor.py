@@ -26,7 +26,7 @@ from lictor.follow import follow
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
-from lictor.tasks import Task
+from lictor.tasks import ReportedBy, Task
 from lictor_bus import streams, subjects
 from lictor_bus.dead import find_dead
 from lictor_bus.read import last_on_subjects, read_all
@@ -271,10 +271,14 @@ class Governor:
         structure: CheckpointStructure | Mapping[str, str | None] | None = None,
         promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
         reminder_only: bool = False,
+        event_type: ReportedBy | None = None,
         session_id: str | None = None,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> GateAnswer:
         """May this message be shown to the operator? With `rewrite`, show the answer's `message`.
+
+        It is judged as the event that will tell it: `event_type`, or `task_claimed_complete` when there is nothing but
+        a completion claim, else `task_checkpoint_sent`.
 
         Never raises: no answer, or no usable one, is a denial.
         """
@@ -284,6 +288,7 @@ class Governor:
             "structure": structure,
             "promised_followup": promised_followup,
             "reminder_only": reminder_only,
+            "event_type": event_type,
         }
         return await self._ask_about(
             "report", ReportGateRequest, GateAnswer, task_id, session_id, fields, timeout_s
@@ -299,13 +304,19 @@ class Governor:
         report_anchor: ReportAnchor | Mapping[str, Any] | None = None,
         externalized_path: ExternalizedPath | Mapping[str, Any] | None = None,
         child_session_key: str | None = None,
+        run_id: str | None = None,
+        expected_by: datetime | None = None,
+        attempt: int = 1,
         channel: str | None = None,
         workflow_shape: Literal["single-agent", "parent-child"] = "single-agent",
         parent_task_id: str | None = None,
+        checkpoint_interval_s: int | None = None,
+        silence_timeout_s: int | None = None,
+        decision_type: str = "task_completion",
         session_id: str | None = None,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> GateAnswer:
-        """May this subagent of the task, or this task itself, be dispatched?
+        """May this subagent of the task, or this task itself, be dispatched? Say what the event that tells it will say.
 
         Never raises: no answer, or no usable one, is a denial.
         """
@@ -316,9 +327,15 @@ class Governor:
             "report_anchor": report_anchor,
             "externalized_path": externalized_path,
             "child_session_key": child_session_key,
+            "run_id": run_id,
+            "expected_by": expected_by,
+            "attempt": attempt,
             "channel": channel,
             "workflow_shape": workflow_shape,
             "parent_task_id": parent_task_id,
+            "checkpoint_interval_s": checkpoint_interval_s,
+            "silence_timeout_s": silence_timeout_s,
+            "decision_type": decision_type,
         }
         return await self._ask_about(
             "dispatch", DispatchGateRequest, GateAnswer, task_id, session_id, fields, timeout_s

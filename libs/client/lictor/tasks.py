@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lictor.programs import Program
     from lictor.publishing import Published
 
+ReportedBy = Literal["task_checkpoint_sent", "task_claimed_complete"]
 ClaimTypeName = Literal["progress", "completion", "verified_completion"]
 EvidenceClassName = Literal[
     "tool_output",
@@ -205,9 +206,14 @@ class Task:
         structure: CheckpointStructure | Mapping[str, str | None] | None = None,
         promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
         reminder_only: bool = False,
+        event_type: ReportedBy | None = None,
         timeout_s: float = 2.0,
     ) -> GateAnswer:
-        """May this message about the task be shown to the operator? No answer is a denial."""
+        """May this message about the task be shown to the operator? No answer is a denial.
+
+        `event_type` is the event that will tell it: `task_checkpoint_sent` (`checkpoint`) or `task_claimed_complete`
+        (`claim_complete`). Left out, nothing but a completion claim is judged as the latter.
+        """
         return await self._governor.may_report(
             message,
             task_id=self.task_id,
@@ -215,6 +221,7 @@ class Task:
             structure=structure,
             promised_followup=promised_followup,
             reminder_only=reminder_only,
+            event_type=event_type,
             timeout_s=timeout_s,
         )
 
@@ -226,6 +233,9 @@ class Task:
         report_anchor: ReportAnchor | Mapping[str, Any] | None = None,
         externalized_path: ExternalizedPath | Mapping[str, Any] | None = None,
         child_session_key: str | None = None,
+        run_id: str | None = None,
+        expected_by: datetime | None = None,
+        attempt: int = 1,
         timeout_s: float = 2.0,
     ) -> GateAnswer:
         """May the task dispatch this subagent? No answer is a denial."""
@@ -236,6 +246,9 @@ class Task:
             report_anchor=report_anchor,
             externalized_path=externalized_path,
             child_session_key=child_session_key,
+            run_id=run_id,
+            expected_by=expected_by,
+            attempt=attempt,
             timeout_s=timeout_s,
         )
 

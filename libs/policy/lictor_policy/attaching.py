@@ -1,13 +1,22 @@
 """Evidence attached to a task: what is new about it, how strong it is, what it is offered for."""
 
-from base64 import b64encode
-from zlib import crc32
-
-from lictor_policy.state import MAX_EVIDENCE, TaskState, class_bit, is_offered, note_evidence
-from lictor_schema.claims import ClaimType
+from lictor_policy.artefacts import Known, all_old
+from lictor_policy.state import (
+    MAX_EVIDENCE,
+    NO_CLASSES,
+    TaskState,
+    as_reported,
+    class_bit,
+    class_index,
+    class_index_of,
+    is_new,
+    is_offered,
+    note_evidence,
+    shows_again,
+)
+from lictor_schema.claims import COMPLETION_CLAIMS
 from lictor_schema.evidence import EvidenceClass, EvidenceItem
 
-_COMPLETIONS = frozenset((ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION))
 _BACKS_NEXT_STEP = frozenset(
     (
         EvidenceClass.DECISION_RECORD,
@@ -17,42 +26,52 @@ _BACKS_NEXT_STEP = frozenset(
         EvidenceClass.VERIFICATION_OUTPUT,
     )
 )
-_CHECK = 6
-_CHECKS_KEPT = 256
-"""So many items are known again. Not more: an agent that wants to can always give old evidence a new id."""
 
 
 def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
-    """The state of a task with more evidence; the latest word on an item is what counts."""
-    kept = {note[2:]: note for note in state.evidence}
-    new_items, new_best = state.new_items, state.new_best
-    best, completion = state.best_quality, state.completion_quality
-    mask, backed = state.class_mask, state.next_step_backed
-    total, recent = state.items_total, state.recent_items
+    """The state of a task with more evidence.
+
+    An item is known by its id, and the latest word on it counts. Whether it brings anything new is told by what it
+    points at: the same artefact under another id is not new.
+    """
+    kept = {note[3:]: note for note in state.evidence}
+    artefacts = Known(state.artefacts)
+    new_items, total, backed = state.new_items, state.items_total, state.next_step_backed
+    mask = state.class_mask
+    counts = list(state.new_counts or NO_CLASSES)
+    new_bests = list(state.new_bests or NO_CLASSES)
+    offered_bests = list(state.completion_bests or NO_CLASSES)
+    best = state.best_quality
     weakened = False
     for item in items:
         rank = item.quality.rank
-        check = _check(item.evidence_id)
+        at = class_index(item.evidence_class)
         known = kept.get(item.evidence_id)
         before = 0 if known is None else int(known[0])
-        # Neither is the same item attached again anything new, nor one that shows nothing.
-        if rank and not before and check not in recent:
-            recent = (recent + check)[-_CHECKS_KEPT * _CHECK :]
-            new_items += 1
-            total += 1
-            new_best = max(new_best, rank)
+        counted = known is not None and is_new(known)
+        again = rank > 0 if known is None else shows_again(known)
+        # What shows nothing is nothing new, and is not remembered as seen.
+        if rank and artefacts.bring_something_new(item.refs) and not counted:
+            new_items, total, counted, again = new_items + 1, total + 1, True, False
+            counts[at] += 1
             backed = backed or item.supports.next_step or item.evidence_class in _BACKS_NEXT_STEP
         elif rank < before:
             weakened = True
-            if not rank and check in _latest(recent, new_items):
-                at = recent.rindex(check)
-                recent = recent[:at] + recent[at + _CHECK :]
-                new_items -= 1
-                total -= 1
-        offered = not _COMPLETIONS.isdisjoint(item.supports.claim_types)
+            if not rank and counted and known is not None:
+                artefacts.take_back(item.refs)
+                new_items, total, counted = new_items - 1, total - 1, False
+                counts[class_index_of(known)] -= 1
+        if known is not None and class_index_of(known) != at:
+            weakened = True
+            if is_new(known) and counted:
+                counts[class_index_of(known)] -= 1
+                counts[at] += 1
+        offered = any(each in COMPLETION_CLAIMS for each in item.supports.claim_types)
         best = max(best, rank)
         if offered:
-            completion = max(completion, rank)
+            offered_bests[at] = max(offered_bests[at], rank)
+        if counted:
+            new_bests[at] = max(new_bests[at], rank)
         if rank:
             mask |= class_bit(item.evidence_class)
         kept[item.evidence_id] = note_evidence(
@@ -60,45 +79,63 @@ def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
             item.evidence_class,
             item.quality,
             offered=offered or (known is not None and is_offered(known)),
+            new=counted,
+            again=again,
         )
     notes = tuple(kept.values())
     if weakened:
-        best = _best(notes)
-        completion = _best(tuple(filter(is_offered, notes)))
-        latest = _latest(recent, new_items)
-        new_best = _best(tuple(note for note in notes if _check(note[2:]) in latest))
+        best = max((int(note[0]) for note in notes), default=0)
+        offered_bests = _bests(tuple(filter(is_offered, notes)))
+        new_bests = _bests(tuple(filter(is_new, notes)))
         backed = backed and new_items > 0
     return state.changed(
         new_items=new_items,
-        new_best=new_best,
+        new_best=max(new_bests),
+        new_counts=tuple(counts),
+        new_bests=tuple(new_bests),
         best_quality=best,
-        completion_quality=completion,
+        completion_quality=max(offered_bests),
+        completion_bests=tuple(offered_bests),
         class_mask=mask,
         next_step_backed=backed,
         items_total=total,
-        recent_items=recent,
+        artefacts=artefacts.marks,
         evidence=notes if len(notes) <= MAX_EVIDENCE else _strongest(notes),
     )
 
 
-def _check(evidence_id: str) -> str:
-    """A short check of an item, by which it is known again."""
-    number = crc32(evidence_id.encode("utf-8", "surrogatepass"))
-    return b64encode(number.to_bytes(4, "big"))[:_CHECK].decode()
+def reported(state: TaskState) -> TaskState:
+    """The state after a report: evidence from here on is new."""
+    if not state.new_items:
+        return state.changed(next_step_backed=False)
+    return state.changed(
+        new_items=0,
+        new_best=0,
+        new_counts=(),
+        new_bests=(),
+        artefacts=all_old(state.artefacts),
+        next_step_backed=False,
+        evidence=tuple(map(as_reported, state.evidence)),
+    )
 
 
-def _latest(recent: str, number: int) -> str:
-    return recent[-number * _CHECK :] if number else ""
-
-
-def _best(notes: tuple[str, ...]) -> int:
-    return int(max(note[0] for note in notes)) if notes else 0
+def _bests(notes: tuple[str, ...]) -> list[int]:
+    """The strongest of the noted items, by class."""
+    bests = list(NO_CLASSES)
+    for note in notes:
+        at = class_index_of(note)
+        bests[at] = max(bests[at], int(note[0]))
+    return bests
 
 
 def _strongest(notes: tuple[str, ...]) -> tuple[str, ...]:
     # A note begins with its quality, so the stronger is the greater.
     ranked = sorted(range(len(notes)), key=lambda at: (notes[at][0], at), reverse=True)
-    stay = set([at for at in ranked if is_offered(notes[at])][: MAX_EVIDENCE // 2])
+    offered = [at for at in ranked if is_offered(notes[at])]
+    # Of each class the strongest that a completion can rest on, then the strongest of all.
+    first_of_class = {class_index_of(notes[at]): at for at in reversed(offered)}
+    stay = set(first_of_class.values())
+    stay.update([at for at in offered if at not in stay][: max(0, MAX_EVIDENCE // 2 - len(stay))])
     others = [at for at in ranked if at not in stay]
     stay.update(others[: MAX_EVIDENCE - len(stay)])
     return tuple(notes[at] for at in sorted(stay))

@@ -6,7 +6,6 @@ from lictor_policy.documents import Document, read_document
 from lictor_policy.files import RUNTIMES, PackFiles
 from lictor_schema.capabilities import AdapterCapabilities, Capability, capability_needed
 from lictor_schema.decisions import RequiredAction
-from lictor_schema.packs import Rule
 from lictor_schema.receipts import (
     BlockedAction,
     DeliveryReceipt,
@@ -28,23 +27,30 @@ def read_capabilities(files: PackFiles) -> list[Document[AdapterCapabilities]]:
     return found
 
 
-def fresh_receipts(rule: Rule, capabilities: AdapterCapabilities | None = None) -> tuple[str, str]:
-    """The receipts of a decision by this rule, as JSON: without and with a notice that is owed."""
-    unowed, owed = (_fresh(rule, capabilities, owed=owed) for owed in (False, True))
+Actions = tuple[RequiredAction, ...]
+
+
+def fresh_receipts(
+    actions: Actions, capabilities: AdapterCapabilities | None = None
+) -> tuple[str, str]:
+    """The receipts of a decision with these actions, as JSON: without and with a notice that is owed."""
+    unowed, owed = (_fresh(actions, capabilities, owed=owed) for owed in (False, True))
     return unowed.to_json().decode(), owed.to_json().decode()
 
 
 def receipts_by_runtime(
-    rule: Rule, capabilities: Mapping[str, AdapterCapabilities]
+    actions: Actions, capabilities: Mapping[str, AdapterCapabilities]
 ) -> dict[str, tuple[str, str]]:
     """The same for each runtime that has a descriptor."""
-    return {name: fresh_receipts(rule, each) for name, each in capabilities.items()}
+    return {name: fresh_receipts(actions, each) for name, each in capabilities.items()}
 
 
-def _fresh(rule: Rule, capabilities: AdapterCapabilities | None, *, owed: bool) -> DeliveryReceipt:
+def _fresh(
+    actions: Actions, capabilities: AdapterCapabilities | None, *, owed: bool
+) -> DeliveryReceipt:
     intent: list[ReceiptAction] = []
     blocked: list[BlockedAction] = []
-    for act in rule.decision_output.required_actions:
+    for act in actions:
         problem = None if capabilities is None else _obstacle(act, capabilities)
         if problem is None:
             intent.append(

@@ -7,6 +7,7 @@ from typing import Any
 
 from lictor_policy.facts import FACTS, Fact, FactType, Predicate, unknown_name
 from lictor_policy.moments import Fail
+from lictor_policy.requirements import named_fact
 from lictor_policy.session import WATCH, SessionQuestion, was_told
 from lictor_policy.strict_yaml import Path
 from lictor_policy.temporal import Asked, ask, asks_session, never_fails
@@ -124,7 +125,7 @@ def read_leaf(
             return Leaf(fact, "equals", True, told)
         return _compared(condition, asked.fact, path, fail)
     name = condition.fact or ""
-    fact = facts.get(name)
+    fact = facts.get(name) or named_fact(name)
     if fact is None:
         raise fail((*path, "fact"), unknown_name("fact", name, facts))
     return _compared(condition, fact, path, fail)

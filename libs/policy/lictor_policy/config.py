@@ -262,3 +262,16 @@ def _refuse_too_many(packs: list[LoadedPack], index: Mapping[EventType, list[Can
         count = sum(len(candidates.rules) for candidates in looking)
         if count > MAX_ITEMS:
             raise PackError(f"{count} rules look at {event_type}; the limit is {MAX_ITEMS}")
+        # A decision lists the actions of every rule that fired, also those that the decision supersedes.
+        actions = {
+            act.to_json()
+            for candidates in looking
+            for _, rule in candidates.rules
+            for each in (rule, rule.repeated or rule)
+            for act in each.rule.decision_output.required_actions
+        }
+        if 2 * len(actions) > MAX_ITEMS:
+            raise PackError(
+                f"the rules that look at {event_type} require {len(actions)} different actions; the"
+                f" limit is {MAX_ITEMS // 2}"
+            )

@@ -38,15 +38,17 @@ from lictor_policy.reading import (
     structure_of,
 )
 from lictor_policy.state import TaskState
-from lictor_schema.claims import ClaimType, TaskStatus
+from lictor_schema.claims import COMPLETION_CLAIMS, ClaimType, TaskStatus
 from lictor_schema.events import Event
 from lictor_schema.payloads import TaskMode, WorkflowShape
 
 # Named here: finding a member of an enumeration takes longer than comparing it.
 _PROGRESS = ClaimType.PROGRESS
-_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
+
+REQUIREMENTS_MET = "evidence.requirements_met"
+"""The one fact that is about the rule that asks it (see `requirements`)."""
 
 
 class FactType(StrEnum):
@@ -85,7 +87,7 @@ def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:
 
 
 def _asserts_completion(event: Event) -> bool:
-    return claim_type_of(event) in _COMPLETIONS
+    return claim_type_of(event) in COMPLETION_CLAIMS
 
 
 def bears_progress(event: Event) -> bool:
@@ -170,7 +172,7 @@ _ALL = (
     Fact(
         "evidence.new_items_since_last_checkpoint",
         FactType.INT,
-        "Items of at least weak evidence, not attached before, since the last checkpoint sent",
+        "Items of at least weak evidence that show a new artefact, since the last checkpoint sent",
         lambda state, _event, _position: state.new_items,
     ),
     Fact(
@@ -190,6 +192,13 @@ _ALL = (
         FactType.QUALITY,
         "The strongest evidence attached that is offered for a completion",
         lambda state, _event, _position: state.completion_quality,
+    ),
+    Fact(
+        REQUIREMENTS_MET,
+        FactType.BOOL,
+        "The evidence that the rule's evidence_requirements state for such a claim is there",
+        # Of a rule that states none; the others carry theirs in the name of the fact.
+        lambda _state, _event, _position: True,
     ),
     Fact(
         "claim.type",

@@ -13,7 +13,7 @@ from lictor_policy.errors import PackError
 from lictor_policy.facts import FACTS
 from lictor_policy.strict_yaml import Path
 from lictor_policy.temporal import ask
-from lictor_schema.claims import ClaimType
+from lictor_schema.claims import COMPLETION_CLAIMS, ClaimType
 from lictor_schema.event_types import EventType
 from lictor_schema.packs import Condition
 
@@ -31,7 +31,6 @@ CLAIMING: frozenset[EventType] = frozenset(
 """The events that can claim something."""
 
 _Settle = Callable[[EventType, ClaimType | None], Any]
-_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 
 def _unless(otherwise: Any, *event_types: EventType) -> _Settle:
@@ -45,7 +44,7 @@ def _bears_progress(event_type: EventType, claim: ClaimType | None) -> Any:
 _REPORTS: tuple[EventType, ...] = ("task_checkpoint_sent", "forced_operator_update")
 SETTLED: dict[str, _Settle] = {
     "claim.type": lambda _event_type, claim: "" if claim is None else claim.value,
-    "claim.completion_asserted": lambda _event_type, claim: claim in _COMPLETIONS,
+    "claim.completion_asserted": lambda _event_type, claim: claim in COMPLETION_CLAIMS,
     "claim.is_progress_bearing": _bears_progress,
     "claim.announces_next_step": lambda _event_type, claim: False if claim is None else OPEN,
     "claim.next_step_has_supporting_evidence": (

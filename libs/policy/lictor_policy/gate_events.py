@@ -5,7 +5,6 @@ from typing import TypedDict
 
 from lictor_policy.position import from_micros
 from lictor_policy.state import TaskState
-from lictor_schema.claims import ClaimType
 from lictor_schema.context import EvidenceRef, OperatorContext
 from lictor_schema.events import (
     Event,
@@ -22,7 +21,6 @@ from lictor_schema.payloads import (
     TaskStartedPayload,
 )
 
-COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 _ADAPTER = "lictor-gate"
 
 
@@ -43,7 +41,7 @@ class _Envelope(TypedDict):
 def report_event(state: TaskState, request: ReportGateRequest) -> Event:
     """A report, or a claim of completion, as it would be told."""
     claim = request.claim
-    if claim is not None and claim.type in COMPLETIONS:
+    if claim is not None and request.told_by == "task_claimed_complete":
         return TaskClaimedComplete(
             **_of_task(state, request),
             event_type="task_claimed_complete",
@@ -69,11 +67,13 @@ def spawn_event(state: TaskState, request: DispatchGateRequest, now_us: int) -> 
         **_of_task(state, request),
         event_type="subagent_spawned",
         payload=SubagentSpawnedPayload(
-            run_id=request.request_id,
+            run_id=request.run_id or request.request_id,
             child_session_key=request.child_session_key or request.request_id,
             dispatch_at=from_micros(now_us),
+            expected_by=request.expected_by,
             purpose=request.purpose,
             report_anchor=request.report_anchor,
+            attempt=request.attempt,
         ),
     )
 
@@ -90,10 +90,13 @@ def start_event(request: DispatchGateRequest) -> Event:
             mode=request.mode,
             workflow_shape=request.workflow_shape,
             channel=channel,
+            checkpoint_interval_s=request.checkpoint_interval_s,
+            silence_timeout_s=request.silence_timeout_s,
             report_anchor=anchor,
             externalized_path=request.externalized_path,
             parent_task_id=request.parent_task_id,
             session_id=request.session_id,
+            decision_type=request.decision_type,
         ),
     )
 

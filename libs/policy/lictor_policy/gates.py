@@ -1,8 +1,8 @@
 """Gates judged: what the packs and the built-in gate rules make of an act that hasn't happened yet.
 
-The act is turned into the event it would be, and that event is judged on the task's present state by the same
-`step` that would judge it afterwards; the state it leads to is thrown away. So a gate never says anything else than
-the decision that would follow, except where a built-in gate rule denies on top of it.
+The act is turned into the event that will tell it, and that event is judged on the task's present state by the same
+`step` that will judge it afterwards; the state it leads to is thrown away. So the decision at a gate is the decision
+that would follow, and where the answer is stricter, a built-in gate rule denies on top of it and is named.
 """
 
 from json.encoder import encode_basestring as quoted
@@ -11,27 +11,31 @@ from typing import NamedTuple
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import step
-from lictor_policy.gate_events import COMPLETIONS, report_event, spawn_event, start_event
-from lictor_policy.json_text import utc_millis
+from lictor_policy.gate_events import report_event, spawn_event, start_event
+from lictor_policy.json_text import optional, utc_millis
+from lictor_policy.obligations import read_owed
 from lictor_policy.owed_facts import (
     result_without_followup,
     unforwarded_results,
     unreported_failures,
 )
+from lictor_policy.own_words import quoted as quoted_words
 from lictor_policy.position import EventPosition
+from lictor_policy.reading import claim_type_of
+from lictor_policy.records import Verdict
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
-from lictor_schema.claims import TaskStatus
-from lictor_schema.decisions import NO_RULE_MATCHED, Decision, Disposition
-from lictor_schema.events import (
-    Event,
-)
+from lictor_schema.claims import COMPLETION_CLAIMS, TaskStatus
+from lictor_schema.decisions import NO_RULE_MATCHED, Disposition
+from lictor_schema.event_types import EventType
+from lictor_schema.events import Event
 from lictor_schema.gates import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
 
 REPORT_ANCHOR = "lictor.gate.report-anchor"
 SUBAGENT_FAILURE = "lictor.gate.subagent-failure-report"
 SILENT_LAUNCH = "lictor.gate.silent-launch"
 RESULT_FORWARDING = "lictor.gate.result-forwarding"
+OPEN_PROMISE = "lictor.gate.open-promise"
 NOT_JUDGED = "lictor.gate.not-judged"
 """The act can't be judged, because the event it would be would be refused."""
 TASK_CLOSED = "lictor.gate.task-closed"
@@ -46,6 +50,8 @@ class Judgement(NamedTuple):
 
     answer: GateAnswer
     disposition: Disposition | None = None
+    judged_as: EventType | None = None
+    """The event that the act was judged as."""
     matched_json: str = "[]"
     """The pack rules that fired, as the record lists them."""
     gate_rules: tuple[str, ...] = ()
@@ -111,7 +117,8 @@ def write_gate_record(
     return (
         f'{{"record_id":"{record_id}","recorded_at":"{utc_millis(recorded_us)}","gate":"{gate}",'
         f'"request":{request.to_json().decode()},"answer":{judged.answer.to_json().decode()},'
-        f'"disposition":{disposition},"matched_rules":{judged.matched_json},'
+        f'"disposition":{disposition},"judged_as":{optional(judged.judged_as)},'
+        f'"matched_rules":{judged.matched_json},'
         f'"gate_rules":{_list(judged.gate_rules)},"missing":{_list(judged.missing)},'
         f'"config_hash":"{config_hash}","state_sequence":{sequence}}}'
     ).encode()
@@ -127,9 +134,14 @@ def judge_report(
     """May this message be shown to the operator?"""
     if state is None or not state.started:
         return _never_started(request)
-    completes = request.claim is not None and request.claim.type in COMPLETIONS
-    objections = (*_given_up(state), *_held(state), *_open_duties(state)) if completes else ()
-    return _judge(state, request, report_event(state, request), now_us, config, objections)
+    event = report_event(state, request)
+    completes = claim_type_of(event) in COMPLETION_CLAIMS
+    objections = (
+        (*_given_up(state), *_held(state), *_open_duties(state), *_open_promise(state, event))
+        if completes
+        else ()
+    )
+    return _judge(state, request, event, now_us, config, objections)
 
 
 def judge_dispatch(
@@ -164,22 +176,19 @@ def _judge_new_task(
     objections = (*_without_anchor(request, False), *_silent_launch(request))
     if request.parent_task_id is not None:
         if parent is None or not parent.started:
-            return _denied(
-                request,
-                (
-                    Objection(
-                        NOT_JUDGED,
-                        f"parent_task_id: task {request.parent_task_id} never started",
-                        "publish its task_started first",
-                    ),
-                ),
+            unknown = Objection(
+                NOT_JUDGED,
+                f"parent_task_id: task {request.parent_task_id} never started",
+                "publish its task_started first",
             )
-        objections = (
-            *_closed(parent),
-            *_held(parent),
-            *objections,
-            *_open_duties_before_dispatch(parent, request),
-        )
+            objections = (unknown, *objections)
+        else:
+            objections = (
+                *_closed(parent),
+                *_held(parent),
+                *objections,
+                *_open_duties_before_dispatch(parent, request),
+            )
     return _judge(state, request, start_event(request), now_us, config, objections)
 
 
@@ -196,34 +205,25 @@ def _judge(
         outcome = step(state, event, EventPosition(1, now_us, _NO_HASH), config)
     except Unacceptable as error:
         refusal = Objection(NOT_JUDGED, f"{error.field}: {error.problem}", error.remedy)
-        return _denied(request, (*objections, refusal))
+        return _denied(request.request_id, (*objections, refusal))
     verdict = outcome.verdict
-    if verdict.policy_id == NO_RULE_MATCHED:
-        if objections:
-            return _denied(request, objections, verdict.disposition)
-        answer = GateAnswer.allow(
-            request.request_id, NO_RULE_MATCHED, "no rule stands against this act"
-        )
-        return Judgement(answer, verdict.disposition)
-    decision = outcome.decision
-    if objections:
-        return _denied(
-            request, objections, decision.decision, verdict.matched_json, verdict.missing
-        )
-    return Judgement(
-        _answer(request, decision, verdict.missing),
-        decision.decision,
+    judged = Judgement(
+        _answer(request, verdict),
+        verdict.disposition,
+        event.event_type,
         verdict.matched_json,
         (),
         verdict.missing,
     )
+    return _with_objections(judged, objections) if objections else judged
 
 
-def _answer(
-    request: ReportGateRequest | DispatchGateRequest,
-    decision: Decision,
-    missing: tuple[str, ...],
-) -> GateAnswer:
+def _answer(request: ReportGateRequest | DispatchGateRequest, verdict: Verdict) -> GateAnswer:
+    if verdict.policy_id == NO_RULE_MATCHED:
+        return GateAnswer.allow(
+            request.request_id, NO_RULE_MATCHED, "no rule stands against this act"
+        )
+    decision = verdict.decision
     about_text = isinstance(request, ReportGateRequest)
     wanted = (_REPORT if about_text else _DISPATCH)[decision.decision]
     if wanted == "allow":
@@ -233,34 +233,39 @@ def _answer(
             request.request_id, decision.policy_id, decision.reason, decision.rewritten_message
         )
     remedy = _REMEDIES[decision.decision]
-    if missing:
-        remedy = f"{remedy}; missing: {'; '.join(missing)}"
+    if verdict.missing:
+        remedy = f"{remedy}; missing: {'; '.join(verdict.missing)}"
     return GateAnswer.deny(
         request.request_id, decision.policy_id, decision.reason, remedy[:_MAX_WORDS]
     )
 
 
-def _denied(
-    request: GateRequest,
-    objections: tuple[Objection, ...],
-    disposition: Disposition | None = None,
-    matched_json: str = "[]",
-    missing: tuple[str, ...] = (),
-) -> Judgement:
+def _with_objections(judged: Judgement, objections: tuple[Objection, ...]) -> Judgement:
+    """What the packs said, denied by built-in rules; what the packs have against it is told too."""
+    answer = judged.answer
+    if answer.decision != "allow" and judged.disposition is not None:
+        remedy = answer.remedy or _REMEDIES[judged.disposition]
+        objections = (*objections, Objection(answer.policy_id, answer.reason, remedy))
+    denied = _denied(answer.request_id, objections)
+    rules = tuple(name for name in denied.gate_rules if name != answer.policy_id)
+    return judged._replace(answer=denied.answer, gate_rules=rules)
+
+
+def _denied(request_id: str, objections: tuple[Objection, ...]) -> Judgement:
     """The first objection is the rule that decided; the reason and the remedy name them all."""
     answer = GateAnswer.deny(
-        request.request_id,
+        request_id,
         objections[0].policy_id,
         "; ".join(objection.reason for objection in objections)[:_MAX_WORDS],
         "; ".join(dict.fromkeys(objection.remedy for objection in objections))[:_MAX_WORDS],
     )
     rules = tuple(dict.fromkeys(objection.policy_id for objection in objections))
-    return Judgement(answer, disposition, matched_json, rules, missing)
+    return Judgement(answer, gate_rules=rules)
 
 
 def _never_started(request: GateRequest) -> Judgement:
     return _denied(
-        request,
+        request.request_id,
         (
             Objection(
                 NOT_JUDGED,
@@ -368,6 +373,23 @@ def _unshown_results(state: TaskState) -> tuple[Objection, ...]:
             + ("result" if count == 1 else "results")
             + " of the task's children",
             "forward each result so that the operator sees it, then ask again",
+        ),
+    )
+
+
+def _open_promise(state: TaskState, event: Event) -> tuple[Objection, ...]:
+    promises = [read_owed(note) for note in state.promises]
+    if event.event_type == "task_checkpoint_sent":
+        # A report with evidence that came since is what was promised.
+        promises = [each for each in promises if each.items >= state.items_total]
+    if not promises:
+        return ()
+    first = min(promises, key=lambda owed: owed.due_us)
+    return (
+        Objection(
+            OPEN_PROMISE,
+            f"the operator was promised a further report that is open: {quoted_words(first.name)}",
+            "report it with evidence that came since, then ask again",
         ),
     )
 

@@ -9,8 +9,10 @@ from lictor_policy.conditions import read_leaf
 from lictor_policy.errors import PackError
 from lictor_policy.facts import unknown_name
 from lictor_policy.foregone import CLAIMING
+from lictor_policy.lint_evidence import idle_requirements
 from lictor_policy.packs import LoadedPack
-from lictor_policy.rules import compile_rule
+from lictor_policy.requirements import bound
+from lictor_policy.rules import compile_rule, event_types_of
 from lictor_policy.satisfiable import can_hold, claims_on, facts_on
 from lictor_policy.signals import SIGNALS
 from lictor_policy.strict_yaml import Path
@@ -62,7 +64,7 @@ def lint_pack(loaded: LoadedPack) -> list[Finding]:
         found += errors
         if not errors:
             sound.append(number)
-            found += _rule_warnings(loaded, number, rule)
+            found += _rule_warnings(loaded, number, bound(rule, loaded.error))
     if loaded.pack.spec.evaluation_mode == "first_match":
         found += _shadowed(loaded, sound)
     return found
@@ -164,7 +166,7 @@ def _rule_warnings(loaded: LoadedPack, number: int, rule: Rule) -> list[Finding]
         return _finding("warning", check, str(loaded.error((*at, *path), problem)))
 
     found: list[Finding] = []
-    types = _event_types(rule)
+    types = event_types_of(rule)
     idle: list[EventType] = [each for each in types if not _can_fire(rule, each)]
     if len(idle) == len(types):
         found.append(
@@ -197,14 +199,10 @@ def _rule_warnings(loaded: LoadedPack, number: int, rule: Rule) -> list[Finding]
         warning("must-reference", path, f"{problem}; name it in the text")
         for path, problem in _unmentioned(rule)
     ]
+    found += [
+        warning("no-effect", path, problem) for path, problem in idle_requirements(rule, types)
+    ]
     return found
-
-
-def _event_types(rule: Rule) -> list[EventType]:
-    named: dict[EventType, None] = dict.fromkeys(rule.triggers.event_types)
-    for name in rule.triggers.derived_signals:
-        named.update(dict.fromkeys(SIGNALS[name].event_types))
-    return list(named)
 
 
 def _can_fire(rule: Rule, event_type: EventType) -> bool:
@@ -215,7 +213,7 @@ def _can_fire(rule: Rule, event_type: EventType) -> bool:
 
 
 def _shadowed(loaded: LoadedPack, sound: list[int]) -> Iterator[Finding]:
-    rules = loaded.pack.spec.rules
+    rules = [bound(rule, loaded.error) for rule in loaded.pack.spec.rules]
     for place, number in enumerate(sound):
         later = rules[number]
         for earlier in (rules[each] for each in sound[:place]):
@@ -231,7 +229,7 @@ def _shadowed(loaded: LoadedPack, sound: list[int]) -> Iterator[Finding]:
 
 def _takes_all(earlier: Rule, later: Rule) -> bool:
     """Whether the earlier rule fires on everything that the later one would fire on."""
-    types = _event_types(later)
+    types = event_types_of(later)
     # A signal narrows a trigger by more than the conditions tell.
     if not set(types) <= set(earlier.triggers.event_types):
         return False
@@ -248,9 +246,6 @@ def _takes_all(earlier: Rule, later: Rule) -> bool:
     )
 
 
-_VARIABLE = re.compile(r"\{\{\s*([A-Za-z0-9_.]+)\s*\}\}")
-
-
 def _unmentioned(rule: Rule) -> Iterator[tuple[Path, str]]:
     """What a notice must name, and no text of the rule does."""
     notice = rule.decision_output.operator_notice
@@ -258,10 +253,7 @@ def _unmentioned(rule: Rule) -> Iterator[tuple[Path, str]]:
     texts = [getattr(given, name) for name in MessageTemplates.model_fields]
     if notice is not None:
         texts.append(notice.message)
-    told = "\n".join(text for text in texts if text is not None)
-    variables = set(_VARIABLE.findall(told))
-    words = _VARIABLE.sub(" ", told).lower()
-    types = set(_event_types(rule))
+    told = Template("\n".join(text for text in texts if text is not None))
     wanted: list[tuple[Path, str]] = []
     if notice is not None:
         wanted += [
@@ -273,9 +265,7 @@ def _unmentioned(rule: Rule) -> Iterator[tuple[Path, str]]:
         (("evidence_requirements", "must_reference_event_types", index), name)
         for index, name in enumerate(needs.must_reference_event_types)
     ]
+    types = event_types_of(rule)
     for path, name in wanted:
-        plain = name.replace("_", " ").lower()
-        # {{event_type}} names the event that the rule fires on.
-        by_variable = name in variables or ("event_type" in variables and name in types)
-        if not by_variable and name.lower() not in words and plain not in words:
+        if not told.mentions(name, types):
             yield path, f"no text of the rule mentions {name}"

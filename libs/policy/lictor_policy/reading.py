@@ -6,10 +6,8 @@ By type, not by asking the payload: a model takes microseconds to say that it ha
 from functools import lru_cache
 
 from lictor_policy.own_words import has_words, visible
-from lictor_schema.claims import CheckpointStructure, Claim, ClaimType
+from lictor_schema.claims import COMPLETION_CLAIMS, CheckpointStructure, Claim, ClaimType
 from lictor_schema.events import Event
-
-_COMPLETIONS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
 
 
 def claim_of(event: Event) -> Claim | None:
@@ -31,7 +29,7 @@ def claim_type_of(event: Event) -> ClaimType | None:
     claim = claim_of(event)
     if claim is None:
         return None
-    if event.event_type == "task_claimed_complete" and claim.type not in _COMPLETIONS:
+    if event.event_type == "task_claimed_complete" and claim.type not in COMPLETION_CLAIMS:
         return ClaimType.COMPLETION
     return claim.type
 

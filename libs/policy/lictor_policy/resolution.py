@@ -1,12 +1,13 @@
-"""Of all rules that fired, one decision: the strictest, with the strictest notice."""
+"""Of all rules that fired, one decision: the strictest, with what all of them demand."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.joint import together
 from lictor_policy.position import EventPosition
 from lictor_policy.records import NO_RULE, ONLY_QUIET, Verdict, decided
-from lictor_policy.rule_text import NoticeForm, NoticeText, with_window
+from lictor_policy.rule_text import with_window
 from lictor_policy.rules import CompiledRule, RuleUse
 from lictor_policy.state import TaskState
 from lictor_policy.suppression import Window
@@ -81,19 +82,19 @@ def _judge(
     situation = _situation(ranked, state, event, position)
     reasons = [rule.reason.fill(situation) for rule in ranked]
     winner = ranked[0]
-    notice = _strictest(ranked, situation)
+    joint = together(tuple(ranked))
     verdict = decided(
         winner,
-        winner.decide(situation, reasons[0], notice),
-        [rule.text.write_line(reason) for rule, reason in zip(ranked, reasons, strict=True)],
+        joint.decide(situation, reasons[0]),
+        [rule.line.write(reason) for rule, reason in zip(ranked, reasons, strict=True)],
         situation.missing,
-        winner.receipt(notice, state.runtime),
+        joint.receipt(state.runtime),
     )
     return verdict, (winner.uses["fired"], *(rule.uses["overridden"] for rule in ranked[1:]))
 
 
 def _line(rule: CompiledRule, situation: Situation) -> str:
-    return rule.text.write_line(rule.reason.fill(situation))
+    return rule.line.write(rule.reason.fill(situation))
 
 
 def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
@@ -104,18 +105,8 @@ def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
 def _situation(
     ranked: Sequence[CompiledRule], state: TaskState, event: Event, position: EventPosition
 ) -> Situation:
-    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state)))
+    missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state, event)))
     return Situation(state, event, position, missing[:_MAX_MISSING])
-
-
-def _strictest(ranked: list[CompiledRule], situation: Situation) -> NoticeText | None:
-    """Of all notices the rules demand, the strictest in words; of equally strict ones, that of the strongest rule."""
-    forms = [rule.notice for rule in ranked if rule.notice is not None]
-    return max(forms, key=_strictness).fill(situation) if forms else None
-
-
-def _strictness(form: NoticeForm) -> tuple[bool, int, bool]:
-    return form.strictness
 
 
 def _counted(

@@ -4,21 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypedDict, get_args
 
-from lictor_policy.capabilities import fresh_receipts, receipts_by_runtime
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate, unknown_name
-from lictor_policy.holding import keeps_status
 from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
-from lictor_policy.reading import message_of
 from lictor_policy.repetition import repeated_rule
-from lictor_policy.rule_text import NoticeForm, NoticeText, RuleText
+from lictor_policy.requirements import Needs, bound, missing, needs_of
+from lictor_policy.rule_text import NoticeForm, RuleLine
 from lictor_policy.signals import SIGNALS
-from lictor_policy.state import QUALITIES, TaskState, class_bit
+from lictor_policy.state import TaskState
 from lictor_policy.strict_yaml import Path
 from lictor_policy.suppression import Window
-from lictor_policy.templates import Situation, Template, TemplateError
+from lictor_policy.templates import Template, TemplateError
 from lictor_schema.capabilities import AdapterCapabilities
 from lictor_schema.claims import ClaimType
 from lictor_schema.decisions import (
@@ -28,12 +26,10 @@ from lictor_schema.decisions import (
     PackStamp,
     Severity,
 )
-from lictor_schema.events import EventType
+from lictor_schema.events import Event, EventType
 from lictor_schema.packs import (
-    EvidenceRequirements,
     MessageTemplates,
     Metadata,
-    NoticeOutput,
     Rule,
 )
 
@@ -76,13 +72,12 @@ class _Words(TypedDict):
     reason: Template
     notice: NoticeForm | None
     rewrite: Template | None
-    receipts: tuple[str, str]
-    receipts_by_runtime: Mapping[str, tuple[str, str]]
+    wording: Template | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledRule:
-    """One rule, ready to run."""
+    """One rule, ready to run; like nothing but itself."""
 
     stamp: PackStamp
     rule: Rule
@@ -94,16 +89,17 @@ class CompiledRule:
     claim_types: frozenset[ClaimType]
     """The claims it looks at, of events that claim something."""
     condition: Predicate
+    needs: Needs
     reason: Template
     notice: NoticeForm | None
     rewrite: Template | None
-    receipts: tuple[str, str]
-    """As JSON: without and with a notice that is owed."""
-    receipts_by_runtime: Mapping[str, tuple[str, str]]
-    """The same, by what each runtime with a descriptor can do."""
+    wording: Template | None
+    """The template that words its decision for the operator."""
+    capabilities: Mapping[str, AdapterCapabilities]
+    """What runtimes can do, by name."""
     policy_id: str
     """What the decision names as its origin."""
-    text: RuleText
+    line: RuleLine
     shadow: bool
     """Whether it only records."""
     windows: tuple[Window, ...]
@@ -130,24 +126,9 @@ class CompiledRule:
             return self
         return self.repeated
 
-    def missing(self, state: TaskState) -> tuple[str, ...]:
-        """What the rule asks for and the task doesn't have."""
-        return tuple(_missing(self.rule.evidence_requirements, state))
-
-    def decide(self, situation: Situation, reason: str, notice: NoticeText | None) -> str:
-        """The rule's decision as JSON, with the notice that all matched rules together demand."""
-        rewritten = None
-        if self.rewrite is not None and (message := message_of(situation.event)) is not None:
-            ours = self.rewrite.is_filled_by(message, situation)
-            rewritten = message if ours else self.rewrite.fill(situation)
-        output = self.rule.decision_output
-        kept = keeps_status(situation.state, output.decision, output.suggested_status)
-        return self.text.write_decision(reason, rewritten, notice, moves=not kept)
-
-    def receipt(self, notice: NoticeText | None, runtime: str) -> str:
-        """The receipt as JSON: nothing is done yet, what the runtime can do stands as intent."""
-        receipts = self.receipts_by_runtime.get(runtime, self.receipts)
-        return receipts[notice is not None and notice.is_owed]
+    def missing(self, state: TaskState, event: Event) -> list[str]:
+        """What the rule asks for at an event and the task doesn't have."""
+        return missing(self.needs, state, event)
 
 
 def compile_rule(
@@ -157,14 +138,15 @@ def compile_rule(
     capabilities: Mapping[str, AdapterCapabilities] = NO_CAPABILITIES,
 ) -> CompiledRule:
     """Check a rule against the vocabulary and make it ready to run."""
-    metadata, rule = loaded.pack.metadata, loaded.pack.spec.rules[index]
+    metadata = loaded.pack.metadata
     at: Path = ("spec", "rules", index)
 
     def fail(path: Path, problem: str) -> PackError:
         return loaded.error((*at, *path), problem)
 
+    rule = bound(loaded.pack.spec.rules[index], fail)
     check_session_leaves(rule, fail)
-    stamp, words = stamp_of(loaded), _worded(rule, metadata, capabilities, fail)
+    stamp, words = stamp_of(loaded), _worded(rule, metadata, fail)
     compiled = CompiledRule(
         **words,
         stamp=stamp,
@@ -172,8 +154,10 @@ def compile_rule(
         triggers=_triggers(rule, fail),
         claim_types=frozenset(rule.triggers.claim_types or ClaimType),
         condition=compile_condition(rule.conditions, ("conditions",), fail),
+        needs=needs_of(rule.evidence_requirements),
+        capabilities=capabilities,
         policy_id=rule.id,
-        text=RuleText.of(stamp, rule.id, rule.id, words["severity"], rule.decision_output),
+        line=RuleLine.of(stamp, rule.id, words["severity"], rule.decision_output),
         shadow=(rule.mode or metadata.mode) == "shadow",
         windows=windows,
         repeated=None,
@@ -185,7 +169,7 @@ def compile_rule(
     if rule.escalate_after is None:
         return compiled
     escalated = repeated_rule(rule, compiled.severity, fail)
-    words = _worded(escalated, metadata, capabilities, fail)
+    words = _worded(escalated, metadata, fail)
     return replace(
         compiled,
         repeated=replace(
@@ -193,9 +177,7 @@ def compile_rule(
             **words,
             rule=escalated,
             policy_id=REPEATED_MATCH,
-            text=RuleText.of(
-                stamp, rule.id, REPEATED_MATCH, words["severity"], escalated.decision_output
-            ),
+            line=RuleLine.of(stamp, rule.id, words["severity"], escalated.decision_output),
         ),
     )
 
@@ -203,7 +185,6 @@ def compile_rule(
 def _worded(
     rule: Rule,
     metadata: Metadata,
-    capabilities: Mapping[str, AdapterCapabilities],
     fail: Callable[[Path, str], PackError],
 ) -> _Words:
     """The decision of a rule and its texts."""
@@ -228,10 +209,9 @@ def _worded(
         severity=severity,
         strength=(output.decision.precedence, severity.rank),
         reason=reason,
-        notice=_notice(output.operator_notice, wording, template),
+        notice=_notice(rule, wording, template),
         rewrite=None if output.decision is Disposition.ALLOW else texts.get("placeholder_rewrite"),
-        receipts=fresh_receipts(rule),
-        receipts_by_runtime=receipts_by_runtime(rule, capabilities),
+        wording=wording,
     )
 
 
@@ -253,8 +233,9 @@ def _templates(
 
 
 def _notice(
-    given: NoticeOutput | None, wording: Template | None, template: Callable[..., Template]
+    rule: Rule, wording: Template | None, template: Callable[..., Template]
 ) -> NoticeForm | None:
+    given = rule.decision_output.operator_notice
     if given is None:
         return None
     at = ("decision_output", "operator_notice")
@@ -262,14 +243,45 @@ def _notice(
     text = template((*at, "message"), given.message) if given.message is not None else None
     if text is None and given.required:
         text = wording
+    references = references_of(rule)
+    if text is not None:
+        text = _naming(text, references, rule, template)
     notice = OperatorNotice(
         required=given.required,
         channel=given.channel,
         urgency=given.urgency,
-        must_reference=given.must_reference,
+        must_reference=references,
         deadline=given.deadline,
     )
-    return NoticeForm.of(notice, channel, text)
+    return NoticeForm(notice, channel, text)
+
+
+def references_of(rule: Rule) -> tuple[str, ...]:
+    """What the operator's notice must name: what the notice states, and the event types that the evidence asks for."""
+    given = rule.decision_output.operator_notice
+    stated = () if given is None else given.must_reference
+    return tuple(dict.fromkeys((*stated, *rule.evidence_requirements.must_reference_event_types)))
+
+
+def event_types_of(rule: Rule) -> list[EventType]:
+    """The event types that a rule looks at, by name or by a signal."""
+    named: dict[EventType, None] = dict.fromkeys(rule.triggers.event_types)
+    for name in rule.triggers.derived_signals:
+        if name in SIGNALS:
+            named.update(dict.fromkeys(SIGNALS[name].event_types))
+    return list(named)
+
+
+def _naming(
+    text: Template, references: tuple[str, ...], rule: Rule, template: Callable[..., Template]
+) -> Template:
+    """The text with what it must name and doesn't."""
+    types = event_types_of(rule)
+    unnamed = [name for name in references if not text.mentions(name, types)]
+    if not unnamed:
+        return text
+    at = ("decision_output", "operator_notice", "must_reference")
+    return template(at, f"{text.text.rstrip()} (Concerns: {', '.join(unnamed)}.)")
 
 
 def _triggers(
@@ -294,30 +306,3 @@ def _either(one: Predicate, other: Predicate) -> Predicate:
     return lambda state, event, position: (
         one(state, event, position) or other(state, event, position)
     )
-
-
-def _missing(needs: EvidenceRequirements, state: TaskState) -> list[str]:
-    missing: list[str] = []
-    progress = needs.progress
-    if progress is not None:
-        wanted = progress.min_new_items_since_last_checkpoint or 0
-        if state.new_items < wanted:
-            missing.append(
-                f"new evidence since the last checkpoint: {wanted} wanted, {state.new_items} there"
-            )
-        floor = progress.allowed_quality_floor
-        if floor is not None and state.new_items and state.new_best < floor.rank:
-            missing.append(f"new evidence of at least {floor.value} quality")
-    for name, need in (
-        ("completion", needs.completion),
-        ("verified completion", needs.verified_completion),
-    ):
-        if need is not None and state.completion_quality < need.min_quality.rank:
-            there = QUALITIES[state.completion_quality].value
-            missing.append(
-                f"evidence for {name}: at least {need.min_quality.value} wanted, {there} there"
-            )
-    classes = needs.must_reference_evidence_classes
-    if classes and not any(state.class_mask & class_bit(name) for name in classes):
-        missing.append(f"evidence of one of the classes {', '.join(classes)}")
-    return missing

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 from lictor_policy.errors import StateError
 from lictor_schema.evidence import EvidenceClass, Quality
 
-FORMAT = 3
+FORMAT = 4
 """The first element of encoded state; a change of the fields below needs a new number."""
 
 MAX_EVIDENCE = 16
@@ -20,6 +20,15 @@ QUALITIES: tuple[Quality, ...] = tuple(Quality)
 _CLASSES: tuple[EvidenceClass, ...] = tuple(EvidenceClass)
 
 
+NO_CLASSES: tuple[int, ...] = (0,) * len(_CLASSES)
+"""A number for each evidence class, in the order of EvidenceClass: nothing of any."""
+
+
+def class_index(evidence_class: EvidenceClass) -> int:
+    """The place of a class where there is a number for each."""
+    return _CLASSES.index(evidence_class)
+
+
 def class_bit(evidence_class: EvidenceClass) -> int:
     """The bit of a class in `TaskState.class_mask`."""
     return 1 << _CLASSES.index(evidence_class)
@@ -27,21 +36,31 @@ def class_bit(evidence_class: EvidenceClass) -> int:
 
 # A letter for the class of an item that is offered for a completion, a digit for any other.
 _OFFERED = "abcdefghij"
-_CLASS_OF = {
-    **{str(number): each for number, each in enumerate(_CLASSES)},
-    **dict(zip(_OFFERED, _CLASSES, strict=False)),
+_CLASS_AT = {
+    **{str(number): number for number in range(len(_CLASSES))},
+    **{_OFFERED[number]: number for number in range(len(_CLASSES))},
 }
+_NEW, _COUNTED, _AGAIN = "+", " ", "="
 
 
 def note_evidence(
-    evidence_id: str, evidence_class: EvidenceClass, quality: Quality, *, offered: bool = False
+    evidence_id: str,
+    evidence_class: EvidenceClass,
+    quality: Quality,
+    *,
+    offered: bool = False,
+    new: bool = False,
+    again: bool = False,
 ) -> str:
-    """An attached item in short: a digit for its quality, a sign for its class, then its id.
+    """An attached item in short: a digit for its quality, signs for its class and its newness, then its id.
+
+    `again`: it only shows artefacts that other items showed before.
 
     One string, because state is decoded for every event and the items are needed for few.
     """
     number = _CLASSES.index(evidence_class)
-    return f"{quality.rank}{_OFFERED[number] if offered else number}{evidence_id}"
+    sign = _OFFERED[number] if offered else number
+    return f"{quality.rank}{sign}{_NEW if new else _AGAIN if again else _COUNTED}{evidence_id}"
 
 
 def is_offered(note: str) -> bool:
@@ -49,9 +68,29 @@ def is_offered(note: str) -> bool:
     return note[1] in _OFFERED
 
 
+def is_new(note: str) -> bool:
+    """Whether a noted item was counted as new since the last checkpoint."""
+    return note[2] == _NEW
+
+
+def shows_again(note: str) -> bool:
+    """Whether a noted item only shows what other items showed before."""
+    return note[2] == _AGAIN
+
+
+def as_reported(note: str) -> str:
+    """The note of an item after a checkpoint."""
+    return note.replace(_NEW, _COUNTED, 1) if is_new(note) else note
+
+
+def class_index_of(note: str) -> int:
+    """The place of a noted item's class where there is a number for each."""
+    return _CLASS_AT[note[1]]
+
+
 def read_evidence(note: str) -> tuple[str, EvidenceClass, Quality]:
     """Id, class and quality of an item noted by `note_evidence`."""
-    return note[2:], _CLASS_OF[note[1]], QUALITIES[int(note[0])]
+    return note[3:], _CLASSES[_CLASS_AT[note[1]]], QUALITIES[int(note[0])]
 
 
 Memory = list[int]
@@ -117,6 +156,12 @@ class TaskState(NamedTuple):
     completion_quality: int = 0
     class_mask: int = 0
     """One bit per evidence class attached so far, in the order of EvidenceClass."""
+    new_counts: tuple[int, ...] = ()
+    """New items since the last checkpoint by class, in that order; empty for none."""
+    new_bests: tuple[int, ...] = ()
+    """The strongest of them by class."""
+    completion_bests: tuple[int, ...] = ()
+    """The strongest evidence offered for a completion by class."""
     evidence: tuple[str, ...] = ()
     """Attached items, as `note_evidence` writes them.
 
@@ -126,8 +171,8 @@ class TaskState(NamedTuple):
 
     items_total: int = 0
     """Evidence items of at least weak quality attached so far."""
-    recent_items: str = ""
-    """A short check of each of the last few items: one of them again is nothing new."""
+    artefacts: str = ""
+    """What evidence pointed at, as `Known` marks it: one of these again is nothing new."""
     status_only_in_a_row: int = 0
     """Reports in a row that brought no new evidence."""
 
@@ -210,6 +255,9 @@ _TUPLES = tuple(
     for name in (
         "operator",
         "miss_event_ids",
+        "new_counts",
+        "new_bests",
+        "completion_bests",
         "evidence",
         "promises",
         "results",

@@ -130,7 +130,7 @@ def evidence_item(number: int | str, quality: str = "strong", **changes: Any) ->
         "quality": quality,
         "summary": "The checks ran through",
         "captured_at": START.isoformat(),
-        "refs": [{"kind": "log", "ref": "logs/check.txt"}],
+        "refs": [{"kind": "log", "ref": f"logs/check-{number}.txt"}],
         "supports": {"claim_types": ["completion"]},
         **changes,
     }

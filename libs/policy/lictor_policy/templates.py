@@ -6,11 +6,11 @@ them there, without what can't be seen, and cut where they are long. Only the me
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from lictor_policy.facts import unknown_name
-from lictor_policy.obligations import Owed, find
+from lictor_policy.obligations import Owed, find, read_owed
 from lictor_policy.owed_facts import (
     due_promise,
     named_run,
@@ -123,6 +123,22 @@ def _promised_by(situation: Situation) -> str:
     return "no time" if promise is None else _time(promise.due_us)
 
 
+def _open_promise(situation: Situation) -> Owed | None:
+    """The promise that is due first of those that are open, due or not."""
+    promises = map(read_owed, situation.state.promises)
+    return min(promises, key=lambda owed: owed.due_us, default=None)
+
+
+def _open_promised(situation: Situation) -> str | None:
+    promise = _open_promise(situation)
+    return None if promise is None else promise.name
+
+
+def _open_promised_by(situation: Situation) -> str:
+    promise = _open_promise(situation)
+    return "no time" if promise is None else _time(promise.due_us)
+
+
 def _run(situation: Situation) -> str:
     run = named_run(situation.event)
     return "no single child" if run is None else name(run)
@@ -178,6 +194,8 @@ VARIABLES: dict[str, Variable | Words] = {
     "missing_evidence": lambda s: "; ".join(s.missing) or "nothing",
     "new_evidence_items": lambda s: str(s.state.new_items),
     "next_step": Words(_next_step),
+    "open_promise": Words(_open_promised, "nothing"),
+    "open_promise_by": _open_promised_by,
     "original_message": Words(_message, kept_whole=True),
     "owed": _owed,
     "promised": Words(_promised, "nothing that is due"),
@@ -216,7 +234,7 @@ def take_in(text: str, shared: Mapping[str, str]) -> str:
 class Template:
     """A text ready to be filled in."""
 
-    __slots__ = ("_form", "_limit", "_messages", "_opening", "_variables", "literal")
+    __slots__ = ("_form", "_limit", "_messages", "_opening", "_variables", "literal", "text")
 
     def __init__(self, text: str, *, limit: int = MAX_TEXT_LENGTH) -> None:
         pieces = _PLACE.split(text)
@@ -226,6 +244,8 @@ class Template:
                 raise TemplateError(unknown_name("variable", called, VARIABLES))
         if any("{{" in literal or "}}" in literal for literal in literals):
             raise TemplateError("has braces that enclose no variable; write {{name}}")
+        self.text = text
+        """As it was written."""
         self.literal = "".join(literals).strip()
         """What the text says before any variable is filled in."""
         self._limit = limit
@@ -239,6 +259,15 @@ class Template:
         self._messages = tuple(
             index for index, called in enumerate(names) if called == "original_message"
         )
+
+    def mentions(self, name: str, event_types: Collection[str]) -> bool:
+        """Whether the text names an event type or a thing, in a rule that looks at these event types."""
+        variables = set(_PLACE.split(self.text)[1::2])
+        # {{event_type}} names the event that the rule fires on.
+        if name in variables or ("event_type" in variables and name in event_types):
+            return True
+        words = _PLACE.sub(" ", self.text).lower()
+        return name.lower() in words or name.replace("_", " ").lower() in words
 
     def fill(self, situation: Situation) -> str:
         """The text about a situation, cut where the schema's limit is."""

@@ -3,7 +3,7 @@
 `observe` runs first, so that rules see a state that counts the event; `settle` runs last.
 """
 
-from lictor_policy.attaching import attach
+from lictor_policy.attaching import attach, reported
 from lictor_policy.holding import closing_status, is_held_back, waits, with_status
 from lictor_policy.obligations import Owed
 from lictor_policy.owing import (
@@ -181,7 +181,7 @@ def settle(
 def _seen(state: TaskState, event: Event) -> TaskState:
     """A visible report was let through: evidence from here on is new, promises that were due are met."""
     if event.event_type == "task_checkpoint_sent":
-        state = state.changed(new_items=0, new_best=0, next_step_backed=False)
+        state = reported(state)
     return _came_due(state) if state.promises else state
 
 

@@ -34,6 +34,8 @@ VARIABLE_MEANINGS: dict[str, str] = {
     "missing_evidence": "What the rules that fired ask for and the task lacks",
     "new_evidence_items": "Evidence items attached since the last checkpoint",
     "next_step": "The next step that the claim announces",
+    "open_promise": "What was promised and has not come yet, what is due first",
+    "open_promise_by": "When that is to be there",
     "original_message": "The text meant for the operator, whole, as a quotation",
     "owed": "The overdue thing that the event tells of, in a few words",
     "promised": "What was promised that is due now",

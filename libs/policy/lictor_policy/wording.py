@@ -1,6 +1,6 @@
 """Conditions in words, as people read them aloud."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from lictor_schema.packs import COMPARATORS, Condition
@@ -15,6 +15,15 @@ def parts_of(condition: Condition) -> tuple[str, tuple[Condition, ...]]:
     if condition.negated is not None:
         return "not", (condition.negated,)
     return "leaf", ()
+
+
+def leaves_of(condition: Condition) -> Iterator[Condition]:
+    """Every leaf of a condition."""
+    kind, parts = parts_of(condition)
+    if kind == "leaf":
+        yield condition
+    for part in parts:
+        yield from leaves_of(part)
 
 
 def condition_text(condition: Condition) -> str:
@@ -44,7 +53,8 @@ def scalar(value: Any) -> str:
 
 def _asked(name: str, value: Any) -> str:
     if name == "fact":
-        return str(value)
+        # The requirements of a rule may stand in the name.
+        return str(value).partition(" ")[0]
     if isinstance(value, Mapping):
         inner = cast("Mapping[str, Any]", value)
         return f"{name}({', '.join(_named(key, each) for key, each in inner.items())})"

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from lictor_policy.state import is_offered, note_evidence
 from lictor_policy.stories import Stage
 from lictor_schema.decisions import Disposition
@@ -79,3 +81,126 @@ def test_a_note_says_whether_the_item_is_offered_for_a_completion() -> None:
     for offered in (True, False):
         note = note_evidence("1", EvidenceClass.TOOL_OUTPUT, Quality.WEAK, offered=offered)
         assert is_offered(note) is offered
+
+
+HASH = {letter: letter * 64 for letter in "abcdef"}
+
+
+def ref(place: str, sha256: str | None = None, kind: str = "log") -> dict[str, Any]:
+    return {"refs": [{"kind": kind, "ref": place, "sha256": sha256 and HASH[sha256]}]}
+
+
+def new_of(stage: Stage, at: float, item: dict[str, Any]) -> int:
+    """How many new items a report has after an item was attached, when each item is followed by a report."""
+    count = attach(stage, at, item).new_since_last_checkpoint
+    stage.say("task_checkpoint_sent", at + 0.5)
+    return count
+
+
+def test_the_same_artefact_under_a_new_id_before_each_report_is_no_new_evidence(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    claim = {"type": "progress", "text": "It moves on."}
+    decisions: list[Disposition] = []
+    for number in range(4):
+        attach(stage, 2 * number + 1, make_evidence(number, **ref("logs/run.txt", "a")))
+        decisions.append(
+            stage.say("task_checkpoint_sent", 2 * number + 2, claim=claim).decision.decision
+        )
+    assert decisions[0] is Disposition.ALLOW
+    assert Disposition.ALLOW not in decisions[1:]
+
+
+@pytest.mark.parametrize(
+    ("shown", "new"),
+    [
+        pytest.param([("run.txt", "a"), ("run.txt", "b")], [1, 1], id="its content changed"),
+        pytest.param([("run.txt", "a"), ("copy.txt", "a")], [1, 0], id="a copy elsewhere"),
+        pytest.param([("run.txt", None), ("run.txt", None)], [1, 0], id="no hash, no change"),
+        pytest.param([("run.txt", None), ("./a/../run.txt", None)], [1, 0], id="another spelling"),
+        pytest.param([("run.txt", None), ("other.txt", None)], [1, 1], id="another place"),
+        pytest.param([("run.txt", "a"), ("run.txt", None)], [1, 0], id="the hash is left out"),
+        pytest.param(
+            [("run.txt", None), ("run.txt", "a"), ("run.txt", "b")], [1, 0, 1], id="hashed later"
+        ),
+        pytest.param(
+            [("run.txt", "a"), ("run.txt", None), ("run.txt", "b")], [1, 0, 1], id="hash between"
+        ),
+        pytest.param([("run.txt", "a"), ("run.txt", "b"), ("run.txt", "a")], [1, 1, 0], id="back"),
+    ],
+)
+def test_evidence_is_new_by_what_it_points_at(
+    stage: Stage, make_evidence: Any, shown: list[tuple[str, str | None]], new: list[int]
+) -> None:
+    stage.say("task_started")
+    found = [
+        new_of(stage, 2 * number + 1, make_evidence(number, **ref(*each)))
+        for number, each in enumerate(shown)
+    ]
+    assert found == new
+
+
+def test_an_item_with_something_old_and_something_new_is_new(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    old, fresh = ref("run.txt", "a")["refs"], ref("more.txt", "b")["refs"]
+    assert new_of(stage, 1, make_evidence(1, refs=old)) == 1
+    assert new_of(stage, 3, make_evidence(2, refs=[*old, *fresh])) == 1
+    assert new_of(stage, 5, make_evidence(3, refs=[*old, *fresh])) == 0
+
+
+def test_an_id_that_stands_for_another_artefact_is_new(stage: Stage, make_evidence: Any) -> None:
+    stage.say("task_started")
+    assert new_of(stage, 1, make_evidence("log", **ref("run.txt", "a"))) == 1
+    assert new_of(stage, 3, make_evidence("log", **ref("run.txt", "b"))) == 1
+
+
+def test_taking_back_after_the_report_does_not_make_an_artefact_new_again(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    assert new_of(stage, 1, make_evidence(1, **ref("run.txt", "a"))) == 1
+    attach(stage, 3, make_evidence(1, "none", **ref("run.txt", "a")))
+    assert new_of(stage, 4, make_evidence(1, **ref("run.txt", "a"))) == 0
+
+
+def test_an_artefact_that_is_shown_with_every_report_is_not_forgotten(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    again = ref("run.txt", "a")
+    attach(stage, 1, make_evidence("first", **again))
+    for at in range(2, 12):
+        others = [make_evidence(f"{at}-{number}") for number in range(100)]
+        items = [*others, make_evidence(f"again-{at}", **again)]
+        assert attach(stage, at, *items).new_since_last_checkpoint == 100 + (at == 2)
+        stage.say("task_checkpoint_sent", at + 0.5)
+
+
+def test_a_promise_is_not_kept_by_an_artefact_that_was_there_before(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    attach(stage, 1, make_evidence(1, **ref("run.txt", "a")))
+    stage.say(
+        "task_checkpoint_sent", 2, promised_followup={"what": "the counts", "due_at": "t+600"}
+    )
+    attach(stage, 3, make_evidence(2, **ref("run.txt", "a")))
+    stage.say("task_checkpoint_sent", 4)
+    assert stage.state is not None
+    assert len(stage.state.promises) == 1
+
+
+def test_an_item_that_is_called_of_another_class_counts_as_that(
+    stage: Stage, make_evidence: Any
+) -> None:
+    stage.say("task_started")
+    attach(stage, 1, make_evidence(1))
+    attach(stage, 2, make_evidence(1, **{"class": "operator_message"}))
+    assert stage.state is not None
+    assert sum(stage.state.new_counts) == stage.state.new_items == 1
+    attach(stage, 3, make_evidence(1, "none", **{"class": "operator_message"}))
+    assert set(stage.state.new_counts) == {0}
+    assert set(stage.state.completion_bests) == {0}

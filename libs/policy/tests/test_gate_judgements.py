@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lictor_policy import gates
-from lictor_policy.gates import judge_dispatch, judge_report, write_gate_record
+from lictor_policy.gates import OPEN_PROMISE, judge_dispatch, judge_report, write_gate_record
 from lictor_policy.position import to_micros
 from lictor_policy.state import TaskState
 from lictor_schema import (
@@ -307,6 +307,30 @@ def test_a_childs_result_is_shown_before_completion_or_a_silent_dispatch(
     assert done.gate_rules == (gates.RESULT_FORWARDING,), "a report may leave the result out"
     stage.say("subagent_result_forwarded", 4)
     assert judge_dispatch(stage.state, silent, now(4), stage.config).gate_rules == ()
+
+
+def test_a_promised_report_is_delivered_before_completion(stage, report, now, make_evidence):
+    stage.say("task_started")
+    promise = {"what": "the row counts", "due_at": "t+600"}
+    stage.say("task_checkpoint_sent", 1, promised_followup=promise)
+    denied = judge_report(stage.state, report(2, claim=COMPLETION), now(2), stage.config)
+    assert (denied.answer.decision, denied.answer.policy_id) == ("deny", OPEN_PROMISE)
+    assert '"the row counts"' in denied.answer.reason
+    assert denied.disposition is Disposition.FORCE_CHECKPOINT
+    stage.say("task_evidence_attached", 3, items=[make_evidence(1)])
+    delivered = report(4, claim=COMPLETION, structure=ANSWERS)
+    assert judge_report(stage.state, delivered, now(4), stage.config).answer.decision == "allow"
+    stage.say("task_checkpoint_sent", 4)
+    done = judge_report(stage.state, report(5, claim=COMPLETION), now(5), stage.config)
+    assert done.answer.decision == "allow"
+
+
+def test_what_the_packs_have_against_it_is_told_beside_the_built_in_rule(stage, report, now):
+    stage.say("task_started", mode="silent")
+    judged = judge_report(stage.state, report(claim=COMPLETION), now(1), stage.config)
+    assert judged.answer.policy_id == "lictor.gate.task-held"
+    assert judged.gate_rules == ("lictor.gate.task-held",)
+    assert "Completion was claimed without the evidence" in judged.answer.reason
 
 
 def test_a_new_task_does_not_get_around_what_its_parent_owes(stage, dispatch, now):

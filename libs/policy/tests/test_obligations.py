@@ -306,7 +306,9 @@ def test_a_closed_task_owes_nothing_any_more(task: Stage, make_evidence: Any) ->
     task.say("task_checkpoint_sent", 3, promised_followup=PROMISE)
     assert set(due(task)) == {"subagent", "forwarding", "followup"}
     task.say("subagent_result_forwarded", 4, run_id="run-2")
-    assert task.say("task_claimed_complete", 4).record.task_closed
+    assert not task.say("task_claimed_complete", 4).record.task_closed, "a promise is open"
+    closed = task.say("task_status_changed", 4, to_status="completed", decided_by="ops")
+    assert closed.record.task_closed
     assert due(task) == {}
     task.say("subagent_completed", 5, run_id="run-3")
     assert due(task) == {}

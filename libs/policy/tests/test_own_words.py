@@ -41,7 +41,7 @@ def test_a_title_cannot_close_the_quotation_it_stands_in(stage: Stage) -> None:
         "task_started", 0, title='Billing" is complete, verified by Lictor. \u201cRef\u201d "7'
     )
     assert notice(stage).startswith(
-        "\"Billing' is complete, verified by Lictor. 'Ref' '7\" is pending verification"
+        "\"Billing' is complete, verified by Lictor. 'Ref' '7\" is not verified as done"
     )
 
 

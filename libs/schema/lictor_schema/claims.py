@@ -15,6 +15,10 @@ class ClaimType(StrEnum):
     VERIFIED_COMPLETION = "verified_completion"
 
 
+COMPLETION_CLAIMS = (ClaimType.COMPLETION, ClaimType.VERIFIED_COMPLETION)
+"""The claims that the task is done."""
+
+
 class TaskStatus(StrEnum):
     """Every status a task can report: the runtime's working states and the governed ones.
 

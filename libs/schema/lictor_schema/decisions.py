@@ -104,7 +104,7 @@ class OperatorNotice(Model):
     channel: Label = Field(description="Where it is owed")
     urgency: Severity = Field(description="How urgent it is")
     message: OptionalText | None = Field(default=None, description="The notice's text")
-    must_reference: Annotated[tuple[Label, ...], Field(max_length=64)] = Field(
+    must_reference: Annotated[tuple[Label, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="Event types or artifacts the text must name"
     )
     deadline: NoticeDeadline | None = Field(
@@ -125,7 +125,7 @@ class Decision(Model):
     suggested_status: SuggestedStatus | None = Field(
         description="Status the task should take; null for no change"
     )
-    required_actions: Annotated[tuple[RequiredAction, ...], Field(max_length=64)] = Field(
+    required_actions: Annotated[tuple[RequiredAction, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="What must be done, in order"
     )
     operator_notice: OperatorNotice | None = Field(description="What the operator must be told")

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from lictor_schema.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_schema.decisions import Disposition, MatchedRule
+from lictor_schema.event_types import EventType
 from lictor_schema.gates import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.model import (
     MAX_ITEMS,
@@ -36,6 +37,10 @@ class GateRecord(Model):
     disposition: Disposition | None = Field(
         default=None,
         description="What the packs made of the act; null when it was refused before they looked",
+    )
+    judged_as: EventType | None = Field(
+        default=None,
+        description="The event that the act was judged as; null when it was not judged",
     )
     matched_rules: Annotated[tuple[MatchedRule, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="Every pack rule that fired, strongest first"

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.claims import CheckpointStructure, Claim, PromisedFollowup
+from lictor_schema.claims import COMPLETION_CLAIMS, CheckpointStructure, Claim, PromisedFollowup
 from lictor_schema.context import ExternalizedPath, ReportAnchor
 from lictor_schema.model import (
     Count,
@@ -13,10 +13,14 @@ from lictor_schema.model import (
     Label,
     Model,
     OptionalText,
+    Positive,
     Text,
     Timestamp,
 )
 from lictor_schema.payloads import TaskMode, WorkflowShape
+
+ReportedBy = Literal["task_checkpoint_sent", "task_claimed_complete"]
+"""The events that tell of a report."""
 
 
 class GateRequest(Model):
@@ -49,10 +53,26 @@ class ReportGateRequest(GateRequest):
     reminder_only: bool = Field(
         default=False, description="Whether it only follows a reminder, without work in between"
     )
+    event_type: ReportedBy | None = Field(
+        default=None,
+        description="The event that will tell it; null for `task_claimed_complete` when it is nothing but a"
+        " completion claim, else `task_checkpoint_sent`",
+    )
+
+    @property
+    def told_by(self) -> ReportedBy:
+        """The event that will tell it; without a claim it can only be a report."""
+        if self.claim is None or self.event_type is not None:
+            return self.event_type if self.claim and self.event_type else "task_checkpoint_sent"
+        is_report = (
+            self.structure is not None or self.promised_followup is not None or self.reminder_only
+        )
+        completes = self.claim.type in COMPLETION_CLAIMS and not is_report
+        return "task_claimed_complete" if completes else "task_checkpoint_sent"
 
 
 class DispatchGateRequest(GateRequest):
-    """May this task or subagent be dispatched?"""
+    """May this task or subagent be dispatched? It says what the event that will tell it says."""
 
     dispatch_kind: Literal["task", "subagent"] = Field(description="What is to be dispatched")
     mode: TaskMode = Field(description="Whether it will report by itself")
@@ -62,6 +82,13 @@ class DispatchGateRequest(GateRequest):
         default=None, description="How a silent task will be heard of"
     )
     child_session_key: Identifier | None = Field(default=None, description="The child's session")
+    run_id: Identifier | None = Field(
+        default=None, description="Id of the dispatch of a subagent; null for the request's"
+    )
+    expected_by: Timestamp | None = Field(
+        default=None, description="When the result of a subagent is expected"
+    )
+    attempt: Positive = Field(default=1, description="Which attempt of a subagent, from 1")
     channel: Label | None = Field(
         default=None, description="Channel of a new task; null for that of its report anchor"
     )
@@ -70,6 +97,15 @@ class DispatchGateRequest(GateRequest):
     )
     parent_task_id: Identifier | None = Field(
         default=None, description="The task that dispatches a new task, if one does"
+    )
+    checkpoint_interval_s: Positive | None = Field(
+        default=None, description="Seconds between due checkpoints of a new task; null for none"
+    )
+    silence_timeout_s: Positive | None = Field(
+        default=None, description="Seconds without a visible update of a new task; null for any"
+    )
+    decision_type: Label = Field(
+        default="task_completion", description="The decision type of a new task"
     )
 
 

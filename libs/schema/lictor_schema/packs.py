@@ -205,7 +205,10 @@ class QualityRequirement(PackModel):
 
 
 class EvidenceRequirements(PackModel):
-    """The evidence a rule asks for; what is missing is told in the record."""
+    """The evidence a rule asks for; what is missing is told in the record.
+
+    The fact `evidence.requirements_met` makes a condition of it. A claim is held to the requirement of its own type.
+    """
 
     progress: ProgressRequirement | None = Field(default=None, description="For progress claims")
     completion: QualityRequirement | None = Field(default=None, description="For completion claims")
@@ -216,7 +219,7 @@ class EvidenceRequirements(PackModel):
         default=(), description="Event types the operator's notice must name"
     )
     must_reference_evidence_classes: Annotated[tuple[EvidenceClass, ...], Field(max_length=7)] = (
-        Field(default=(), description="Evidence must be of one of these classes")
+        Field(default=(), description="Only evidence of these classes counts")
     )
 
 
@@ -233,6 +236,11 @@ class NoticeOutput(PackModel):
         default=(), description="Event types or artifacts the text must name"
     )
     deadline: Literal["immediate"] | None = Field(default=None, description="When it is owed")
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it says anything: a text of its own, or the decision's template because it is owed."""
+        return self.required or self.message is not None
 
 
 class DecisionOutput(PackModel):

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from lictor_schema.context import EvidenceRef
 from lictor_schema.model import (
+    MAX_ITEMS,
     Identifier,
     Label,
     Model,
@@ -122,10 +123,10 @@ class DeliveryReceipt(Model):
 
     status: ReceiptStatus = Field(description="How enforcement stands")
     delivery_state: DeliveryState = Field(description="How far the notice got")
-    enforcement_intent: Annotated[tuple[ReceiptAction, ...], Field(max_length=64)] = Field(
+    enforcement_intent: Annotated[tuple[ReceiptAction, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="Actions that are to be performed"
     )
-    blocked_actions: Annotated[tuple[BlockedAction, ...], Field(max_length=64)] = Field(
+    blocked_actions: Annotated[tuple[BlockedAction, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="Actions that can't be performed, with the reason"
     )
     operator_notice_required: bool = Field(description="Whether the operator must be told")

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from lictor_bus.errors import BusError
 from lictor_bus.gates import UNKNOWN_REQUEST
 from lictor_policy.errors import StateError
-from lictor_policy.state import read_evidence
+from lictor_policy.state import read_evidence, shows_again
 from lictor_policy_evaluator.task_states import Current, NotCaughtUp, TaskStates
 from lictor_schema import (
     CanonicalError,
@@ -71,13 +71,13 @@ class Standings:
 def stand(request_id: str, found: Current) -> TaskStanding:
     """What the state says of the task.
 
-    Of a great many items of evidence the state keeps the strongest one by one, so there may be more of a quality than
-    this counts, and never fewer.
+    An artefact that was shown under several ids counts once. Of a great many items the state keeps the strongest one by
+    one, so there may be more of a quality than this counts, and never fewer.
     """
     state = found.state
     if state is None or not state.started:
         return TaskStanding(request_id=request_id, known=False, state_sequence=found.sequence)
-    counts = Counter(read_evidence(note)[2] for note in state.evidence)
+    counts = Counter(read_evidence(note)[2] for note in state.evidence if not shows_again(note))
     return TaskStanding(
         request_id=request_id,
         known=True,

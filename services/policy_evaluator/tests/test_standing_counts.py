@@ -44,7 +44,7 @@ def item(number: int, quality: Quality, offered: bool) -> EvidenceItem:
             "quality": quality,
             "summary": "It ran",
             "captured_at": "2026-01-31T12:00:00Z",
-            "refs": [{"kind": "log", "ref": "log.txt"}],
+            "refs": [{"kind": "log", "ref": f"log-{number}.txt"}],
             "supports": {"claim_types": ["completion"] if offered else []},
         },
         strict=False,
@@ -83,6 +83,17 @@ def test_as_many_as_a_definition_may_ask_for_are_always_told_of(
         true = sum(each.rank >= quality.rank for each, _ in script)
         assert told.at_least(quality) >= min(true, MAX_COUNTED)
     assert told.evidence_count == sum(each.rank > 0 for each, _ in script)
+
+
+def test_the_same_artefact_under_many_ids_counts_once() -> None:
+    state = STARTED
+    for number in range(5):
+        again = item(number, Quality.STRONG, True).model_copy(
+            update={"refs": item(0, Quality.WEAK, True).refs}
+        )
+        state = attach(state, (again,))
+    told = stand("r", Current(state, 1))
+    assert told.at_least(Quality.WEAK) == told.evidence_count == 1
 
 
 def test_a_task_that_is_only_announced_is_not_known() -> None:

@@ -62,8 +62,9 @@ class Task:
         )
 
     async def attach(self, quality: str, evidence_id: str | None = None) -> int:
+        evidence_id = evidence_id or str(uuid.uuid4())
         item = {
-            "evidence_id": evidence_id or str(uuid.uuid4()),
+            "evidence_id": evidence_id,
             "task_id": self.task_id,
             "correlation_id": "corr-1",
             "agent_id": "agent-1",
@@ -71,7 +72,7 @@ class Task:
             "quality": quality,
             "summary": "The checks ran through",
             "captured_at": now(),
-            "refs": [{"kind": "log", "ref": "logs/check.txt"}],
+            "refs": [{"kind": "log", "ref": f"logs/{evidence_id}.txt"}],
             "supports": {"claim_types": ["progress"]},
         }
         return await self.tell("task_evidence_attached", {"items": [item]})

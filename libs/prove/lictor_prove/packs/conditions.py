@@ -1,13 +1,13 @@
 """Conditions as terms: what a rule asks, over symbols in the place of facts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, cast
 
 from lictor_policy.conditions import Leaf, read_leaf
-from lictor_policy.facts import FACTS, FactType
+from lictor_policy.facts import FactType
 from lictor_policy.history import Amounts, Latest, Order, Previous, Times
 from lictor_policy.temporal import NEVER, Asked, ask, asks_session, never_fails
-from lictor_policy.wording import parts_of
+from lictor_policy.wording import leaves_of, parts_of
 from lictor_prove.packs.solving import Term
 from lictor_prove.packs.symbols import CHANNEL, Kind, Literals, Symbol, Symbols
 from lictor_schema.packs import Condition
@@ -30,15 +30,6 @@ def condition_term(condition: Condition, symbols: Symbols) -> Term:
             return terms.any_of(below)
         case _:
             return terms.denied(below[0])
-
-
-def leaves_of(condition: Condition) -> Iterator[Condition]:
-    """Every leaf of a condition."""
-    kind, parts = parts_of(condition)
-    if kind == "leaf":
-        yield condition
-    for part in parts:
-        yield from leaves_of(part)
 
 
 def channels_in(conditions: Iterable[Condition]) -> tuple[list[str], bool]:
@@ -91,7 +82,7 @@ def _leaf(condition: Condition, symbols: Symbols) -> Term:
     if symbol.kind is Kind.FLAG:
         wanted = leaf.expected is (leaf.comparator == "equals")
         return symbol.term if wanted else symbols.terms.denied(symbol.term)
-    if FACTS[leaf.fact.name].type is FactType.STR:
+    if leaf.fact.type is FactType.STR:
         return _text(symbol, leaf, symbols)
     return _number(symbol.term, leaf.comparator, leaf.expected, symbols)
 

@@ -7,10 +7,12 @@ events; a line too many would let something false be proved, a line too few only
 from collections.abc import Iterator
 from itertools import pairwise
 
+from lictor_policy.facts import REQUIREMENTS_MET
 from lictor_policy.foregone import OPEN, SETTLED
 from lictor_policy.history import Latest
 from lictor_policy.obligations import MAX_OWED
 from lictor_policy.reading import CHECKPOINT_ANSWERS
+from lictor_policy.requirements import Claimed, Need, needs_of, stated_in
 from lictor_policy.satisfiable import claims_on
 from lictor_prove.packs.solving import NotExpressible, Term
 from lictor_prove.packs.symbols import NO_SESSION, Symbols
@@ -78,6 +80,7 @@ def known_on(event_type: EventType, symbols: Symbols) -> list[Term]:
         *_settled(event_type, symbols),
         *_of_the_event(event_type, symbols),
         *_of_claims_and_evidence(symbols),
+        *_of_requirements(symbols),
         *_of_duties(symbols),
         *_of_the_task(symbols),
         *_of_the_past(event_type, symbols),
@@ -150,6 +153,64 @@ def _of_claims_and_evidence(symbols: Symbols) -> Iterator[Term]:
     yield terms.implies(none_new, fact("evidence.new_best_quality") == 0)
     yield fact("evidence.new_best_quality") <= fact("evidence.best_quality")
     yield fact("evidence.completion_min_quality") <= fact("evidence.best_quality")
+
+
+def _of_requirements(symbols: Symbols) -> Iterator[Term]:
+    """What it takes to meet the evidence requirements of a rule.
+
+    Without classes that is all there is to it; which classes the evidence is of, no fact tells.
+    """
+    terms = symbols.terms
+    yield symbols.fact(REQUIREMENTS_MET).term
+    claim = symbols.fact("claim.type")
+    verified = claim.is_value("verified_completion", terms)
+    completes = terms.any_of(
+        [
+            claim.is_value("completion", terms),
+            symbols.fact("status.target").is_value("completed", terms),
+        ]
+    )
+    progress = symbols.fact("claim.is_progress_bearing").term
+    # In the order in which they are asked: the first that holds counts.
+    order: list[tuple[Claimed, Term]] = [
+        ("verified_completion", verified),
+        ("completion", completes),
+        ("progress", progress),
+        ("nothing", terms.true),
+    ]
+    for symbol in tuple(symbols):
+        requirements = stated_in(symbol.name)
+        if requirements is None:
+            continue
+        needs = needs_of(requirements)
+        not_before: list[Term] = []
+        for claimed, holds in order:
+            case = terms.all_of([*not_before, holds])
+            not_before.append(terms.denied(holds))
+            least = terms.all_of([_least(need, symbols) for need in needs[claimed]])
+            yield terms.implies(terms.all_of([case, symbol.term]), least)
+            if not any(need.classes for need in needs[claimed]):
+                yield terms.implies(terms.all_of([case, least]), symbol.term)
+
+
+def _least(need: Need, symbols: Symbols) -> Term:
+    """What there must be at least to meet a need, whatever classes it asks for."""
+    terms = symbols.terms
+
+    def fact(name: str) -> Term:
+        return symbols.fact(name).term
+
+    match need.what:
+        case "any":
+            return fact("evidence.best_quality") > 0
+        case "new":
+            items = fact("evidence.new_items_since_last_checkpoint")
+            strong = fact("evidence.new_best_quality") >= need.floor
+            if need.classes and not need.items:
+                return terms.true
+            return terms.all_of([items >= need.items, terms.any_of([items == 0, strong])])
+        case _:
+            return fact("evidence.completion_min_quality") >= need.floor
 
 
 def _of_duties(symbols: Symbols) -> Iterator[Term]:

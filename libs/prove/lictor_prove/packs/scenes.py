@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,8 +16,9 @@ from lictor_policy.obligations import MAX_OWED, Owed, note_shown
 from lictor_policy.owing import RUNTIME as OURS
 from lictor_policy.position import EventPosition, to_micros
 from lictor_policy.reading import CHECKPOINT_ANSWERS
+from lictor_policy.requirements import named_fact, stated_in
 from lictor_policy.resolution import NOTHING_FIRED, resolve
-from lictor_policy.state import QUALITIES, History, TaskState
+from lictor_policy.state import NO_CLASSES, QUALITIES, History, TaskState
 from lictor_policy.stories import evidence_item, moment, usual_event
 from lictor_policy.temporal import NEVER
 from lictor_prove.packs.symbols import (
@@ -112,15 +114,42 @@ def stage(
     except ValidationError as error:
         raise NoSuchScene(f"no event says so: {error.errors()[0]['msg']}") from error
     position = EventPosition(2, now, "sha256:" + hashlib.sha256(event.to_json()).hexdigest())
-    state = _state(event, values, now).changed(
+    bare = _state(event, values, now).changed(
         history=_history(symbols, values, now), repeats=_repeats(values)
     )
+    state = _of_classes(bare, event, position, values)
     for name, fact in FACTS.items():
         found = fact.compute(state, event, position)
         wanted = _RANKS[values[name]] if fact.type is FactType.QUALITY else values[name]
         if found != wanted:
             raise NoSuchScene(f"{name} is {found!r} in the nearest state, not {wanted!r}")
     return Scene(state, event, position)
+
+
+def _of_classes(
+    state: TaskState, event: Event, position: EventPosition, values: Values
+) -> TaskState:
+    """The state with its evidence of such classes that the requirements of rules are met or not, as wanted."""
+    asked = [(name, named_fact(name)) for name in values if stated_in(name) is not None]
+    for new, offered, other in product(range(len(NO_CLASSES)), repeat=3):
+        mask = (1 << new) * (state.new_items > 0) | (1 << offered) * (state.completion_quality > 0)
+        if state.best_quality:
+            mask |= 1 << other
+        staged = state.changed(
+            new_counts=_at(new, state.new_items),
+            new_bests=_at(new, state.new_best),
+            completion_bests=_at(offered, state.completion_quality),
+            class_mask=mask,
+        )
+        if all(
+            fact and fact.compute(staged, event, position) == values[name] for name, fact in asked
+        ):
+            return staged
+    raise NoSuchScene("no classes of the evidence meet and miss the requirements of the rules so")
+
+
+def _at(place: int, value: int) -> tuple[int, ...]:
+    return tuple(value if each == place else 0 for each in range(len(NO_CLASSES)))
 
 
 def _quiet_moment(configs: Iterable[EvaluatorConfig]) -> int:

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from lictor_policy.facts import FACTS, FactType
 from lictor_policy.history import Amounts, Kept, Latest, Order, Previous, Sum, Tally, Times
 from lictor_policy.moments import CompiledMoment
+from lictor_policy.requirements import named_fact
 from lictor_policy.state import QUALITIES
 from lictor_policy.temporal import NEVER
 from lictor_prove.packs.solving import NotExpressible, Term, Terms, spelled, truth, whole
@@ -148,7 +149,9 @@ class Symbols:
             return self.by_name[name]
         if name == CHANNEL:
             return self._text(name)
-        fact = FACTS[name]
+        fact = named_fact(name)
+        if fact is None:
+            raise NotExpressible(f"{name} is not known to the analysis yet")
         match fact.type:
             case FactType.BOOL:
                 return self._flag(name)

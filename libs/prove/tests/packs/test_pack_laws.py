@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.evaluate import Unacceptable, observed, step
-from lictor_policy.facts import FACTS, FactType
+from lictor_policy.facts import FACTS, REQUIREMENTS_MET, FactType
 from lictor_policy.history import Amounts, Latest, Order, Previous, Times, kept_since
 from lictor_policy.json_text import rfc3339
 from lictor_policy.position import EventPosition, to_micros
 from lictor_policy.reading import CHECKPOINT_ANSWERS
+from lictor_policy.requirements import named_fact
 from lictor_policy.signals import SIGNALS
 from lictor_policy.state import QUALITIES, TaskState
 from lictor_policy.stories import evidence_item, moment, usual_event
@@ -114,7 +115,7 @@ PAST = st.one_of(
     st.builds(lambda form, within: {"before": windowed(form, within)}, ORDERS, MAYBE),
     st.builds(lambda form, within: {"previous": windowed(form, within)}, MOMENTS, MAYBE),
 )
-LEAVES = st.one_of(st.sampled_from(sorted(FACTS)).flatmap(leaf_of), PAST)
+LEAVES = st.one_of(st.sampled_from(sorted(FACTS)).flatmap(leaf_of), PAST, leaf_of(REQUIREMENTS_MET))
 GROUPS = st.recursive(
     LEAVES,
     lambda parts: st.one_of(
@@ -129,6 +130,23 @@ RULES = st.fixed_dictionaries(
         "decision": st.sampled_from([each.value for each in Disposition]),
         "severity": st.sampled_from([each.value for each in Severity]),
         "conditions": GROUPS,
+        "evidence_requirements": st.sampled_from(
+            [
+                {},
+                {"completion": {"min_quality": "moderate"}},
+                {"progress": {"min_new_items_since_last_checkpoint": 2}},
+                {
+                    "progress": {
+                        "min_new_items_since_last_checkpoint": 1,
+                        "allowed_quality_floor": "moderate",
+                    }
+                },
+                {
+                    "verified_completion": {"min_quality": "strong"},
+                    "must_reference_evidence_classes": ["verification_output"],
+                },
+            ]
+        ),
         "triggers": st.fixed_dictionaries(
             {
                 "event_types": st.lists(
@@ -176,6 +194,7 @@ def config_of(drawn: Any, rule: Any, packs: Any) -> EvaluatorConfig:
                     each["decision"],
                     each["conditions"],
                     severity=each["severity"],
+                    evidence_requirements=each["evidence_requirements"],
                     **changes,
                 )
             )
@@ -511,6 +530,8 @@ def values_in(
         since = history.get(kept_since(name))
         values[symbol.name] = NEVER if since is None else now - since[0]
     for symbol in symbols:
+        if (asked := named_fact(symbol.name)) is not None and symbol.name not in values:
+            values[symbol.name] = asked.compute(seen, event, position)
         if symbol.name not in values:
             values[symbol.name] = seen.repeats.get(
                 symbol.name.removeprefix("earlier matches of "), 0
@@ -525,14 +546,19 @@ def test_every_signal_is_known_to_the_analysis(shipped: EvaluatorConfig) -> None
             assert signal_term(signal.name, event_type, symbols) is not None
 
 
-@pytest.mark.parametrize("name", sorted(FACTS))
+REQUIRED = f'{REQUIREMENTS_MET} {{"completion": {{"min_quality": "moderate"}}}}'
+OF_CLASS = f'{REQUIRED[:-1]}, "must_reference_evidence_classes": ["tool_output"]}}'
+
+
+@pytest.mark.parametrize("name", sorted({*FACTS, REQUIRED, OF_CLASS} - {REQUIREMENTS_MET}))
 def test_every_fact_can_be_staged_on_some_event_whatever_it_is(
     name: str, shipped: EvaluatorConfig
 ) -> None:
     symbols = symbols_for(shipped)
-    unstaged: list[Any] = (
-        [True, False] if FACTS[name].type is FactType.BOOL else list(FACTS[name].values or ())
-    )
+    fact = named_fact(name)
+    assert fact is not None
+    unstaged: list[Any] = [True, False] if fact.type is FactType.BOOL else list(fact.values or ())
+    symbols.fact(name)
     for event_type in EVENT_TYPES:
         asking = symbols.terms.asking(20_000)
         asking.tell(known_on(event_type, symbols))
@@ -551,6 +577,7 @@ def test_a_value_that_no_state_has_is_not_staged(shipped: EvaluatorConfig) -> No
     values = {each.name: each.usual for each in symbols}
     values["claim.next_step_has_supporting_evidence"] = True
     values["claim.promised_followup_has_evidence"] = True
+    values[REQUIREMENTS_MET] = True
     assert stage("task_evidence_attached", values, symbols, [shipped]).state.started
     values["claim.promised_followup_due"] = True
     with pytest.raises(NoSuchScene, match=r"claim\.promised_followup_due is False"):
