@@ -328,6 +328,34 @@ SCENARIOS = (
         ),
     ),
     Scenario(
+        "an agent that is only denied hears that it goes round in circles",
+        "advice comes with a denial too: no other hook follows a denied call",
+        {
+            "policies": [
+                {
+                    "kind": "sequential-dependency",
+                    "name": "tested",
+                    "requires": {"deploy": ["test"]},
+                }
+            ],
+            "feedback": [
+                {
+                    "kind": "repeated-calls",
+                    "name": "loops",
+                    "trigger": {"every_n_calls": 1},
+                    "repeats": 3,
+                }
+            ],
+        },
+        (
+            Call("deploy", "denied by tested"),
+            Call("deploy", "denied by tested"),
+            Call("deploy", "denied by tested, hears loops", says="It is denied each time"),
+            Call("test", "runs"),
+            Call("deploy", "runs"),
+        ),
+    ),
+    Scenario(
         "each provider has a cadence of its own",
         "63, 64, 65",
         {"feedback": [says("third", every_n_calls=3), says("fifth", every_n_calls=5)]},
@@ -355,13 +383,12 @@ SCENARIOS = (
         ),
     ),
     Scenario(
-        "a denied call counts, and its advice waits for the next one",
+        "a denied call counts, and its advice comes with the denial",
         "1.5: what is a call",
         {**policies(NO_WRITES), "feedback": [says("second", every_n_calls=2)]},
         (
             Call("note", "runs"),
-            write("a.txt", "denied by no-writes"),
-            Call("note", hears("second")),
+            write("a.txt", "denied by no-writes, hears second"),
             Call("note", "runs"),
             Call("note", hears("second")),
         ),

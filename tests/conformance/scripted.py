@@ -32,10 +32,11 @@ from conformance_scenarios import (
 from nats.aio.client import Client
 
 from lictor_bus import streams, subjects
-from lictor_bus.read import last_on_subjects
+from lictor_bus.read import read_all
 from lictor_schema import (
     AnySessionEntry,
     CallDenied,
+    FeedbackDelivered,
     GateRequest,
     RestoreRequest,
     SessionBeginRequest,
@@ -70,6 +71,12 @@ class Called:
     """The text of the denial; None for a call that was made."""
     failed: bool = False
     advice: str = ""
+
+    @classmethod
+    def refused(cls, text: str) -> "Called":
+        """A denial that has advice in its text, after the reasons."""
+        reasons, mark, advice = text.partition("\n\n<feedback ")
+        return cls(denied=reasons, advice=f"<feedback {advice}" if mark else "")
 
 
 @dataclass(frozen=True)
@@ -222,20 +229,19 @@ class Story:
         work = work or self._workshop.tool(step.tool)
         came = await self._agent.call(step.tool, params, work)
         ran = self._workshop.made.count(step.tool) - before
-        told = came.advice if came.denied is None else came.denied
+        told = f"{came.denied or ''}\n{came.advice}"
         if step.says not in told:
             return f"{step.tool} was told {told!r}, without {step.says!r}"
+        heard = providers_in(came.advice)
+        hears = f", hears {', '.join(heard)}" if heard else ""
         if came.denied is not None:
-            return "denied, but made" if ran else await self._denied(came.denied)
+            return "denied, but made" if ran else await self._denied(came.denied) + hears
         if ran != 1:
             return f"allowed, but made {ran} times"
-        heard = providers_in(came.advice)
-        return ("fails" if came.failed else "runs") + (
-            f", hears {', '.join(heard)}" if heard else ""
-        )
+        return ("fails" if came.failed else "runs") + hears
 
     async def _denied(self, text: str) -> str:
-        entry = await self._last_entry()
+        entry = await self._last_entry(but=FeedbackDelivered)
         if not isinstance(entry, CallDenied):
             return "denied, not recorded"
         untold = [
@@ -262,10 +268,14 @@ class Story:
         bypass = f" ({entry.bypass})" if entry.bypass else ""
         return f"allowed: {entry.status}{bypass}" + (", escalated" if entry.escalated else "")
 
-    async def _last_entry(self) -> AnySessionEntry | None:
+    async def _last_entry(self, but: type[Any] | None = None) -> AnySessionEntry | None:
+        """What the session's log ends with; `but` entries of a kind."""
         key = subjects.session_key(self._agent.runtime, self._agent.setting.session_id)
-        found = await last_on_subjects(self._client, streams.SESSIONS, [subjects.session_log(key)])
-        return parse_session_entry(found[0].body) if found else None
+        log = read_all(self._client, streams.SESSIONS, subjects.session_log(key))
+        entries = [parse_session_entry(each.body) async for each in log]
+        return next(
+            (each for each in reversed(entries) if but is None or not isinstance(each, but)), None
+        )
 
     async def _begin_out_of_time(self) -> None:
         await self._ask(

@@ -42,7 +42,7 @@ class ClaudeHookAgent(ScriptedAgent):
         }
         answer = (await self._event("PreToolUse", **call)).get("hookSpecificOutput", {})
         if answer.get("permissionDecision") == "deny":
-            return Called(denied=answer["permissionDecisionReason"])
+            return Called.refused(answer["permissionDecisionReason"])
         assert not answer, answer
         try:
             said = await asyncio.to_thread(work, **params)
@@ -114,7 +114,7 @@ class AsyncAgent(ScriptedAgent):
         try:
             await guard.call(tool, params, work)
         except lictor.ToolDenied as denied:
-            return Called(denied=str(denied))
+            return Called(denied=str(denied), advice=guard.take_advice())
         except RuntimeError:
             failed = True
         return Called(failed=failed, advice=guard.take_advice())
@@ -178,7 +178,7 @@ class BlockingAgent(ScriptedAgent):
         try:
             self.make(tool, params, work)
         except lictor.ToolDenied as denied:
-            return Called(denied=str(denied))
+            return Called(denied=str(denied), advice=self.guard.take_advice())
         except RuntimeError:
             failed = True
         return Called(failed=failed, advice=self.guard.take_advice())

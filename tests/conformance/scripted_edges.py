@@ -47,7 +47,7 @@ class HttpAgent(ScriptedAgent):
         call = {"call_id": str(uuid.uuid4()), "tool": tool, "params": params}
         verdict = await self._post("check", **call)
         if verdict["decision"] != "allow":
-            return Called(denied=verdict["text"])
+            return Called(denied=verdict["text"], advice=verdict.get("advice", ""))
         failed = False
         try:
             await asyncio.to_thread(work, **params)
@@ -127,7 +127,7 @@ class McpAgent(ScriptedAgent):
         first, *advice = [item["text"] for item in result["content"]]
         if number in self._work:
             assert result["isError"]
-            return Called(denied=first)
+            return Called(denied=first, advice="\n".join(advice))
         return Called(failed=result["isError"], advice="\n".join(advice))
 
     async def stop(self) -> Stopped:

@@ -114,6 +114,22 @@ def test_a_denied_call_tells_every_reason_and_remedy(tmp_path: Path) -> None:
         assert words in specific["permissionDecisionReason"]
 
 
+def test_an_agent_that_is_only_denied_hears_advice_with_the_denial(tmp_path: Path) -> None:
+    """No other event comes after a denied call: whoever goes round in circles would hear nothing."""
+    denied = {**DENY, "record_id": "0b1c3a52-7f0b-4a7e-9a70-6f3f0f0f9a11"}
+    said = '<feedback provider="loops" severity="warning">\nStop that.\n</feedback>'
+    guard = Guard(tmp_path, tool=denied, collect={**DONE, "text": said})
+    output = guard.hook("PreToolUse", **call(file_path="a"))
+    reason = output["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "it was not read" in reason
+    assert reason.endswith(said)
+    assert guard.last("collect")["call_id"] == "toolu_1"
+    silent = Guard(tmp_path, tool=denied, collect=Silence(reason="nobody"))
+    assert silent.hook("PreToolUse", **call(file_path="a"))["hookSpecificOutput"][
+        "permissionDecisionReason"
+    ].endswith("wait")
+
+
 @pytest.mark.parametrize(
     "answer", [Silence(reason="nobody"), b"nonsense", {**ALLOW, "decision": 1}]
 )

@@ -73,11 +73,12 @@ class SyncGuard:
 
     def check(self, tool: str, params: Mapping[str, Any], *, call_id: str | None = None) -> Verdict:
         """May this tool be called? For a caller that reports the result itself; never raises."""
-        return self._drive(self._guarding.check(call_id or unique_id(), tool, plain(params)))
+        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
+        return self._told(self._drive(asked))
 
     def refuse(self, tool: str, verdict: Verdict, *, call_id: str) -> Verdict:
         """Tell of a call that the caller denies itself, because it can't be asked about; never raises."""
-        return self._drive(self._guarding.refuse(call_id, tool, verdict))
+        return self._told(self._drive(self._guarding.refuse(call_id, tool, verdict)))
 
     def result(
         self,
@@ -244,6 +245,10 @@ class SyncGuard:
         advice = self._drive(self._guarding.ended(call, outcome, error))
         tell(self._on_feedback, advice)
         return advice
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        tell(self._on_feedback, verdict.advice)
+        return verdict
 
     def _drive(self, operation: "Operation[T]") -> T:
         with self._one_at_a_time:

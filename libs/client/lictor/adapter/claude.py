@@ -9,7 +9,7 @@ from lictor.adapter.answers import deny
 from lictor.adapter.operations import SessionOperations, clip, unique_id
 from lictor.adapter.unsent import Kept, Unsent, send_waiting, unsent_folder
 from lictor.adapter.values import Value
-from lictor.adapter.verdicts import RESULTS_UNKNOWN
+from lictor.adapter.verdicts import RESULTS_UNKNOWN, beyond_agent
 from lictor.adapter.workspace import Workspace
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lictor.adapter.operations import Operation
-    from lictor.adapter.verdicts import StopVerdict
+    from lictor.adapter.verdicts import StopVerdict, Verdict
 
 RUNTIME = "claude-code"
 IGNORED = ("Notification", "PreCompact", "PostCompact", "SessionEnd", "SubagentStart")
@@ -122,9 +122,9 @@ def reply(
             return _stop_reply(event, (yield from session.stop_unjudged(obstacle.text)))
         if handler is _pre_tool_use and obstacle.here:
             call_id, tool, _ = _call(event)
-            own = deny(RESULTS_UNKNOWN, obstacle.text, "do that, and call it again")
+            own = deny(RESULTS_UNKNOWN, obstacle.text, beyond_agent("do that"))
             verdict = yield from session.refuse(call_id, tool, own)
-            return Reply(output=_denial(verdict.text))
+            return (yield from _denied(session, call_id, verdict))
         return unjudged(event, obstacle.text, kept)
     if event.name in IGNORED:
         return Reply(output={})
@@ -149,8 +149,19 @@ def unjudged(event: "Event | None", problem: str, kept: "Kept | None" = None) ->
 
 
 def _pre_tool_use(event: Event, session: SessionOperations, _: "Kept | None") -> "Operation[Reply]":
-    verdict = yield from session.check(*_call(event), cwd=event.text("cwd"))
-    return Reply(output={} if verdict.allowed else _denial(verdict.text))
+    call = _call(event)
+    verdict = yield from session.check(*call, cwd=event.text("cwd"))
+    if verdict.allowed:
+        return Reply(output={})
+    return (yield from _denied(session, call[0], verdict))
+
+
+def _denied(session: SessionOperations, call_id: str, verdict: "Verdict") -> "Operation[Reply]":
+    """A denied call has ended, and no other event will tell of it: what the agent should hear comes with the denial."""
+    advice = ""
+    if verdict.recorded:
+        advice = (yield from session.collect(call_id)).text
+    return Reply(output=_denial(f"{verdict.text}\n\n{advice}" if advice else verdict.text))
 
 
 def _post_tool_use(

@@ -25,6 +25,7 @@ from lictor.adapter.verdicts import (
     StateChange,
     StopVerdict,
     Verdict,
+    beyond_agent,
 )
 from lictor.errors import SessionRefused, Unreachable
 
@@ -130,14 +131,24 @@ class Guarding:
             own = deny(
                 RESULTS_UNKNOWN if obstacle.here else UNANSWERED,
                 f"nobody can judge {tool} now: {obstacle.text}",
-                "see that the services run (`lictor doctor`), and call it again",
+                beyond_agent("see that the services run (`lictor doctor`)"),
             )
             return (yield from self.refuse(call_id, tool, own)) if obstacle.here else own
-        return (yield from self._operations.check(call_id, tool, params, resources=resources))
+        verdict = yield from self._operations.check(call_id, tool, params, resources=resources)
+        return (yield from self._advised(call_id, verdict))
 
     def refuse(self, call_id: str, tool: object, verdict: Verdict) -> "Operation[Verdict]":
         """Tell of a call that the adapter denies itself."""
-        return (yield from self._operations.refuse(call_id, tool, verdict))
+        refused = yield from self._operations.refuse(call_id, tool, verdict)
+        return (yield from self._advised(call_id, refused))
+
+    def _advised(self, call_id: str, verdict: Verdict) -> "Operation[Verdict]":
+        """The verdict with what the agent should hear: one that is only ever denied would hear nothing else."""
+        if not verdict.recorded:
+            return verdict
+        advice = self._hear((yield from self._operations.collect(call_id)))
+        fields: dict[str, Any] = {**verdict.to_dict(), "advice": advice}
+        return Verdict(**fields)
 
     def ended(
         self, call: MadeCall, outcome: str, error: BaseException | None = None

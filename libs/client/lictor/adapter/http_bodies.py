@@ -127,6 +127,9 @@ class CheckReply(Model):
     decision: Literal["allow", "deny"] = Field(description="The verdict")
     text: str = Field(description="For the agent: every reason against it, with its remedy")
     denials: tuple[Denial, ...] = Field(default=(), description="The same as data")
+    advice: str = Field(
+        default="", description="For the agent too: what it should hear beside a denial"
+    )
     definition_hash: str | None = Field(default=None, description="What judged it")
     record_id: str | None = Field(default=None, description="The decision record of a denial")
 

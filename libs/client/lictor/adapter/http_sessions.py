@@ -147,6 +147,7 @@ class HttpSessions:
             ),
             definition_hash=verdict.definition_hash,
             record_id=verdict.record_id,
+            advice=held.guarding.take_advice(),
         )
 
     async def refused(

@@ -66,7 +66,8 @@ class Guard:
     ) -> Verdict:
         """May this tool be called? For a caller that reports the result itself; never raises."""
         await self._reported()
-        return await self._drive(self._guarding.check(call_id or unique_id(), tool, plain(params)))
+        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
+        return self._told(await self._drive(asked))
 
     async def result(
         self,
@@ -124,7 +125,7 @@ class Guard:
         params = tool.params(args, kwargs)
         if isinstance(params, Verdict):
             refused = await self._drive(self._guarding.refuse(unique_id(), tool.name, params))
-            return denial(tool.name, refused, tool.denied)
+            return denial(tool.name, self._told(refused), tool.denied)
         work = functools.partial(tool.function, *args, **kwargs)
         return await self.make(tool.name, params, work, tool.denied)
 
@@ -259,6 +260,10 @@ class Guard:
         advice = await self._drive(self._guarding.ended(call, outcome, error))
         tell(self._on_feedback, advice)
         return advice
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        tell(self._on_feedback, verdict.advice)
+        return verdict
 
     async def _reported(self) -> None:
         """Wait until what was interrupted is reported, or kept to be reported again."""

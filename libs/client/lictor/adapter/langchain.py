@@ -14,7 +14,7 @@ from uuid import UUID
 from lictor.adapter.answers import deny
 from lictor.adapter.blocking import SyncGuard
 from lictor.adapter.tools import finished
-from lictor.adapter.verdicts import MALFORMED_QUESTION
+from lictor.adapter.verdicts import MALFORMED_QUESTION, beyond_agent
 from lictor.errors import StopBlocked, ToolDenied
 
 log = logging.getLogger("lictor.client")
@@ -103,7 +103,8 @@ class GuardCallbackHandler:
                 MALFORMED_QUESTION,
                 f"{tool or 'a tool without a name'} was called with a bare text, so nobody can tell"
                 " which parameter that is",
-                "call it with named arguments, or name the parameter in `text_params`",
+                "call it with named arguments; if that can't be done, "
+                + beyond_agent("name the parameter in `text_params`"),
             )
             raise ToolDenied(tool, self.guard.refuse(tool, verdict, call_id=str(run_id)))
         return {param: text}
