@@ -21,6 +21,7 @@ from conformance_scenarios import (
     Call,
     Document,
     Given,
+    HandOver,
     Prompt,
     Restore,
     Scenario,
@@ -31,6 +32,7 @@ from conformance_scenarios import (
 )
 from nats.aio.client import Client
 
+from lictor.adapter.capabilities import AdapterCapabilities
 from lictor_bus import streams, subjects
 from lictor_bus.read import read_all
 from lictor_schema import (
@@ -91,6 +93,8 @@ class ScriptedAgent(ABC):
     """An agent behind one adapter. `runtime` names its sessions on the bus."""
 
     runtime: str
+    capabilities: AdapterCapabilities
+    """What the adapter says that it can do: it is held to that, and to nothing else."""
     begins_by_itself = False
     """Whether the adapter begins the session, so that there is no call before."""
 
@@ -112,6 +116,10 @@ class ScriptedAgent(ABC):
     @abstractmethod
     async def stop(self) -> Stopped:
         """Want to stop."""
+
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        """Hand over its output before it stops; what it hears. Only with the capability `structured_output`."""
+        raise NotImplementedError
 
     async def close(self) -> None:
         """Let go of what it holds."""
@@ -194,6 +202,8 @@ class Story:
                 self.trace.append(await self._stop(step))
             case Prompt():
                 await self._agent.prompted()
+            case HandOver():
+                self.trace.append(await self._hand_over(step))
             case Snapshot():
                 await self._ask("snapshot", SnapshotRequest, snapshot_id=step.name)
             case Restore():
@@ -267,6 +277,12 @@ class Story:
             return f"blocked {entry.attempt}: {entry.status}"
         bypass = f" ({entry.bypass})" if entry.bypass else ""
         return f"allowed: {entry.status}{bypass}" + (", escalated" if entry.escalated else "")
+
+    async def _hand_over(self, step: HandOver) -> str:
+        heard = await self._agent.hand_over(step.output)
+        if step.says not in heard:
+            return f"the output was answered {heard!r}, without {step.says!r}"
+        return f"hears {', '.join(providers_in(heard))}" if heard else "hears nothing"
 
     async def _last_entry(self, but: type[Any] | None = None) -> AnySessionEntry | None:
         """What the session's log ends with; `but` entries of a kind."""

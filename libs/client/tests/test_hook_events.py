@@ -245,6 +245,37 @@ def test_only_an_explicit_flag_makes_a_finished_call_a_failure(
     assert guard.last("result")["outcome"] == outcome
 
 
+def test_a_structured_output_is_answered_with_what_its_completion_lacks(tmp_path: Path) -> None:
+    """Scenarios 97 and 98: PostToolUse on StructuredOutput adds feedback context, and blocks nothing."""
+    (tmp_path / "out.txt").write_text("done")
+    said = '<feedback provider="lictor.completion" severity="warning">\nx\n</feedback>'
+    guard = Guard(tmp_path, collect={**DONE, "text": said})
+    output = guard.hook(
+        "PostToolUse", **call("StructuredOutput", answer=42), tool_response="ok", agent_id="helper"
+    )
+    assert output["hookSpecificOutput"]["additionalContext"] == said
+    assert "decision" not in output
+    handed_over = guard.last("collect")["output"]
+    assert (handed_over["value"], handed_over["subagent"]) == ({"answer": 42}, True)
+    (seen,) = handed_over["files"]
+    assert (seen["path"], seen["state"]) == ("out.txt", "file")
+    guard.hook("PostToolUse", **call("Bash", command="ls"), tool_response="ok")
+    assert "output" not in guard.last("collect")
+    guard.hook("PostToolUseFailure", **call("StructuredOutput", answer=1), error="invalid")
+    assert "output" not in guard.last("collect")
+
+
+def test_what_a_call_returned_is_told_only_where_a_provider_looks_at_it(tmp_path: Path) -> None:
+    response = {"stdout": "x" * 5000}
+    guard = Guard(tmp_path)
+    guard.hook("PostToolUse", **call("Bash", command="ls"), tool_response=response)
+    assert "output" not in guard.last("result")
+    asking = Guard(tmp_path, show={**KNOWN, "tell_output": True})
+    asking.hook("PostToolUse", **call("Bash", command="ls"), tool_response=response)
+    assert asking.last("result")["output"].startswith('{"stdout":"xxx')
+    assert len(asking.last("result")["output"]) == 1001
+
+
 @pytest.mark.parametrize(("interrupt", "outcome"), [(True, "interrupted"), (False, "failed")])
 def test_a_call_that_failed_is_reported_and_advised_on_too(
     tmp_path: Path, interrupt: bool, outcome: str

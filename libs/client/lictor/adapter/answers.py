@@ -105,6 +105,7 @@ def read_standing(request_id: str, answer: Answer) -> Standing:
             resource_params={tool: _texts(params, tool) for tool in params},  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             mounts=_texts(content, "mounts"),
             look_at=_texts(content, "look_at"),
+            tell_output=content.get("tell_output") is True,
             stop_on_silence="allow" if content.get("stop_on_silence") == "allow" else "block",
             policy_id=_text(content, "policy_id"),
         )

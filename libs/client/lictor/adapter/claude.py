@@ -6,7 +6,7 @@ through, so `lictor.hook` turns whatever goes wrong here into a denial.
 """
 
 from lictor.adapter.answers import deny
-from lictor.adapter.operations import SessionOperations, clip, unique_id
+from lictor.adapter.operations import HandedOver, SessionOperations, clip, unique_id
 from lictor.adapter.unsent import Kept, Unsent, send_waiting, unsent_folder
 from lictor.adapter.values import Value
 from lictor.adapter.verdicts import RESULTS_UNKNOWN, beyond_agent
@@ -24,6 +24,8 @@ RUNTIME = "claude-code"
 IGNORED = ("Notification", "PreCompact", "PostCompact", "SessionEnd", "SubagentStart")
 """Events that a hook may be registered for, and that nobody has to judge or hear of."""
 
+STRUCTURED_OUTPUT = "StructuredOutput"
+"""The tool by which the agent hands over a structured output; its parameters are the output."""
 BLOCK = 2
 """The exit code that blocks; what then stands on stderr is the reason, and stdout is not read."""
 
@@ -169,7 +171,11 @@ def _post_tool_use(
 ) -> "Operation[Reply]":
     call = _call(event)
     recorded = yield from session.result(
-        *call, _outcome(event), error=_error(event), cwd=event.text("cwd")
+        *call,
+        _outcome(event),
+        error=_error(event),
+        output=event.fields.get("tool_response"),
+        cwd=event.text("cwd"),
     )
     if not recorded.ok and not recorded.unknown:
         return _later(kept, recorded.text)
@@ -178,8 +184,16 @@ def _post_tool_use(
     if not recorded.ok:
         # Nobody will ever take the results of a session that never began, nor allow it anything.
         return Reply(output={"systemMessage": f"Lictor did not record this call: {recorded.text}"})
-    advice = yield from session.collect(call[0], recorded.look_at)
+    advice = yield from session.collect(call[0], recorded.look_at, output=_handed_over(event))
     return Reply(output=_context(event, advice.text))
+
+
+def _handed_over(event: Event) -> "HandedOver | None":
+    """The output that a call hands over, if that is what it did: the agent hears what is missing before it stops."""
+    _, tool, params = _call(event)
+    if tool != STRUCTURED_OUTPUT or _outcome(event) != "ok":
+        return None
+    return HandedOver(value=params, subagent=bool(event.text("agent_id")))
 
 
 def _outcome(event: Event) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lictor.adapter.answers import deny, read_recorded
-from lictor.adapter.operations import Ask, SessionOperations, least_said, unique_id
+from lictor.adapter.operations import Ask, HandedOver, SessionOperations, least_said, unique_id
 from lictor.adapter.unsent import Kept, Obstacle, Unsent, send_waiting
 from lictor.adapter.verdicts import (
     RESULTS_UNKNOWN,
@@ -73,6 +73,7 @@ class EndedCall:
     error: str | None = None
     duration_ms: int | None = None
     output_sha256: str | None = None
+    output: object = None
     usage: Mapping[str, Any] | None = None
     resources: list[Looked] | None = None
     """The files that it names, where somebody else has looked at them."""
@@ -87,6 +88,7 @@ class EndedCall:
             error=self.error,
             duration_ms=self.duration_ms,
             output_sha256=self.output_sha256,
+            output=self.output,
             usage=self.usage,
             late=late and self.resources is None,
             resources=self.resources,
@@ -151,13 +153,21 @@ class Guarding:
         return Verdict(**fields)
 
     def ended(
-        self, call: MadeCall, outcome: str, error: BaseException | None = None
+        self,
+        call: MadeCall,
+        outcome: str,
+        error: BaseException | None = None,
+        output: object = None,
     ) -> "Operation[Advice]":
         """A call has ended; what the agent should hear now."""
-        recorded = yield from self._report(call, outcome, error)
+        recorded = yield from self._report(call, outcome, error, output)
         if not recorded.ok:
             return Advice(answered=recorded.answered)
         return self._hear((yield from self._operations.collect(call.call_id, recorded.look_at)))
+
+    def output(self, output: HandedOver) -> "Operation[Advice]":
+        """The agent hands over its output; what it should hear, with what is missing."""
+        return self._hear((yield from self._operations.collect(unique_id(), output=output)))
 
     def stop(
         self,
@@ -166,6 +176,7 @@ class Guarding:
         claim: Mapping[str, Any] | None,
         *,
         subagent: bool,
+        tentative_output: object = None,
         files: list[Looked] | None = None,
         request_id: str | None = None,
     ) -> "Operation[StopVerdict]":
@@ -177,6 +188,7 @@ class Guarding:
                     reason,
                     final_message=final_message,
                     claim=claim,
+                    tentative_output=tentative_output,
                     subagent=subagent,
                     files=files,
                     request_id=request_id,
@@ -242,7 +254,7 @@ class Guarding:
         return advice
 
     def _report(
-        self, call: MadeCall, outcome: str, error: BaseException | None
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object
     ) -> "Operation[Recorded]":
         ended = EndedCall(
             call.call_id,
@@ -251,6 +263,7 @@ class Guarding:
             outcome,
             error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
             duration_ms=call.duration_ms,
+            output=output,
         )
         return (yield from self.report(ended))
 

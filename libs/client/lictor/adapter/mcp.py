@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lictor.adapter import mcp_messages as messages
 from lictor.adapter.answers import deny
+from lictor.adapter.capabilities import MCP
 from lictor.adapter.guarding import Guarding, MadeCall
 from lictor.adapter.mcp_messages import HostLine, Message, Refused, id_key
 from lictor.adapter.operations import unique_id
@@ -57,6 +58,8 @@ class Batch:
 
 class Proxy:
     """One host, one server, one guarded session."""
+
+    capabilities = MCP
 
     def __init__(
         self, guarding: Guarding, reaching: "Reaching", to_host: Send, to_server: Send
@@ -279,7 +282,8 @@ class Proxy:
         """The answer as the host gets it: with what the agent should hear now."""
         if call is None or call.made is None:
             return answer
-        await self._report(call.made, *messages.outcome_of(answer))
+        outcome = messages.outcome_of(answer)
+        await self._report(call.made, *outcome, messages.text_of(answer))
         return self._with_advice(answer)
 
     def _with_advice(self, answer: Any) -> Any:
@@ -291,11 +295,14 @@ class Proxy:
         self._guarding.take_advice()
         return advised
 
-    async def _report(self, call: MadeCall, outcome: str, problem: str | None) -> None:
+    async def _report(
+        self, call: MadeCall, outcome: str, problem: str | None, output: str | None = None
+    ) -> None:
         """Report a result; one that nobody takes is kept, and denies the next call until it is taken."""
         try:
             error = None if problem is None else ToolFailed(problem)
-            advice: Advice = await self._reaching.drive(self._guarding.ended(call, outcome, error))
+            ended = self._guarding.ended(call, outcome, error, output)
+            advice: Advice = await self._reaching.drive(ended)
             if not advice.answered:
                 log.warning("the result of a call of %s was not taken yet", call.tool)
         except Exception:

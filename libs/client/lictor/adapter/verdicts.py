@@ -78,6 +78,8 @@ class Standing(Value):
     resource_params: "Mapping[str, tuple[str, ...]]" = {}  # noqa: RUF012 -- never changed
     mounts: "tuple[str, ...]" = ()
     look_at: "tuple[str, ...]" = ()
+    tell_output: bool = False
+    """Whether results are to carry the begin of what the call returned."""
     stop_on_silence: str = "block"
     policy_id: "str | None" = None
 
