@@ -49,6 +49,15 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """The agent hands over its output, before it stops."""
+
+    output: Mapping[str, Any]
+    then: str
+    says: str = ""
+
+
+@dataclass(frozen=True)
 class Prompt:
     """Somebody gives the agent new work."""
 
@@ -74,7 +83,7 @@ class Use:
     input_tokens: int
 
 
-Step = Given | Call | Beside | Stop | Prompt | Snapshot | Restore | Use
+Step = Given | Call | Beside | Stop | HandOver | Prompt | Snapshot | Restore | Use
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,19 @@ class Scenario:
         for step in self.steps:
             if isinstance(step, Beside):
                 came += [step.quick.then, step.slow.then]
-            elif isinstance(step, Call | Stop):
+            elif isinstance(step, Call | Stop | HandOver):
                 came.append(step.then)
         return came
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The capabilities that an adapter must have to play it."""
+        kinds = {Stop: "task_completion", HandOver: "structured_output"}
+        return tuple(
+            need
+            for kind, need in kinds.items()
+            if any(isinstance(each, kind) for each in self.steps)
+        )
 
 
 TOOLS: list[Document] = [
@@ -328,6 +347,34 @@ SCENARIOS = (
         ),
     ),
     Scenario(
+        "an agent that is only denied hears that it goes round in circles",
+        "advice comes with a denial too: no other hook follows a denied call",
+        {
+            "policies": [
+                {
+                    "kind": "sequential-dependency",
+                    "name": "tested",
+                    "requires": {"deploy": ["test"]},
+                }
+            ],
+            "feedback": [
+                {
+                    "kind": "repeated-calls",
+                    "name": "loops",
+                    "trigger": {"every_n_calls": 1},
+                    "repeats": 3,
+                }
+            ],
+        },
+        (
+            Call("deploy", "denied by tested"),
+            Call("deploy", "denied by tested"),
+            Call("deploy", "denied by tested, hears loops", says="It is denied each time"),
+            Call("test", "runs"),
+            Call("deploy", "runs"),
+        ),
+    ),
+    Scenario(
         "each provider has a cadence of its own",
         "63, 64, 65",
         {"feedback": [says("third", every_n_calls=3), says("fifth", every_n_calls=5)]},
@@ -355,13 +402,12 @@ SCENARIOS = (
         ),
     ),
     Scenario(
-        "a denied call counts, and its advice waits for the next one",
+        "a denied call counts, and its advice comes with the denial",
         "1.5: what is a call",
         {**policies(NO_WRITES), "feedback": [says("second", every_n_calls=2)]},
         (
             Call("note", "runs"),
-            write("a.txt", "denied by no-writes"),
-            Call("note", hears("second")),
+            write("a.txt", "denied by no-writes, hears second"),
             Call("note", "runs"),
             Call("note", hears("second")),
         ),
@@ -536,6 +582,25 @@ SCENARIOS = (
             write("{workspace}/a.txt", "runs"),
             write("/workspace/b.txt", "runs"),
         ),
+    ),
+    Scenario(
+        "an output is answered with what it lacks, before the stop",
+        "97, 98: StructuredOutput adds feedback if incomplete, and counts as no stop",
+        {**completion(OUTPUT, max_blocks=1), "other_tools": "allow"},
+        (
+            HandOver({"answer": 42}, "hears lictor.completion", says="'output.txt'"),
+            HandOver({"answer": 42}, "hears lictor.completion"),
+            Stop("blocked 1: incomplete"),
+            Given("output.txt", "done"),
+            HandOver({"answer": 42}, "hears nothing"),
+            Stop("allowed: complete"),
+        ),
+    ),
+    Scenario(
+        "without a checker any output is fine",
+        "97",
+        {"other_tools": "allow"},
+        (HandOver({"answer": 42}, "hears nothing"), Stop("allowed: unchecked")),
     ),
     Scenario(
         "without a checker the agent stops when it wants",

@@ -21,6 +21,7 @@ from conformance_scenarios import (
     Call,
     Document,
     Given,
+    HandOver,
     Prompt,
     Restore,
     Scenario,
@@ -31,11 +32,13 @@ from conformance_scenarios import (
 )
 from nats.aio.client import Client
 
+from lictor.adapter.capabilities import AdapterCapabilities
 from lictor_bus import streams, subjects
-from lictor_bus.read import last_on_subjects
+from lictor_bus.read import read_all
 from lictor_schema import (
     AnySessionEntry,
     CallDenied,
+    FeedbackDelivered,
     GateRequest,
     RestoreRequest,
     SessionBeginRequest,
@@ -71,6 +74,12 @@ class Called:
     failed: bool = False
     advice: str = ""
 
+    @classmethod
+    def refused(cls, text: str) -> "Called":
+        """A denial that has advice in its text, after the reasons."""
+        reasons, mark, advice = text.partition("\n\n<feedback ")
+        return cls(denied=reasons, advice=f"<feedback {advice}" if mark else "")
+
 
 @dataclass(frozen=True)
 class Stopped:
@@ -84,6 +93,8 @@ class ScriptedAgent(ABC):
     """An agent behind one adapter. `runtime` names its sessions on the bus."""
 
     runtime: str
+    capabilities: AdapterCapabilities
+    """What the adapter says that it can do: it is held to that, and to nothing else."""
     begins_by_itself = False
     """Whether the adapter begins the session, so that there is no call before."""
 
@@ -105,6 +116,10 @@ class ScriptedAgent(ABC):
     @abstractmethod
     async def stop(self) -> Stopped:
         """Want to stop."""
+
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        """Hand over its output before it stops; what it hears. Only with the capability `structured_output`."""
+        raise NotImplementedError
 
     async def close(self) -> None:
         """Let go of what it holds."""
@@ -187,6 +202,8 @@ class Story:
                 self.trace.append(await self._stop(step))
             case Prompt():
                 await self._agent.prompted()
+            case HandOver():
+                self.trace.append(await self._hand_over(step))
             case Snapshot():
                 await self._ask("snapshot", SnapshotRequest, snapshot_id=step.name)
             case Restore():
@@ -222,20 +239,19 @@ class Story:
         work = work or self._workshop.tool(step.tool)
         came = await self._agent.call(step.tool, params, work)
         ran = self._workshop.made.count(step.tool) - before
-        told = came.advice if came.denied is None else came.denied
+        told = f"{came.denied or ''}\n{came.advice}"
         if step.says not in told:
             return f"{step.tool} was told {told!r}, without {step.says!r}"
+        heard = providers_in(came.advice)
+        hears = f", hears {', '.join(heard)}" if heard else ""
         if came.denied is not None:
-            return "denied, but made" if ran else await self._denied(came.denied)
+            return "denied, but made" if ran else await self._denied(came.denied) + hears
         if ran != 1:
             return f"allowed, but made {ran} times"
-        heard = providers_in(came.advice)
-        return ("fails" if came.failed else "runs") + (
-            f", hears {', '.join(heard)}" if heard else ""
-        )
+        return ("fails" if came.failed else "runs") + hears
 
     async def _denied(self, text: str) -> str:
-        entry = await self._last_entry()
+        entry = await self._last_entry(but=FeedbackDelivered)
         if not isinstance(entry, CallDenied):
             return "denied, not recorded"
         untold = [
@@ -262,10 +278,20 @@ class Story:
         bypass = f" ({entry.bypass})" if entry.bypass else ""
         return f"allowed: {entry.status}{bypass}" + (", escalated" if entry.escalated else "")
 
-    async def _last_entry(self) -> AnySessionEntry | None:
+    async def _hand_over(self, step: HandOver) -> str:
+        heard = await self._agent.hand_over(step.output)
+        if step.says not in heard:
+            return f"the output was answered {heard!r}, without {step.says!r}"
+        return f"hears {', '.join(providers_in(heard))}" if heard else "hears nothing"
+
+    async def _last_entry(self, but: type[Any] | None = None) -> AnySessionEntry | None:
+        """What the session's log ends with; `but` entries of a kind."""
         key = subjects.session_key(self._agent.runtime, self._agent.setting.session_id)
-        found = await last_on_subjects(self._client, streams.SESSIONS, [subjects.session_log(key)])
-        return parse_session_entry(found[0].body) if found else None
+        log = read_all(self._client, streams.SESSIONS, subjects.session_log(key))
+        entries = [parse_session_entry(each.body) async for each in log]
+        return next(
+            (each for each in reversed(entries) if but is None or not isinstance(each, but)), None
+        )
 
     async def _begin_out_of_time(self) -> None:
         await self._ask(

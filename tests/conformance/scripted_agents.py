@@ -14,6 +14,7 @@ from scripted import Called, ScriptedAgent, Setting, Stopped, Work
 from scripted_edges import HttpAgent, McpAgent
 
 import lictor
+from lictor.adapter.capabilities import CLAUDE_CODE
 
 COMMAND = Path(sys.executable).with_name("lictor")
 
@@ -22,6 +23,7 @@ class ClaudeHookAgent(ScriptedAgent):
     """Claude Code with `lictor hook`: a process for every event."""
 
     runtime = "claude-code"
+    capabilities = CLAUDE_CODE
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -42,7 +44,7 @@ class ClaudeHookAgent(ScriptedAgent):
         }
         answer = (await self._event("PreToolUse", **call)).get("hookSpecificOutput", {})
         if answer.get("permissionDecision") == "deny":
-            return Called(denied=answer["permissionDecisionReason"])
+            return Called.refused(answer["permissionDecisionReason"])
         assert not answer, answer
         try:
             said = await asyncio.to_thread(work, **params)
@@ -57,6 +59,15 @@ class ClaudeHookAgent(ScriptedAgent):
         blocked = answer.get("decision") == "block"
         self._continued = blocked
         return Stopped(not blocked, answer.get("reason") or answer.get("systemMessage", ""))
+
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        call = {
+            "tool_name": "StructuredOutput",
+            "tool_input": output,
+            "tool_use_id": f"toolu_{uuid.uuid4().hex}",
+        }
+        assert not (await self._event("PreToolUse", **call))
+        return _context(await self._event("PostToolUse", **call, tool_response="handed over"))
 
     async def _event(self, name: str, **fields: Any) -> dict[str, Any]:
         event = {
@@ -95,6 +106,7 @@ class AsyncAgent(ScriptedAgent):
     """An agent in Python, with asyncio."""
 
     runtime = "python"
+    capabilities = lictor.Guard.capabilities
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -114,7 +126,7 @@ class AsyncAgent(ScriptedAgent):
         try:
             await guard.call(tool, params, work)
         except lictor.ToolDenied as denied:
-            return Called(denied=str(denied))
+            return Called(denied=str(denied), advice=guard.take_advice())
         except RuntimeError:
             failed = True
         return Called(failed=failed, advice=guard.take_advice())
@@ -122,6 +134,11 @@ class AsyncAgent(ScriptedAgent):
     async def stop(self) -> Stopped:
         verdict = await (await self._get()).may_stop()
         return Stopped(verdict.allowed, verdict.text)
+
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        guard = await self._get()
+        await guard.check_output(output)
+        return guard.take_advice()
 
     async def close(self) -> None:
         await self._open.aclose()
@@ -144,6 +161,7 @@ class BlockingAgent(ScriptedAgent):
     """An agent in Python, without asyncio."""
 
     runtime = "python-sync"
+    capabilities = lictor.SyncGuard.capabilities
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -170,6 +188,10 @@ class BlockingAgent(ScriptedAgent):
         verdict = await asyncio.to_thread(self.guard.may_stop)
         return Stopped(verdict.allowed, verdict.text)
 
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        await asyncio.to_thread(self.guard.check_output, output)
+        return self.guard.take_advice()
+
     async def close(self) -> None:
         await asyncio.to_thread(self.guard.__exit__)
 
@@ -178,7 +200,7 @@ class BlockingAgent(ScriptedAgent):
         try:
             self.make(tool, params, work)
         except lictor.ToolDenied as denied:
-            return Called(denied=str(denied))
+            return Called(denied=str(denied), advice=self.guard.take_advice())
         except RuntimeError:
             failed = True
         return Called(failed=failed, advice=self.guard.take_advice())
@@ -192,6 +214,7 @@ class LangChainAgent(BlockingAgent):
     """An agent whose framework tells callbacks of its tools, as LangChain's callback manager does."""
 
     runtime = "langchain"
+    capabilities = lictor.GuardCallbackHandler.capabilities
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

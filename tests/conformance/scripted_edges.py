@@ -24,6 +24,7 @@ class HttpAgent(ScriptedAgent):
     """An agent that asks over HTTP; the application is asked as a server would ask it."""
 
     runtime = "http"
+    capabilities = HttpSessions.capabilities
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -47,7 +48,7 @@ class HttpAgent(ScriptedAgent):
         call = {"call_id": str(uuid.uuid4()), "tool": tool, "params": params}
         verdict = await self._post("check", **call)
         if verdict["decision"] != "allow":
-            return Called(denied=verdict["text"])
+            return Called(denied=verdict["text"], advice=verdict.get("advice", ""))
         failed = False
         try:
             await asyncio.to_thread(work, **params)
@@ -60,6 +61,12 @@ class HttpAgent(ScriptedAgent):
     async def stop(self) -> Stopped:
         verdict = await self._post("stop")
         return Stopped(verdict["decision"] == "allow", verdict["text"])
+
+    async def hand_over(self, output: Mapping[str, Any]) -> str:
+        said = await self._post(
+            "feedback", call_id=str(uuid.uuid4()), output={"value": dict(output)}
+        )
+        return said["text"]
 
     async def close(self) -> None:
         await self._reaching.close()
@@ -86,9 +93,10 @@ class HttpAgent(ScriptedAgent):
 
 
 class McpAgent(ScriptedAgent):
-    """A host whose tools are those of an MCP server behind the proxy; stops it asks about itself."""
+    """A host whose tools are those of an MCP server behind the proxy, which nobody tells of stops."""
 
     runtime = "mcp"
+    capabilities = Proxy.capabilities
     begins_by_itself = True
 
     def __init__(self, setting: Setting) -> None:
@@ -127,7 +135,7 @@ class McpAgent(ScriptedAgent):
         first, *advice = [item["text"] for item in result["content"]]
         if number in self._work:
             assert result["isError"]
-            return Called(denied=first)
+            return Called(denied=first, advice="\n".join(advice))
         return Called(failed=result["isError"], advice="\n".join(advice))
 
     async def stop(self) -> Stopped:

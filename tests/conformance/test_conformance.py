@@ -10,6 +10,7 @@ from conformance_scenarios import SCENARIOS, Scenario
 from nats.aio.client import Client
 from scripted import ScriptedAgent, Setting, Story, definition_name
 from scripted_agents import ADAPTERS
+from scripted_edges import McpAgent
 
 from lictor.embedded import EmbeddedServers
 
@@ -27,7 +28,7 @@ async def test_every_adapter_gives_the_same_verdicts(
     ACK: blocks_early_stop, allows_stop_when_complete, skipped_on_deadline_exhaustion,
     skipped_on_budget_exhaustion, composite_checker_all_must_pass, no_checker_allows_free_stop.
     """
-    adapters = [each for each in ADAPTERS if scenario.begins or not each.begins_by_itself]
+    adapters = [each for each in ADAPTERS if plays(each, scenario)]
     client = await nats.connect(service.nats_url)
     try:
         traces = await asyncio.gather(
@@ -38,6 +39,21 @@ async def test_every_adapter_gives_the_same_verdicts(
     assert dict(zip(map(name_of, adapters), traces, strict=True)) == {
         name_of(adapter): scenario.expected for adapter in adapters
     }
+
+
+async def test_every_adapter_plays_what_it_says_it_can() -> None:
+    """An adapter that claims less is left out of more: each claim is held by some scenario, for most adapters."""
+    needed = {need for scenario in SCENARIOS for need in scenario.needs}
+    assert needed == {"task_completion", "structured_output"}
+    for need in needed:
+        able = [each for each in ADAPTERS if getattr(each.capabilities, need)]
+        assert len(able) >= 4
+    assert not McpAgent.capabilities.task_completion
+
+
+def plays(adapter: type[ScriptedAgent], scenario: Scenario) -> bool:
+    able = all(getattr(adapter.capabilities, need) for need in scenario.needs)
+    return able and (scenario.begins or not adapter.begins_by_itself)
 
 
 async def play(

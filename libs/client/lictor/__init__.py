@@ -11,6 +11,7 @@ Names are loaded on first use, so that importing the package costs nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lictor.adapter.blocking import SyncGuard, guard_sync
+    from lictor.adapter.capabilities import AdapterCapabilities
     from lictor.adapter.inprocess import Guard
     from lictor.adapter.langchain import GuardCallbackHandler
     from lictor.adapter.tools import guarded
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActionDenied",
+    "AdapterCapabilities",
     "DecisionRefused",
     "GovernedDecision",
     "Governor",
@@ -44,6 +46,7 @@ __all__ = [
 
 _HOME_OF = {
     "ActionDenied": "contracts",
+    "AdapterCapabilities": "adapter.capabilities",
     "DecisionRefused": "contracts",
     "GovernedDecision": "contracts",
     "Governor": "governor",

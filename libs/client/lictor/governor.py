@@ -240,8 +240,8 @@ class Governor:
 
         Beginning raises SessionRefused, or Unreachable when nobody answers. `workspace` is what names of files are
         told relative to; without one nothing is known of files, so tools that write them are denied where a policy
-        asks. Relative paths of calls start at `cwd`; without it they name a file only in a process whose
-        current directory is the workspace.
+        asks. Relative paths of calls start at `cwd`, by default at the workspace: give it where your tools open
+        them from elsewhere.
         `stop_on_silence` is what no answer to a stop means, instead of what the definition says.
         """
         operations = SessionOperations(

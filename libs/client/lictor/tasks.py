@@ -16,6 +16,7 @@ from lictor_schema import (
     GateAnswer,
     PromisedFollowup,
     ProofResult,
+    Quality,
     ReportAnchor,
     ToolGateAnswer,
 )
@@ -98,12 +99,17 @@ class Task:
         refs: Sequence[EvidenceRef | Mapping[str, str]],
         quality: QualityName,
         evidence_class: EvidenceClassName = "verification_output",
-        supports: Sequence[ClaimTypeName] = (),
+        supports: Sequence[ClaimTypeName] | None = None,
         next_step: bool = False,
         evidence_id: str | None = None,
         event_id: str | None = None,
     ) -> "Published":
-        """Add one piece of evidence: what it shows, where it can be inspected, what it supports."""
+        """Add one piece of evidence: what it shows, where it can be inspected, what it supports.
+
+        Without `supports` it is offered for every claim that its quality can back; an empty one offers it for none.
+        """
+        if supports is None:
+            supports = [claim.value for claim in Quality(quality).can_support]
         item = {
             "evidence_id": evidence_id or str(uuid.uuid4()),
             "task_id": self.task_id,

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -141,12 +142,13 @@ class StandIn:
     def _answer(self, name: str, request: Any) -> dict[str, Any]:
         said: dict[str, Any] = {"request_id": request.request_id, "reason": "the test says so"}
         if name == "tool":
+            record = {"record_id": str(uuid.uuid4())}
             if request.refused is not None:
-                return {**said, "decision": "deny", **request.refused.model_dump()}
+                return {**said, "decision": "deny", **record, **request.refused.model_dump()}
             if request.tool not in self.denied:
                 return {**said, "decision": "allow", "policy_id": "test"}
             no = {"policy_id": "test.no", "reason": "not this one", "remedy": "take another"}
-            return {**said, "decision": "deny", **no, "denials": [no]}
+            return {**said, "decision": "deny", **record, **no, "denials": [no]}
         if name == "stop":
             allowed = self.stops.pop(0) if self.stops else True
             if allowed:

@@ -70,27 +70,23 @@ def test_a_relative_path_starts_where_the_call_was_made(root: Path) -> None:
     assert resolve(root, "b.txt", root / "dlink").key == "d/b.txt"
 
 
-def test_in_the_process_a_relative_path_is_certain_only_where_all_tools_would_start(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_guard_without_cwd_takes_relative_paths_to_start_at_its_workspace(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def key(workspace: Workspace | None) -> Any:
         assert workspace is not None
         return workspace.with_mounts(("/workspace",)).resolve({"p": "b.txt"}, ["p"])[0]["key"]
 
-    workspace = in_this_process(root, None)
     monkeypatch.chdir(root)
-    assert key(workspace) == "b.txt"
-    monkeypatch.chdir(root / "d")
-    # Some functions would open d/b.txt, and some join the path to the workspace.
-    assert key(workspace) is None
+    assert key(in_this_process(root, None)) == "b.txt"
+    assert not caplog.messages
     monkeypatch.chdir(root.parent)
-    assert key(workspace) is None
+    assert key(in_this_process(root, None)) == "b.txt"
+    # Its developer is told, not the agent.
+    assert "give the guard cwd=" in caplog.text
+    caplog.clear()
     assert key(in_this_process(root, "work/d")) == "d/b.txt"
-    gone = root / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert key(workspace) is None
+    assert not caplog.messages
 
 
 def test_a_root_that_is_named_through_a_link_gives_the_same_keys(root: Path) -> None:

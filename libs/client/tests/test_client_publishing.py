@@ -114,6 +114,8 @@ async def test_the_tasks_methods_publish_valid_events_of_their_types(
     assert {event.task_id for event in events} == {task.task_id}
     assert {(event.runtime, event.agent_id) for event in events} == {("test", "tester")}
     assert events[1].payload.claim.type == "progress"  # type: ignore[union-attr]
+    offered = events[2].payload.items[0].supports.claim_types  # type: ignore[union-attr]
+    assert offered == ("progress", "completion", "verified_completion")
     assert events[4].payload.claim.type == "verified_completion"  # type: ignore[union-attr]
 
 

@@ -130,12 +130,8 @@ async def test_a_claim_without_evidence_is_downgraded_and_with_evidence_allowed(
         task = await governor.start_task("a task with an awkward id", task_id="a.b c*>é" * 20)
         early = await task.decision_on(await task.claim_complete("done"))
         assert early.decision.decision is Disposition.DOWNGRADE_STATUS
-        await task.attach_evidence(
-            "it works",
-            refs=[{"kind": "log", "ref": "1"}],
-            quality="strong",
-            supports=["completion"],
-        )
+        # With the defaults, strong evidence supports what strong evidence can.
+        await task.attach_evidence("it works", refs=[{"kind": "log", "ref": "1"}], quality="strong")
         claim = await task.claim_complete("done")
         late = await task.decision_on(claim)
         assert late.decision.decision is Disposition.ALLOW

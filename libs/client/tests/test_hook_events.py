@@ -114,6 +114,22 @@ def test_a_denied_call_tells_every_reason_and_remedy(tmp_path: Path) -> None:
         assert words in specific["permissionDecisionReason"]
 
 
+def test_an_agent_that_is_only_denied_hears_advice_with_the_denial(tmp_path: Path) -> None:
+    """No other event comes after a denied call: whoever goes round in circles would hear nothing."""
+    denied = {**DENY, "record_id": "0b1c3a52-7f0b-4a7e-9a70-6f3f0f0f9a11"}
+    said = '<feedback provider="loops" severity="warning">\nStop that.\n</feedback>'
+    guard = Guard(tmp_path, tool=denied, collect={**DONE, "text": said})
+    output = guard.hook("PreToolUse", **call(file_path="a"))
+    reason = output["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "it was not read" in reason
+    assert reason.endswith(said)
+    assert guard.last("collect")["call_id"] == "toolu_1"
+    silent = Guard(tmp_path, tool=denied, collect=Silence(reason="nobody"))
+    assert silent.hook("PreToolUse", **call(file_path="a"))["hookSpecificOutput"][
+        "permissionDecisionReason"
+    ].endswith("wait")
+
+
 @pytest.mark.parametrize(
     "answer", [Silence(reason="nobody"), b"nonsense", {**ALLOW, "decision": 1}]
 )
@@ -227,6 +243,37 @@ def test_only_an_explicit_flag_makes_a_finished_call_a_failure(
     guard = Guard(tmp_path)
     guard.hook("PostToolUse", **call("Bash", command="make"), tool_response=response)
     assert guard.last("result")["outcome"] == outcome
+
+
+def test_a_structured_output_is_answered_with_what_its_completion_lacks(tmp_path: Path) -> None:
+    """Scenarios 97 and 98: PostToolUse on StructuredOutput adds feedback context, and blocks nothing."""
+    (tmp_path / "out.txt").write_text("done")
+    said = '<feedback provider="lictor.completion" severity="warning">\nx\n</feedback>'
+    guard = Guard(tmp_path, collect={**DONE, "text": said})
+    output = guard.hook(
+        "PostToolUse", **call("StructuredOutput", answer=42), tool_response="ok", agent_id="helper"
+    )
+    assert output["hookSpecificOutput"]["additionalContext"] == said
+    assert "decision" not in output
+    handed_over = guard.last("collect")["output"]
+    assert (handed_over["value"], handed_over["subagent"]) == ({"answer": 42}, True)
+    (seen,) = handed_over["files"]
+    assert (seen["path"], seen["state"]) == ("out.txt", "file")
+    guard.hook("PostToolUse", **call("Bash", command="ls"), tool_response="ok")
+    assert "output" not in guard.last("collect")
+    guard.hook("PostToolUseFailure", **call("StructuredOutput", answer=1), error="invalid")
+    assert "output" not in guard.last("collect")
+
+
+def test_what_a_call_returned_is_told_only_where_a_provider_looks_at_it(tmp_path: Path) -> None:
+    response = {"stdout": "x" * 5000}
+    guard = Guard(tmp_path)
+    guard.hook("PostToolUse", **call("Bash", command="ls"), tool_response=response)
+    assert "output" not in guard.last("result")
+    asking = Guard(tmp_path, show={**KNOWN, "tell_output": True})
+    asking.hook("PostToolUse", **call("Bash", command="ls"), tool_response=response)
+    assert asking.last("result")["output"].startswith('{"stdout":"xxx')
+    assert len(asking.last("result")["output"]) == 1001
 
 
 @pytest.mark.parametrize(("interrupt", "outcome"), [(True, "interrupted"), (False, "failed")])

@@ -40,17 +40,24 @@ async def test_a_call_is_checked_made_and_reported(guard: lictor.Guard, standin:
     assert report.duration_ms is not None
 
 
-async def test_a_relative_path_of_a_process_elsewhere_is_no_certain_file(
+async def test_a_relative_path_starts_at_the_workspace_wherever_the_process_is(
     guard: lictor.Guard, standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "notes.txt").write_text("never read")
     monkeypatch.chdir(tmp_path / "elsewhere")
     await guard.check("write_file", {"path": "notes.txt"})
     (asked,) = standin.told("tool")
     (named,) = asked.resources
-    assert named.key is None
-    assert "`cwd`" in str(named.problem)
+    assert (named.key, named.problem) == ("notes.txt", None)
+
+
+async def test_an_agent_that_is_denied_hears_advice(guard: lictor.Guard, standin: StandIn) -> None:
+    standin.denied, standin.advice = {"rm"}, "you go round in circles"
+    with pytest.raises(lictor.ToolDenied):
+        await guard.call("rm", {}, lambda: pytest.fail("it was called"))
+    (asked,), (collected) = standin.told("tool"), standin.told("collect")
+    assert collected[-1].call_id == asked.call_id
+    assert guard.take_advice() == "you go round in circles"
 
 
 async def test_a_denied_call_is_not_made(guard: lictor.Guard, standin: StandIn) -> None:

@@ -1,9 +1,11 @@
 """Runs the providers whose turn it is, and folds what they said.
 
-At a hook, everything that waited is handed over, then every provider whose trigger fires is run, in the definition's
-order. A provider whose feedback was waiting is not run in the same pass: an agent hears each at most once a hook. A
-timer runs only providers that are due by time; what they say waits for the next hook, and they are not run again
-before it was handed over. So a session whose agent is gone falls silent.
+At a hook, every provider whose trigger fires is run, in the definition's order, and so is every provider whose
+feedback waits. A timer runs only providers that are due by time; what they say waits for the next hook. Waiting
+feedback is never handed over as it was worded then: time has passed and calls were made since. Its provider is run
+again, and what it says now takes the place of what waited; if it has nothing to say any more, what waited is
+withdrawn. Only where it can't say (it fails, or there is no room) does the agent hear what waited, with its age.
+Likewise, a provider that a timer finds due again replaces what waits. It has spoken when the agent has heard it.
 
 Nothing here is stored: the pass is told in one entry of the session's log, and `fold_spoken` makes facts of it.
 """
@@ -16,15 +18,18 @@ from lictor_guard.core_facts import (
     DELIVERED,
     IDENTITY,
     RECENT,
+    RECENT_CALLS,
     TALLY,
     WAITING,
     Cadence,
     Delivered,
     Identity,
     Recent,
+    RecentDetails,
     Tally,
     Waiting,
     cadence_name,
+    recent_name,
 )
 from lictor_guard.definition import ConfiguredProvider, Guarded
 from lictor_guard.durations import SECOND_US
@@ -59,9 +64,10 @@ _ABANDONED_US = 7 * 86_400 * SECOND_US
 class Advice:
     """What a pass led to."""
 
-    waiting: tuple[StampedFeedback, ...]
-    """What had been waiting and is handed over now; empty when a timer made the pass."""
-    raised: tuple[StampedFeedback, ...]
+    feedback: tuple[StampedFeedback, ...]
+    """Everything to hand over; when a timer made the pass, what waits from now on."""
+    withdrawn: tuple[str, ...]
+    """Providers whose feedback waited and that have nothing to say any more."""
     failures: tuple[ProviderFailure, ...]
     seen_files: tuple[str, ...]
     noted: Mapping[str, str | None]
@@ -69,14 +75,9 @@ class Advice:
     """When a timer must ring; None for no timer."""
 
     @property
-    def feedback(self) -> tuple[StampedFeedback, ...]:
-        """Everything to hand over: what waited, then what was raised now."""
-        return self.waiting + self.raised
-
-    @property
     def changes_session(self) -> bool:
         """Whether the log must tell of it."""
-        return bool(self.feedback or self.failures or self.noted)
+        return bool(self.feedback or self.withdrawn or self.failures or self.noted)
 
 
 def provider_name(configured: ConfiguredProvider) -> str:
@@ -87,6 +88,8 @@ def provider_name(configured: ConfiguredProvider) -> str:
 def names_for_advice(guarded: Guarded) -> frozenset[str]:
     """The facts that a pass needs, and the fold of what comes of it."""
     names = {IDENTITY, TALLY, RECENT, WAITING, DELIVERED}
+    if guarded.keeps_calls:
+        names.update(map(recent_name, range(RECENT_CALLS)))
     for configured in guarded.providers:
         names.add(cadence_name(provider_name(configured)))
         names.update(full_name(configured.owner, key) for key in configured.provider.keys())  # noqa: SIM118
@@ -139,21 +142,19 @@ def next_due_us(guarded: Guarded, facts: Facts, now_us: int) -> int | None:
     """When a timer must ring for the session as it stands; None for no timer."""
     if _get(facts, TALLY, Tally, Tally()).ended is not None:
         return None
-    identity = _identity(facts)
-    waiting = {each.provider for each in _waiting(facts)}
+    began_us = _identity(facts).began_us
     rings = [
         rings_at(
-            configured.trigger, _cadence(facts, name), began_us=identity.began_us, now_us=now_us
+            each.trigger, _cadence(facts, provider_name(each)), began_us=began_us, now_us=now_us
         )
-        for configured in guarded.providers
-        if (name := provider_name(configured)) not in waiting
+        for each in guarded.providers
     ]
     return min((each for each in rings if each is not None), default=None)
 
 
 def names_to_fold_spoken(entry: FeedbackRaised | FeedbackDelivered) -> frozenset[str]:
     """The facts that `fold_spoken` needs and changes."""
-    speakers = {cadence_name(each.provider) for each in entry.feedback}
+    speakers = {cadence_name(each.provider) for each in entry.feedback if _of_provider(each)}
     return frozenset({WAITING, DELIVERED, *speakers, *entry.noted})
 
 
@@ -161,31 +162,31 @@ def fold_spoken(
     guarded: Guarded, entry: FeedbackRaised | FeedbackDelivered, facts: Facts
 ) -> Changes:
     """What a pass changes: cadences, what waits, what was handed over last, and what providers noted."""
-    waiting = _waiting(facts)
-    seen_files: tuple[str, ...] = ()
     changes: dict[str, Fact | None] = {
         name: None if stored is None else decode_fact(stored)
         for name, stored in entry.noted.items()
     }
     if isinstance(entry, FeedbackRaised):
-        changes[WAITING] = Waiting(feedback=waiting + entry.feedback, next_due_us=entry.next_due_us)
-    else:
-        seen_files = entry.seen_files
-        changes[WAITING] = Waiting(next_due_us=entry.next_due_us)
-        changes[DELIVERED] = Delivered(
-            call_id=entry.call_id, at_us=entry.at_us, feedback=entry.feedback
-        )
-    known = {each.feedback_id for each in waiting}
+        waiting = _replaced(_waiting(facts), entry.feedback)
+        changes[WAITING] = Waiting(feedback=waiting, next_due_us=entry.next_due_us)
+        for feedback in entry.feedback:
+            cadence = _cadence(facts, feedback.provider)
+            raised = cadence.model_copy(update={"raised_us": entry.at_us})
+            changes[cadence_name(feedback.provider)] = raised
+        return changes
+    changes[WAITING] = Waiting(next_due_us=entry.next_due_us)
+    changes[DELIVERED] = Delivered(
+        call_id=entry.call_id, at_us=entry.at_us, feedback=entry.feedback
+    )
     files = {provider_name(each): each.trigger.on_file_created for each in guarded.providers}
     for feedback in entry.feedback:
-        if feedback.feedback_id in known:
+        if not _of_provider(feedback) or feedback.provider not in files:
             continue
-        name = cadence_name(feedback.provider)
         marked = _cadence(facts, feedback.provider).files
-        file = files.get(feedback.provider)
-        if file is not None and file in seen_files and file not in marked:
+        file = files[feedback.provider]
+        if file is not None and file in entry.seen_files and file not in marked:
             marked = (*marked, file)
-        changes[name] = Cadence(call_index=feedback.call_index, spoke_us=entry.at_us, files=marked)
+        changes[cadence_name(feedback.provider)] = _heard(feedback, entry.at_us, marked)
     return changes
 
 
@@ -207,52 +208,87 @@ def _pass(
     *,
     by_timer: bool,
 ) -> Advice:
-    waiting = _waiting(facts)
-    raised: list[StampedFeedback] = []
+    waiting = {each.provider: each for each in _waiting(facts)}
+    told: list[StampedFeedback] = []
+    withdrawn: list[str] = []
     failures: list[ProviderFailure] = []
     noted: dict[str, str | None] = {}
     seen: list[str] = []
-    room = MAX_PASS_BYTES - sum(map(_size, waiting))
+    room = MAX_PASS_BYTES - sum(map(_size, waiting.values()))
     for configured, trigger in _turns(guarded, facts, now_us, files, by_timer=by_timer):
         name = provider_name(configured)
+        waited = waiting.get(name)
+        # Where it can't say anything now, the agent hears what waited.
+        still = () if waited is None or by_timer else (waited,)
         context = _context(guarded, facts, configured, now_us, standing)
         try:
             said = _run(configured, context, trigger, entry_id)
-            remembered = _remembered(configured, context, spoke=said is not None)
+            # What a timer raises is not spoken yet: whoever notes that it has told something has not told it.
+            spoke = said is not None and not by_timer
+            remembered = _remembered(configured, context, spoke=spoke)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the others are heard
             text = f"{type(error).__name__}: {error}"
             failures.append(ProviderFailure(provider=name, error=text[:_MAX_ERROR]))
+            told += still
             continue
         size = _size(said) + sum(len(stored or "") for stored in remembered.values())
-        if size > room:
+        if size > room + _size(waited):
             # It is due still, and is heard at the next hook.
+            told += still
             continue
-        room -= size
+        room += _size(waited) - size
         noted.update(remembered)
         if said is None:
+            if waited is not None and not by_timer:
+                withdrawn.append(name)
             continue
-        raised.append(said)
+        if waited is not None and _says_the_same(said, waited):
+            if by_timer:
+                continue
+            # Operators know it already.
+            said = said.model_copy(update={"feedback_id": waited.feedback_id})
+        told.append(said)
         file = configured.trigger.on_file_created
         if file is not None and file in files:
             seen.append(file)
     after = facts.changed(
         {
-            WAITING: Waiting(feedback=(*waiting, *raised) if by_timer else ()),
-            **{
-                cadence_name(each.provider): Cadence(call_index=each.call_index, spoke_us=now_us)
-                for each in raised
-            },
+            cadence_name(each.provider): _cadence(facts, each.provider).model_copy(
+                update={"raised_us" if by_timer else "spoke_us": now_us}
+            )
+            for each in told
         }
     )
     due_us = next_due_us(guarded, after, now_us)
     return Advice(
-        waiting=() if by_timer else waiting,
-        raised=tuple(raised),
+        feedback=tuple(told),
+        withdrawn=tuple(withdrawn),
         failures=tuple(failures),
         seen_files=tuple(dict.fromkeys(seen)),
         noted=noted,
         next_due_us=_backed_off(due_us, facts, now_us) if by_timer else due_us,
     )
+
+
+def _of_provider(feedback: StampedFeedback) -> bool:
+    """Whether a provider said it, and not the completion checker of an output."""
+    return feedback.trigger != "output"
+
+
+def _heard(feedback: StampedFeedback, at_us: int, files: tuple[str, ...]) -> Cadence:
+    return Cadence(call_index=feedback.call_index, spoke_us=at_us, files=files, last=feedback)
+
+
+def _replaced(
+    waiting: tuple[StampedFeedback, ...], raised: tuple[StampedFeedback, ...]
+) -> tuple[StampedFeedback, ...]:
+    """What waits after more was raised: of each provider the newest."""
+    newer = {each.provider for each in raised}
+    return (*(each for each in waiting if each.provider not in newer), *raised)
+
+
+def _says_the_same(one: Feedback, other: Feedback) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in Feedback.model_fields)
 
 
 def _backed_off(due_us: int | None, facts: Facts, now_us: int) -> int | None:
@@ -265,12 +301,10 @@ def _backed_off(due_us: int | None, facts: Facts, now_us: int) -> int | None:
 def _turns(
     guarded: Guarded, facts: Facts, now_us: int, files: Collection[str], *, by_timer: bool
 ) -> Iterator[tuple[ConfiguredProvider, TriggerKind]]:
-    waiting = {each.provider for each in _waiting(facts)}
+    waiting: dict[str, TriggerKind] = {each.provider: each.trigger for each in _waiting(facts)}
     calls = _get(facts, TALLY, Tally, Tally()).calls
     for configured in guarded.providers:
         name = provider_name(configured)
-        if name in waiting:
-            continue
         cadence = _cadence(facts, name)
         fired: TriggerKind | None
         if by_timer:
@@ -279,6 +313,7 @@ def _turns(
             fired = "seconds" if rung else None
         else:
             fired = due(configured.trigger, cadence, calls=calls, now_us=now_us, existing=files)
+            fired = fired or waiting.get(name)
         if fired is not None:
             yield configured, fired
 
@@ -297,8 +332,10 @@ def _run(
         said,
         provider=provider_name(configured),
         entry_id=entry_id,
-        context=context,
+        now_us=context.now_us,
+        call_index=context.tally.calls,
         trigger=trigger,
+        definition=context.definition,
     )
 
 
@@ -346,9 +383,19 @@ def _context(
         recent=_get(facts, RECENT, Recent, Recent()),
         calls_since=tally.calls - cadence.call_index,
         last_spoke_us=cadence.spoke_us,
+        cadences={name: _cadence(facts, name) for name in map(provider_name, guarded.providers)},
+        details=_details(guarded, facts),
         facts=facts.of(configured.owner),
         standing=standing if configured.provider.needs_standing else None,
     )
+
+
+def _details(guarded: Guarded, facts: Facts) -> dict[str, RecentDetails]:
+    """By call, the parameters and results that are kept."""
+    if not guarded.keeps_calls:
+        return {}
+    found = (facts.get(recent_name(slot)) for slot in range(RECENT_CALLS))
+    return {each.call_id: each for each in found if isinstance(each, RecentDetails)}
 
 
 def _size(feedback: StampedFeedback | None) -> int:

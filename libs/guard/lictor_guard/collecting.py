@@ -1,13 +1,17 @@
 """What the agent is told between its calls: at a hook, or when a timer rings."""
 
-from lictor_guard import advising
-from lictor_guard.core_facts import BROKEN, DELIVERED, WAITING, Delivered, Waiting
-from lictor_guard.entries import Stamp, done, identity_of, moment, refused
+from lictor_guard import advising, stopping
+from lictor_guard.core_facts import BROKEN, DELIVERED, WAITING, Delivered, Identity, Waiting
+from lictor_guard.counting import tally_of
+from lictor_guard.entries import Fields, Stamp, done, identity_of, moment, refused
 from lictor_guard.facts import Facts
 from lictor_guard.judging import unknown_session
 from lictor_guard.learning import broken_owners
+from lictor_guard.limits import exhausted
 from lictor_guard.rendering import render
+from lictor_guard.spoken import stamped
 from lictor_schema import (
+    Feedback,
     FeedbackAnswer,
     FeedbackDelivered,
     FeedbackRaised,
@@ -17,6 +21,8 @@ from lictor_schema import (
     TaskStanding,
 )
 
+COMPLETION = "lictor.completion"
+"""Who speaks when an output is handed over that is not complete."""
 TIMER = "lictor.timer"
 """Who acts when a timer rings."""
 
@@ -29,22 +35,32 @@ class Collecting:
         self._guarded = stamp.guarded
         self._names = advising.names_for_advice(stamp.guarded) | {BROKEN}
 
-    def names_for_collect(self) -> frozenset[str]:
-        """What should the agent hear? Also for a tick."""
+    def names_for_collect(self, request: FeedbackRequest) -> frozenset[str]:
+        """What should the agent hear?"""
+        if request.output is None:
+            return self._names
+        return self._names | stopping.names_for_output(self._guarded)
+
+    def names_for_tick(self) -> frozenset[str]:
+        """A timer rang."""
         return self._names
 
     def collect_wants_standing(self, request: FeedbackRequest, facts: Facts, now_us: int) -> bool:
-        """Whether a provider whose turn it is looks at the task."""
+        """Whether a provider whose turn it is looks at the task, or the checker of an output that is handed over."""
         if identity_of(facts) is None or _told_before(request, facts) is not None:
             return False
         at_us = moment(facts, now_us)
+        output = request.output
+        if output and stopping.needs_standing(self._guarded, subagent=output.subagent):
+            return True
         return advising.wants_standing(self._guarded, facts, now_us=at_us, files=request.files)
 
     def collect(
         self, request: FeedbackRequest, facts: Facts, now_us: int, standing: TaskStanding | None
     ) -> tuple[FeedbackDelivered | None, FeedbackAnswer]:
         """What should the agent hear now? The same call is told the same again."""
-        if identity_of(facts) is None:
+        identity = identity_of(facts)
+        if identity is None:
             return None, FeedbackAnswer(**refused(request, unknown_session()))
         told = _told_before(request, facts)
         if told is not None:
@@ -59,20 +75,55 @@ class Collecting:
             standing=standing,
         )
         failures = (*advice.failures, *_broken_providers(facts))
-        answer = _feedback(request, advice.feedback, failures, fields["at_us"])
-        if not advice.changes_session and not _must_ring(facts, advice, fields["at_us"]):
+        feedback = (*advice.feedback, *self._completion(request, facts, identity, standing, fields))
+        answer = _feedback(request, feedback, failures, fields["at_us"])
+        changes = bool(feedback) or advice.changes_session
+        if not changes and not _must_ring(facts, advice, fields["at_us"]):
             return None, answer
         entry = FeedbackDelivered(
             kind="feedback_delivered",
             **fields,
             call_id=request.call_id,
-            feedback=advice.feedback,
+            feedback=feedback,
+            withdrawn=advice.withdrawn,
             seen_files=advice.seen_files,
             failures=advice.failures,
             noted=dict(advice.noted),
             next_due_us=advice.next_due_us,
         )
         return entry, answer
+
+    def _completion(
+        self,
+        request: FeedbackRequest,
+        facts: Facts,
+        identity: Identity,
+        standing: TaskStanding | None,
+        fields: Fields,
+    ) -> tuple[StampedFeedback, ...]:
+        """What the output that the call handed over lacks, while the agent can still add it."""
+        now_us, tally = fields["at_us"], tally_of(facts)
+        limit = exhausted(identity, tally, self._guarded.definition.budgets, now_us)
+        missing = stopping.missing_in_output(self._guarded, request, facts, standing, now_us, limit)
+        if missing is None:
+            return ()
+        said = Feedback(
+            provider=COMPLETION,
+            summary=f"The output was handed over, but the work is not complete: {missing}",
+            suggestions=("Do what is missing, then hand the output over again.",),
+            severity="warning",
+        )
+        return (
+            stamped(
+                said,
+                provider=COMPLETION,
+                entry_id=fields["entry_id"],
+                now_us=now_us,
+                call_index=tally.calls,
+                trigger="output",
+                definition=identity.definition,
+            ),
+        )
 
     def tick_wants_standing(self, facts: Facts, now_us: int) -> bool:
         """The same for a tick."""
@@ -103,7 +154,7 @@ class Collecting:
             task_id=identity.task_id,
             agent_id=TIMER,
             definition_hash=identity.definition_hash,
-            feedback=advice.raised,
+            feedback=advice.feedback,
             failures=advice.failures,
             noted=dict(advice.noted),
             next_due_us=advice.next_due_us,

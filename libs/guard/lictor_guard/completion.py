@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from posixpath import normpath
+from typing import Any, Protocol, runtime_checkable
 
 from lictor_guard.calls import Call
+from lictor_guard.errors import GuardError
 from lictor_guard.facts import Facts, OwnFacts
 from lictor_guard.policy import Reserver
 from lictor_schema import SeenFile, TaskStanding
@@ -32,6 +34,31 @@ class CompletionResult:
         return cls(False, feedback)
 
 
+class SeenFilesystem:
+    """The files that the adapter looked at, where the agent runs; asking for another raises, so it is incomplete."""
+
+    def __init__(self, files: Mapping[str, SeenFile]) -> None:
+        self._files = {normpath(path): seen for path, seen in files.items()}
+
+    def exists(self, path: str) -> bool:
+        """Whether anything stands there: a file, a directory, or something else."""
+        return self._seen(path).state in ("file", "directory", "other")
+
+    def is_file(self, path: str) -> bool:
+        """Whether a true file stands there."""
+        return self._seen(path).state == "file"
+
+    def size(self, path: str) -> int | None:
+        """Its size in bytes; None of what is no file, or where that can't be told."""
+        return self._seen(path).size
+
+    def _seen(self, path: str) -> SeenFile:
+        found = self._files.get(normpath(path))
+        if found is None:
+            raise GuardError(f"nobody looked at {path!r}: name it in look_at()")
+        return found
+
+
 @dataclass(frozen=True)
 class CompletionContext:
     """What a checker may look at."""
@@ -39,6 +66,7 @@ class CompletionContext:
     now_us: int
     session_id: str
     stop_reason: str
+    """Why the agent wants to stop; `structured_output` when it has only handed over its output yet."""
     final_message: str | None
     files: Mapping[str, SeenFile] | None
     """By path as the definition spells it; None when the adapter has no view of the workspace."""
@@ -50,6 +78,13 @@ class CompletionContext:
     """The facts of all checkers, on the way down to one that keeps some; None when it is asked."""
     broken: Mapping[str, str] = field(default_factory=dict[str, str])
     """By owner, the checkers that failed to learn from a result, and how: what they know is not all."""
+    tentative_output: Any = None
+    """What the agent hands over: a structured output, else its last words; None where nobody tells."""
+
+    @property
+    def filesystem(self) -> "SeenFilesystem | None":
+        """The files that the checker asked for in `look_at`; None when the adapter has no view of the workspace."""
+        return None if self.files is None else SeenFilesystem(self.files)
 
     def narrowed(self, owner: str) -> "CompletionContext":
         """The context as the checker with these facts may see it: without those of others."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from lictor_guard.facts import Fact, full_name
 from lictor_schema import CallOutcome, StampedFeedback, StopStatus
@@ -18,6 +18,7 @@ DELIVERED = full_name(SESSION, "delivered")
 BROKEN = full_name(SESSION, "broken")
 STATE_CHANGE = full_name(SESSION, "state-change")
 _CADENCES = full_name(SESSION, "cadence/")
+_RECENT_CALLS = full_name(SESSION, "recent/")
 
 
 def call_name(call_id: str) -> str:
@@ -33,6 +34,11 @@ def usage_name(report_id: str) -> str:
 def cadence_name(provider: str) -> str:
     """Where the cadence of a provider is kept: not among its own facts, which it could change."""
     return f"{_CADENCES}{provider}"
+
+
+def recent_name(slot: int) -> str:
+    """Where the parameters and the result of one of the last calls are kept."""
+    return f"{_RECENT_CALLS}{slot}"
 
 
 def snapshot_name(snapshot_id: str) -> str:
@@ -53,6 +59,11 @@ def stop_name(agent_id: str, *, subagent: bool) -> str:
 def is_cadence(name: str) -> bool:
     """Whether a full name is that of a cadence."""
     return name.startswith(_CADENCES)
+
+
+def is_recent(name: str) -> bool:
+    """Whether a full name is that of the last calls, or of one of them."""
+    return name == RECENT or name.startswith(_RECENT_CALLS)
 
 
 class Identity(Fact, kind="identity", retention="log"):
@@ -103,6 +114,18 @@ class RecentCall(Fact, kind="recent-call", retention="log"):
     signature: str
     outcome: CallOutcome
     at_us: int
+    slot: Annotated[int, Field(ge=0, le=RECENT_CALLS - 1)] = 0
+    """Where its parameters and result are, if they are kept: see `recent_name`."""
+
+
+class RecentDetails(Fact, kind="recent-details", retention="log"):
+    """The parameters and the result of one of the last calls; long texts are cut."""
+
+    call_id: str
+    params: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    error: str | None = None
+    output: str | None = None
+    duration_ms: int | None = None
 
 
 class Recent(Fact, kind="recent", retention="log"):
@@ -129,11 +152,15 @@ class CallSeen(Fact, kind="call", retention="log"):
 
 
 class Cadence(Fact, kind="cadence", retention="log"):
-    """When a provider last spoke, and for which file it has spoken."""
+    """When the agent last heard a provider, what it heard, and for which file the provider has spoken."""
 
     call_index: int = 0
     spoke_us: int | None = None
     files: tuple[str, ...] = ()
+    raised_us: int | None = None
+    """When a timer last made it raise something that the agent has not heard yet."""
+    last: StampedFeedback | None = None
+    """What the agent heard last."""
 
 
 class Waiting(Fact, kind="waiting", retention="log"):

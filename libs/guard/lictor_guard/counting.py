@@ -14,12 +14,16 @@ from lictor_guard.core_facts import (
     LastStop,
     Recent,
     RecentCall,
+    RecentDetails,
     Tally,
     Waiting,
+    recent_name,
 )
 from lictor_guard.facts import Changes, Fact, Facts
+from lictor_guard.wording import short_params, shortened
 from lictor_schema import (
     AnySessionEntry,
+    CallDenied,
     CallFinished,
     CallOutcome,
     FeedbackRaised,
@@ -109,8 +113,26 @@ def recent(facts: Facts, call: Call, outcome: CallOutcome, at_us: int) -> Recent
         signature=call.signature,
         outcome=outcome,
         at_us=at_us,
+        slot=(before[-1].slot + 1) % RECENT_CALLS if before else 0,
     )
     return Recent(calls=(*before, newest)[-RECENT_CALLS:])
+
+
+def details(calls: Recent, entry: CallDenied | CallFinished) -> Changes:
+    """What the newest of the last calls was given and returned, in its place: each call writes one, whatever their
+    number."""
+    if isinstance(entry, CallDenied):
+        error, output, duration_ms = "; ".join(each.reason for each in entry.denials), None, None
+    else:
+        error, output, duration_ms = entry.error, entry.output, entry.duration_ms
+    kept = RecentDetails(
+        call_id=entry.call_id,
+        params=short_params(entry.params),
+        error=None if error is None else shortened(error),
+        output=None if output is None else shortened(output),
+        duration_ms=duration_ms,
+    )
+    return {recent_name(calls.calls[-1].slot): kept}
 
 
 def last_stop(entry: StopJudged, tally: Tally) -> LastStop | None:

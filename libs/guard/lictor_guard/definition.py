@@ -113,6 +113,11 @@ class Guarded:
         return tuple(dict.fromkeys(file for file in files if file is not None))
 
     @cached_property
+    def keeps_calls(self) -> bool:
+        """Whether a provider looks at what calls were given and returned."""
+        return any(each.provider.needs_calls for each in self.providers)
+
+    @cached_property
     def stop_files(self) -> tuple[str, ...]:
         """The files that must be looked at before a stop."""
         return () if self.checker is None else tuple(dict.fromkeys(self.checker.look_at()))

@@ -25,6 +25,7 @@ from lictor_guard.core_facts import (
     blocks_name,
     call_name,
     is_cadence,
+    is_recent,
     snapshot_name,
     stop_name,
     usage_name,
@@ -32,6 +33,7 @@ from lictor_guard.core_facts import (
 from lictor_guard.counting import (
     counted,
     counts_for_nothing,
+    details,
     earned,
     last_stop,
     recent,
@@ -55,6 +57,7 @@ from lictor_schema import (
     AnySessionEntry,
     CallDenied,
     CallFinished,
+    CallOutcome,
     CallReserved,
     FeedbackDelivered,
     FeedbackRaised,
@@ -261,7 +264,7 @@ class Folder:
         tally = runs_no_more(tally, mark)
         return {
             TALLY: with_changes(tally, calls=tally.calls + 1, denied=tally.denied + 1),
-            RECENT: recent(facts, call, "denied", tally.last_us),
+            **self._recent(entry, call, "denied", facts, tally.last_us),
             name: with_changes(mark, outcome="denied", entry_id=entry.entry_id),
         }
 
@@ -284,9 +287,20 @@ class Folder:
         return {
             **learned.done(),
             TALLY: with_changes(with_usage(tally, entry.usage), ended=None),
-            RECENT: recent(facts, call, entry.outcome, tally.last_us),
+            **self._recent(entry, call, entry.outcome, facts, tally.last_us),
             name: CallSeen(outcome=entry.outcome, reserved=reserved),
         }
+
+    def _recent(
+        self,
+        entry: CallDenied | CallFinished,
+        call: Call,
+        outcome: CallOutcome,
+        facts: Facts,
+        at_us: int,
+    ) -> Changes:
+        calls = recent(facts, call, outcome, at_us)
+        return {RECENT: calls, **(details(calls, entry) if self._guarded.keeps_calls else {})}
 
     def _hearers(self) -> Iterable[tuple[str, Callable[..., Changes]]]:
         for each in self._guarded.policies:
@@ -357,7 +371,7 @@ def _keys(
 
 
 def _is_forgotten(name: str) -> bool:
-    return name.startswith(_OWNERS) or is_cadence(name) or name in (RECENT, BROKEN)
+    return name.startswith(_OWNERS) or is_cadence(name) or is_recent(name) or name == BROKEN
 
 
 def _owned(facts: Mapping[str, Fact | None], owner: str) -> dict[str, object]:

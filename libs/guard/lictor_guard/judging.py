@@ -13,6 +13,7 @@ from lictor_guard.learning import broken_owners, describe, plain
 from lictor_guard.limits import counts_when_allowed, exhausted, spent_budgets
 from lictor_guard.parts import WholeChecker, WholePolicy
 from lictor_guard.policy import CheckContext, PolicyDecision
+from lictor_guard.wording import beyond_agent
 from lictor_schema import Denial
 
 UNKNOWN_SESSION = "lictor.unknown-session"
@@ -105,12 +106,13 @@ def against_other_task(identity: Identity, task_id: str) -> tuple[Denial, ...]:
     if identity.task_id == task_id:
         return ()
     reason = f"The session belongs to task '{identity.task_id}', not to '{task_id}'."
-    return (_denial(OTHER_TASK, reason, f"Name task '{identity.task_id}', or begin a session."),)
+    remedy = beyond_agent(f"name task '{identity.task_id}', or begin another session")
+    return (_denial(OTHER_TASK, reason, remedy),)
 
 
 def unknown_session() -> Denial:
     """Nobody began it."""
-    return _denial(UNKNOWN_SESSION, "The session has not begun.", "Begin the session first.")
+    return _denial(UNKNOWN_SESSION, "The session has not begun.", beyond_agent("begin it first"))
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -155,7 +157,7 @@ def _asked(
     name = each.owner.partition("/")[2]
     if each.owner in broken:
         reason = f"Policy '{name}' failed to learn of an earlier call ({broken[each.owner]})."
-        return _denial(name, reason, "Mend the policy, then reset the session."), False
+        return _denial(name, reason, beyond_agent("mend the policy, then reset the session")), False
     try:
         decision = each.policy.check(call, facts.of(each.owner), context)
         if not isinstance(decision, PolicyDecision):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -165,7 +167,7 @@ def _asked(
         return _denial(name, decision.reason or "", decision.remedy or ""), False
     except Exception as error:  # noqa: BLE001 (whatever it raises, the call is not made)
         reason = f"Policy '{name}' failed: {describe(error)}."
-        remedy = "Tell whoever keeps the policy; until it is mended it denies."
+        remedy = beyond_agent("mend the policy; until then it denies")
         return _denial(name, reason, remedy), False
 
 

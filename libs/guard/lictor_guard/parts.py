@@ -29,6 +29,7 @@ class WholeProvider(FeedbackProvider, Protocol):
     """A feedback provider with its optional half; `PlainProvider` tells what each method is for."""
 
     needs_standing: bool
+    needs_calls: bool
 
     def keys(self) -> Sequence[str]: ...
     def on_result(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from lictor_guard import advising, judging, stopping
 from lictor_guard.beginning import begun_fields, refusal_to_go_on, shown
-from lictor_guard.collecting import Collecting
+from lictor_guard.collecting import COMPLETION, Collecting
 from lictor_guard.core_facts import (
     IDENTITY,
     RECENT,
@@ -54,7 +54,6 @@ from lictor_schema import (
 )
 
 ALLOWED = "lictor.allowed"
-COMPLETION = "lictor.completion"
 BYPASSED = "lictor.completion.bypassed"
 
 
@@ -71,6 +70,7 @@ class Session:
         self.reset = keeping.reset
         collecting = Collecting(self._stamp)
         self.names_for_collect = collecting.names_for_collect
+        self.names_for_tick = collecting.names_for_tick
         self.collect_wants_standing = collecting.collect_wants_standing
         self.collect = collecting.collect
         self.tick_wants_standing = collecting.tick_wants_standing
@@ -205,7 +205,7 @@ class Session:
 
     def stop_wants_standing(self, request: StopGateRequest) -> bool:
         """Whether the completion checker looks at the task."""
-        return stopping.needs_standing(self.guarded, request)
+        return stopping.needs_standing(self.guarded, subagent=request.subagent)
 
     def stop(
         self, request: StopGateRequest, facts: Facts, now_us: int, standing: TaskStanding | None
@@ -230,13 +230,13 @@ class Session:
             "bypass": outcome.bypass,
             "attempt": outcome.attempt,
             "escalated": outcome.escalated,
-            "reason": outcome.reason,
             "remedy": outcome.remedy,
         }
         entry = StopJudged(
             kind="stop_judged",
             **fields,
             **judged,
+            reason=outcome.counted or outcome.reason,
             allowed=outcome.allowed,
             subagent=request.subagent,
             request_id=request.request_id,
@@ -248,6 +248,7 @@ class Session:
             request_id=request.request_id,
             decision="allow" if outcome.allowed else "deny",
             policy_id=COMPLETION if outcome.bypass is None else BYPASSED,
+            reason=outcome.reason,
             definition_hash=self.guarded.hash,
             record_id=entry_id if recorded else None,
             **judged,
@@ -307,6 +308,7 @@ class Session:
             duration_ms=request.duration_ms,
             error=request.error,
             output_sha256=request.output_sha256,
+            output=request.output if self.guarded.keeps_calls else None,
             usage=request.usage,
         )
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lictor_guard.provider import FeedbackContext
 from lictor_schema import Feedback, Observation, StampedFeedback, TriggerKind
 from lictor_schema.ids import feedback_id
 from lictor_schema.model import utc_millis
@@ -21,8 +20,10 @@ def stamped(
     *,
     provider: str,
     entry_id: str,
-    context: FeedbackContext,
+    now_us: int,
+    call_index: int,
     trigger: TriggerKind,
+    definition: str,
 ) -> StampedFeedback:
     """What a provider said, under its name in the definition; raises whatever is wrong with it."""
     feedback = StampedFeedback(
@@ -32,10 +33,10 @@ def stamped(
         suggestions=tuple(_cut(each, _DETAIL) for each in said.suggestions),
         severity=said.severity,
         feedback_id=feedback_id(entry_id, provider),
-        raised_at=utc_millis(_EPOCH + timedelta(microseconds=context.now_us)),
-        call_index=context.tally.calls,
+        raised_at=utc_millis(_EPOCH + timedelta(microseconds=now_us)),
+        call_index=call_index,
         trigger=trigger,
-        definition=context.definition,
+        definition=definition,
     )
     return _fitting(feedback)
 

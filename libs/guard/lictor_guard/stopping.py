@@ -20,7 +20,7 @@ from lictor_guard.core_facts import (
 from lictor_guard.definition import Guarded
 from lictor_guard.facts import Facts, full_name
 from lictor_guard.rendering import visible
-from lictor_schema import StopGateRequest, StopStatus, TaskStanding
+from lictor_schema import FeedbackRequest, SeenFile, StopGateRequest, StopStatus, TaskStanding
 
 Exhausted = Literal["deadline", "budget"]
 
@@ -28,6 +28,9 @@ SUBAGENTS_TOGETHER = 4
 """So many times `max_blocks` all subagents together are sent back: each may be under a name of its own."""
 ASKED_AGAIN_US = 60_000_000
 """So long a stop is asked about again: far longer than an adapter waits for an answer."""
+STRUCTURED_OUTPUT = "structured_output"
+"""The reason that a checker is shown when an agent hands over its output and has not stopped yet."""
+_NOT_TOLD = "the checker does not tell what is missing"
 _LONGEST = 8_000
 _USED_UP: dict[Exhausted, str] = {
     "deadline": "the deadline has passed",
@@ -42,8 +45,11 @@ class StopOutcome:
     allowed: bool
     status: StopStatus
     reason: str
+    """Why, as the agent may read it: without how often it was sent back, and how often that is done."""
     remedy: str | None = None
     """What is missing, for the agent to read."""
+    counted: str | None = None
+    """Why, with that count, for records and operators; None where it is the same."""
     bypass: Exhausted | None = None
     attempt: int = 0
     """How often this agent's stop was blocked, this time included."""
@@ -52,21 +58,24 @@ class StopOutcome:
 
 def names_for_stop(guarded: Guarded, request: StopGateRequest) -> frozenset[str]:
     """The facts that `judge_stop` looks at."""
-    names = {TALLY, BROKEN, stop_name(request.agent_id, subagent=request.subagent)}
+    names = {stop_name(request.agent_id, subagent=request.subagent)}
     if request.subagent:
         names.add(blocks_name(request.agent_id))
-    for each in guarded.checkers:
-        kept = each.checker.keys()
-        names.update(full_name(each.owner, key) for key in kept)
-    return frozenset(names)
+    return names_for_output(guarded) | names
 
 
-def needs_standing(guarded: Guarded, request: StopGateRequest) -> bool:
+def names_for_output(guarded: Guarded) -> frozenset[str]:
+    """The facts that `missing_in_output` looks at."""
+    kept = (full_name(each.owner, key) for each in guarded.checkers for key in each.checker.keys())  # noqa: SIM118
+    return frozenset((TALLY, BROKEN, *kept))
+
+
+def needs_standing(guarded: Guarded, *, subagent: bool) -> bool:
     """Whether the judgement needs to know how the task stands."""
     return (
         guarded.checker is not None
         and guarded.checker.needs_standing
-        and _checked(guarded, request)
+        and _checked(guarded, subagent=subagent)
     )
 
 
@@ -106,7 +115,7 @@ def judge_stop(
     completion = guarded.definition.completion
     if guarded.checker is None or completion is None:
         return StopOutcome(True, "unchecked", "the definition has no completion checker")
-    if not _checked(guarded, request):
+    if not _checked(guarded, subagent=request.subagent):
         return StopOutcome(True, "unchecked", "the definition does not check stops of subagents")
     blocks = _blocks(request, facts, now_us)
     if exhausted is not None:
@@ -117,23 +126,35 @@ def judge_stop(
             bypass=exhausted,
             attempt=blocks,
         )
-    result = ask(guarded.checker, _context(request, facts, standing, now_us))
+    handed_over = request.tentative_output
+    context = _context(
+        request.session,
+        facts,
+        standing,
+        now_us,
+        reason=request.reason,
+        output=request.final_message if handed_over is None else handed_over,
+        files=request.files,
+        final_message=request.final_message,
+    )
+    result = ask(guarded.checker, context)
     if result.complete:
         note = f": {_shown(result.feedback)}" if result.feedback else ""
         return StopOutcome(True, "complete", f"the work is complete{note}", attempt=blocks)
-    missing = _shown(result.feedback or "the checker does not tell what is missing")
+    missing = _shown(result.feedback or _NOT_TOLD)
     remedy = f"<blocker>\n{escape(missing)}\n</blocker>"
     of_all = _blocks_of_subagents(request, facts, now_us)
     if blocks >= completion.max_blocks or of_all >= completion.max_blocks * SUBAGENTS_TOGETHER:
         sent_back = f"{_times(blocks)} of being sent back to it"
         if blocks < completion.max_blocks:
             sent_back = f"{_times(of_all)} of sending subagents back to it"
+        ends = f"so it ends as incomplete and a person must look: {missing}"
         return StopOutcome(
             True,
             "incomplete",
-            f"the work is not complete after {sent_back},"
-            f" so it ends as incomplete and a person must look: {missing}",
+            f"the work is not complete, {ends}",
             remedy,
+            counted=f"the work is not complete after {sent_back}, {ends}",
             attempt=blocks,
             escalated=True,
         )
@@ -141,15 +162,43 @@ def judge_stop(
     return StopOutcome(
         False,
         "incomplete",
-        f"the work is not complete (blocked stop {attempt} of {completion.max_blocks})",
+        "the work is not complete",
         remedy,
+        counted=f"the work is not complete (blocked stop {attempt} of {completion.max_blocks})",
         attempt=attempt,
     )
 
 
-def _checked(guarded: Guarded, request: StopGateRequest) -> bool:
+def missing_in_output(
+    guarded: Guarded,
+    request: FeedbackRequest,
+    facts: Facts,
+    standing: TaskStanding | None,
+    now_us: int,
+    exhausted: Exhausted | None,
+) -> str | None:
+    """What the output that an agent hands over lacks; None if nothing, or nobody checks it. It counts as no stop."""
+    output = request.output
+    if output is None or guarded.checker is None or exhausted is not None:
+        return None
+    if not _checked(guarded, subagent=output.subagent):
+        return None
+    context = _context(
+        request.session,
+        facts,
+        standing,
+        now_us,
+        reason=STRUCTURED_OUTPUT,
+        output=output.value,
+        files=output.files,
+    )
+    result = ask(guarded.checker, context)
+    return None if result.complete else _shown(result.feedback or _NOT_TOLD)
+
+
+def _checked(guarded: Guarded, *, subagent: bool) -> bool:
     completion = guarded.definition.completion
-    return completion is not None and (completion.subagents or not request.subagent)
+    return completion is not None and (completion.subagents or not subagent)
 
 
 def _blocks(request: StopGateRequest, facts: Facts, now_us: int) -> int:
@@ -178,19 +227,28 @@ def _tally(facts: Facts) -> Tally:
 
 
 def _context(
-    request: StopGateRequest, facts: Facts, standing: TaskStanding | None, now_us: int
+    session_id: str,
+    facts: Facts,
+    standing: TaskStanding | None,
+    now_us: int,
+    *,
+    reason: str,
+    output: object,
+    files: tuple[SeenFile, ...] | None,
+    final_message: str | None = None,
 ) -> CompletionContext:
     broken = facts.get(BROKEN)
     return CompletionContext(
         now_us=now_us,
-        session_id=request.session,
-        stop_reason=request.reason,
-        final_message=request.final_message,
-        files=None if request.files is None else {each.path: each for each in request.files},
+        session_id=session_id,
+        stop_reason=reason,
+        final_message=final_message,
+        files=None if files is None else {each.path: each for each in files},
         standing=standing,
         facts=facts.of(SESSION),
         everyone=facts,
         broken=broken.owners if isinstance(broken, Broken) else {},
+        tentative_output=output,
     )
 
 

@@ -1,8 +1,9 @@
 """When a provider runs.
 
 Each provider has a cadence of its own: nobody else's feedback, not even of its own kind, starts it anew. Conditions are
-OR'd, and any firing starts both counts anew. A file counts as seen for a provider only if it was really there when the
-provider spoke.
+OR'd, and both counts start anew when the agent hears the provider. What a timer raises is not heard yet, so its
+provider stays due at the next hook; only the timer counts from there. A file counts as seen for a provider only if it
+was really there when the provider spoke.
 """
 
 from collections.abc import Collection, Iterable
@@ -38,13 +39,14 @@ def due(
 
 
 def due_without_hook(trigger: TriggerSpec, cadence: Cadence, *, began_us: int, now_us: int) -> bool:
-    """Whether a timer makes the provider run: its seconds have passed since it spoke, or since the session began.
+    """Whether a timer makes the provider run: its seconds have passed since it spoke or raised something, or since the
+    session began.
 
     One that never spoke waits for a hook until then.
     """
     if trigger.every_n_seconds is None:
         return False
-    return now_us - _since(cadence, began_us) >= _period_us(trigger.every_n_seconds)
+    return now_us - _since(cadence, began_us) >= _ringing_period_us(trigger.every_n_seconds)
 
 
 def rings_at(trigger: TriggerSpec, cadence: Cadence, *, began_us: int, now_us: int) -> int | None:
@@ -54,14 +56,20 @@ def rings_at(trigger: TriggerSpec, cadence: Cadence, *, began_us: int, now_us: i
     """
     if trigger.every_n_seconds is None:
         return None
-    period_us = _period_us(trigger.every_n_seconds)
+    period_us = _ringing_period_us(trigger.every_n_seconds)
     at_us = _since(cadence, began_us) + period_us
     return at_us if at_us > now_us else now_us + period_us
 
 
 def _since(cadence: Cadence, began_us: int) -> int:
-    return began_us if cadence.spoke_us is None else cadence.spoke_us
+    spoke_us = began_us if cadence.spoke_us is None else cadence.spoke_us
+    return max(spoke_us, cadence.raised_us or 0)
 
 
-def _period_us(seconds: int) -> int:
-    return seconds * SECOND_US
+def _period_us(seconds: float) -> int:
+    return round(seconds * SECOND_US)
+
+
+def _ringing_period_us(seconds: float) -> int:
+    """A timer is a message through the broker: it rings at most once a second, however short the period is."""
+    return max(_period_us(seconds), SECOND_US)

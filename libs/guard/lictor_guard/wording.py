@@ -1,11 +1,18 @@
 """How texts for agents spell what callers gave: quoted, on one line, and never too long."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 SHOWN = 300
 """Characters of a caller's text that are shown; longer ones lose their middle."""
 MAX_JOINED = 3_500
 """Characters of several problems told as one; what a session tells of one denial is cut a little beyond."""
+
+MAX_KEPT = 1_000
+"""Characters of a parameter, an output or an error that are kept of a call."""
+MAX_PARAMS_KEPT = 16_000
+"""Characters of all parameters of a call as JSON."""
 
 
 def quoted(text: str) -> str:
@@ -32,6 +39,40 @@ def joined(problems: Sequence[str]) -> str:
             break
         kept.append(each)
     return "; ".join(kept)
+
+
+def beyond_agent(what: str) -> str:
+    """A remedy that only whoever runs the agent can apply: an agent that is asked for it would try, or go round in
+    circles."""
+    return f"you can't mend this: report it to whoever runs you (for them: {what})"
+
+
+def shortened(text: str) -> str:
+    """The begin of a text; it says that it was cut."""
+    return text if len(text) <= MAX_KEPT else f"{text[:MAX_KEPT]}… (cut)"
+
+
+def short_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with long texts cut; where they are too long all the same, only those that fit, in their order."""
+    kept: dict[str, Any] = {}
+    room = MAX_PARAMS_KEPT
+    for name, value in params.items():
+        short = _short(value)
+        room -= len(name) + len(json.dumps(short))
+        if room < 0:
+            break
+        kept[name] = short
+    return kept
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, Mapping):
+        return {name: _short(each) for name, each in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_short(each) for each in cast(Sequence[Any], value)]
+    return value
 
 
 def _cut(text: str) -> str:

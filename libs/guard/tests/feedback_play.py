@@ -120,12 +120,11 @@ class Play:
         self.work()
         return self.hook(files=files, standing=standing)
 
-    def work(self) -> None:
+    def work(self, **told: Any) -> None:
         """A call ended; nobody asks for feedback."""
         self.calls += 1
-        report = self._asked(
-            ToolResultReport, call_id=f"call-{self.calls}", tool="Bash", params={}, outcome="ok"
-        )
+        call = {"call_id": f"call-{self.calls}", "tool": "Bash", "params": {}, "outcome": "ok"}
+        report = self._asked(ToolResultReport, **{**call, **told})
         entry, _ = self.session.result(
             report, self._facts(self.session.names_for_result(report)), self.now_us
         )
@@ -146,14 +145,14 @@ class Play:
         """Ask for feedback."""
         seen = (*states, *(SeenFile(path=each, state="file", size=1) for each in files))
         request = self._asked(FeedbackRequest, call_id=call_id or self._new_id(), files=seen)
-        facts = self._facts(self.session.names_for_collect())
+        facts = self._facts(self.session.names_for_collect(request))
         entry, answer = self.session.collect(request, facts, self.now_us, standing)
         self._add(entry)
         return answer
 
     def tick(self) -> list[str] | None:
         """The timer rings; who raised something, None when nothing happened."""
-        facts = self._facts(self.session.names_for_collect())
+        facts = self._facts(self.session.names_for_tick())
         entry = self.session.tick(facts, self.now_us, None)
         self._add(entry)
         return None if entry is None else [each.provider for each in entry.feedback]

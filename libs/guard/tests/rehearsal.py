@@ -46,6 +46,7 @@ from lictor_schema import (
     StopGateAnswer,
     StopGateRequest,
     TaskStanding,
+    TentativeOutput,
     ToolGateAnswer,
     ToolGateRequest,
     ToolResultAnswer,
@@ -269,19 +270,23 @@ class Rehearsal:
         *,
         files: tuple[SeenFile, ...] = (),
         standing: TaskStanding | None = None,
+        output: TentativeOutput | None = None,
     ) -> FeedbackAnswer:
         request = FeedbackRequest(
-            **self._fields(), call_id=call_id or f"c{next(self._calls)}", files=files
+            **self._fields(),
+            call_id=call_id or f"c{next(self._calls)}",
+            files=files,
+            output=output,
         )
 
         def collected(facts: Facts) -> tuple[AnySessionEntry | None, FeedbackAnswer]:
             self.session.collect_wants_standing(request, facts, self.now_us)
             return self.session.collect(request, facts, self.now_us, standing)
 
-        return self._ask(self.session.names_for_collect(), collected)
+        return self._ask(self.session.names_for_collect(request), collected)
 
     def tick(self, *, standing: TaskStanding | None = None) -> FeedbackRaised | None:
-        facts = self._load(self.session.names_for_collect())
+        facts = self._load(self.session.names_for_tick())
         self.session.tick_wants_standing(facts, self.now_us)
         entry = self.session.tick(facts, self.now_us, standing)
         if entry is not None:

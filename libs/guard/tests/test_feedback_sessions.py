@@ -458,3 +458,87 @@ class TestDelivery:
         ]
         assert looking.looked[0].last_spoke_us is None
         assert looking.looked[1].last_spoke_us == looking.looked[0].now_us
+
+
+class TestLooking:
+    """What a provider may look at, in the words of the guardrails document."""
+
+    def test_last_feedback_is_what_the_agent_heard_last_of_anybody(self) -> None:
+        """Scenario 45."""
+        looking = Scripted("looking", willing=lambda _: False)
+        session = Play(
+            [
+                static("a", every_n_calls=2),
+                static("b", every_n_calls=3),
+                (looking, {"every_n_calls": 1}),
+            ]
+        )
+        for _ in range(6):
+            session.call()
+        session.hook()
+        last = [each.last_feedback for each in looking.looked]
+        assert [each and each.provider for each in last] == [None, None, "a", "b", "a", "a", "b"]
+
+    def test_each_provider_s_last_feedback_and_the_calls_since_are_told_apart(self) -> None:
+        """Scenarios 47, 48 and 49."""
+        looking = Scripted("looking", willing=lambda _: False)
+        session = Play([static("a", every_n_calls=3), (looking, {"every_n_calls": 1})])
+        for _ in range(5):
+            session.call()
+        seen = looking.looked[-1]
+        assert seen.tool_call_count == 5
+        heard = seen.last_feedback_for_provider("a")
+        assert heard is not None
+        assert (heard.summary, heard.call_index) == ("I am a.", 3)
+        assert seen.last_feedback_for_provider("looking") is None
+        assert seen.last_feedback_for_provider("nobody") is None
+        assert seen.tool_calls_since_last_feedback() == 2
+        assert seen.tool_calls_since_last_feedback_for_provider("a") == 2
+        assert seen.tool_calls_since_last_feedback_for_provider("looking") == 5
+
+    def test_the_last_calls_are_told_with_parameters_and_results(self) -> None:
+        """Scenario 50: oldest first, all if there are fewer, none for n = 0."""
+        looking = Scripted("looking", willing=lambda _: False)
+        session = Play([(looking, {"every_n_calls": 1})])
+        session.call()
+        session.work(tool="Edit", params={"path": "a.txt"}, outcome="failed", error="no such file")
+        session.work(tool="Read", params={"path": "b"}, output="x" * 5000, duration_ms=12)
+        session.hook()
+        seen = looking.looked[-1]
+        edit, read = seen.recent_tool_calls(2)
+        assert (edit.tool, edit.params, edit.success) == ("Edit", {"path": "a.txt"}, False)
+        assert (edit.outcome, edit.error) == ("failed", "no such file")
+        assert (read.tool, read.success, read.duration_ms) == ("Read", True, 12)
+        assert read.output == "x" * 1000 + "… (cut)"
+        assert [each.call_id for each in seen.recent_tool_calls(9)] == [
+            "call-1",
+            "call-2",
+            "call-3",
+        ]
+        assert seen.recent_tool_calls(0) == ()
+
+    def test_more_calls_than_are_kept_take_each_other_s_place(self) -> None:
+        looking = Scripted("looking", willing=lambda _: False)
+        session = Play([(looking, {"every_n_calls": 1})])
+        for number in range(40):
+            session.work(params={"number": number})
+        session.hook()
+        kept = looking.looked[-1].recent_tool_calls(100)
+        assert [each.params["number"] for each in kept] == list(range(8, 40))
+        session.reset()
+        session.call()
+        assert [each.params for each in looking.looked[-1].recent_tool_calls(100)] == [{}]
+
+    def test_long_parameters_are_cut_and_those_without_end_left_out(self) -> None:
+        looking = Scripted("looking", willing=lambda _: False)
+        session = Play([(looking, {"every_n_calls": 1})])
+        session.work(params={"path": "a", "content": ["y" * 9000], "numbers": [1] * 20_000})
+        session.hook()
+        (call,) = looking.looked[-1].recent_tool_calls(1)
+        assert call.params == {"path": "a", "content": ["y" * 1000 + "… (cut)"]}
+
+    def test_nothing_of_it_is_kept_where_only_built_in_providers_advise(self) -> None:
+        session = Play([static("a", every_n_calls=1)])
+        session.work(params={"secret": "s3cret"}, output="s3cret")
+        assert "s3cret" not in str(session.replay.facts)
+        assert session.log[-1].output is None

@@ -12,7 +12,7 @@ from lictor_guard.limits import with_usage
 from lictor_guard.policy import CheckContext
 from lictor_guard.provider import FeedbackContext, PlainProvider
 from lictor_guard.stopping import ASKED_AGAIN_US
-from lictor_schema import Feedback, Resource, SeenFile, TriggerSpec, Usage
+from lictor_schema import Feedback, Resource, SeenFile, StopJudged, TriggerSpec, Usage
 
 TOOLS = ("edit", "test", "deploy")
 RATE = {"kind": "rate-limit", "name": "rate", "tools": ["edit"], "limit": 2, "window_s": 60}
@@ -369,7 +369,9 @@ def test_subagents_under_ever_new_names_are_not_sent_back_for_ever() -> None:
     stops = [play.stop(agent=f"sub{n}", subagent=True, files=()) for n in range(12)]
     assert [each.decision for each in stops] == ["deny"] * 8 + ["allow"] * 4
     assert all(each.escalated and each.status == "incomplete" for each in stops[8:])
-    assert "8 times of sending subagents back" in stops[8].reason
+    told = [entry.reason for _, entry in play.log if isinstance(entry, StopJudged)]
+    assert "8 times of sending subagents back" in told[8]
+    assert "8" not in stops[8].reason
     assert sum(name.startswith("session/blocks/") for name in play.whole) == 8
     assert play.stop(files=()).decision == "deny"
     play.begin(prompted=True)
@@ -430,5 +432,6 @@ def test_a_tick_raises_feedback_that_waits_for_the_next_hook() -> None:
     raised = play.tick()
     assert raised is not None
     assert play.tick() is None
-    assert play.collect().feedback == raised.feedback
+    assert [each.provider for each in play.collect().feedback] == ["s"]
+    assert play.collect().feedback == ()
     assert play.rebuilt() == play.stored

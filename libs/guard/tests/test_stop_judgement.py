@@ -170,15 +170,6 @@ def test_a_definition_has_no_checker_unless_it_names_one() -> None:
     assert defined(OUTPUT).stop_files == ("output.txt",)
 
 
-def test_the_structured_answer_of_a_runtime_is_judged_like_any_other_stop() -> None:
-    """Scenarios 97, 98: missing files go on with their names, present ones end, no view goes on."""
-    stops = Stops(defined(OUTPUT))
-    assert "output.txt" in (stops.ask((), reason="structured_output").remedy or "")
-    assert not stops.ask(None, reason="structured_output").allowed
-    assert stops.ask(("output.txt",), reason="structured_output").allowed
-    assert Stops(defined(None)).ask(None, reason="structured_output").allowed
-
-
 def test_a_stop_is_judged_by_whatever_checker_the_definition_has() -> None:
     """Scenario 101: no view blocks, all there ends, an empty list ends, nine missing name three."""
     assert "no view of the workspace" in (Stops(defined(OUTPUT)).ask(None).remedy or "")
@@ -257,7 +248,16 @@ def test_work_that_is_never_complete_ends_as_incomplete_and_a_person_must_look()
     assert (last.status, last.escalated, last.bypass) == ("incomplete", True, None)
     assert "not yet" in last.reason
     assert not any(each.escalated for each in outcomes[:-1])
-    assert "blocked stop 2 of 3" in outcomes[1].reason
+    assert "blocked stop 2 of 3" in (outcomes[1].counted or "")
+
+
+def test_a_blocked_agent_is_not_told_how_many_stops_are_left() -> None:
+    """Else it learns that asking again is a way out; records and operators read the count."""
+    outcomes = run(Stops(never_done().defined(max_blocks=3)), [()] * 100)
+    blocked = {(each.reason, each.remedy) for each in outcomes[:-1]}
+    assert len(blocked) == 1, "every block reads the same"
+    assert not any(digit.isdigit() for each in outcomes for digit in each.reason)
+    assert "3 times" in (outcomes[-1].counted or "")
 
 
 def test_work_that_gets_done_after_the_last_block_is_complete() -> None:
@@ -335,22 +335,10 @@ def test_how_the_task_stands_is_asked_only_where_it_counts() -> None:
     assert "did not tell" in (stops.ask(()).remedy or "")
     stops.standing = TaskStanding(request_id="r", known=True, evidence={Quality.STRONG: 1})
     assert stops.ask(()).allowed
-    request = StopGateRequest.model_validate(
-        {
-            "request_id": "r",
-            "runtime": "scripted",
-            "agent_id": "main",
-            "task_id": "t",
-            "requested_at": "2026-01-31T12:00:00Z",
-            "reason": "end_turn",
-        },
-        strict=False,
-    )
-    assert needs_standing(defined(evidence), request)
-    assert not needs_standing(defined(OUTPUT), request)
-    assert not needs_standing(defined(None), request)
-    helper = request.model_copy(update={"subagent": True})
-    assert not needs_standing(defined(evidence), helper)
+    assert needs_standing(defined(evidence), subagent=False)
+    assert not needs_standing(defined(OUTPUT), subagent=False)
+    assert not needs_standing(defined(None), subagent=False)
+    assert not needs_standing(defined(evidence), subagent=True)
 
 
 @given(

@@ -43,6 +43,8 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 ClockTime = Annotated[str, StringConstraints(pattern=_CLOCK_TIME)]
 Seconds = Annotated[int, Field(ge=1, le=10 * 365 * 86_400)]
 """A length of time, up to ten years: counted from any moment, it ends at one that an entry can tell."""
+Period = Annotated[float, Field(ge=0.001, le=10 * 365 * 86_400, allow_inf_nan=False)]
+"""The same with fractions of a second. In canonical JSON 30.0 is 30, so definitions keep their hashes."""
 Tools = Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=256)]
 
 
@@ -159,9 +161,9 @@ class TriggerSpec(Model):
     """When a provider runs: any one is enough."""
 
     every_n_calls: Positive | None = Field(default=None, description="Calls since it last spoke")
-    every_n_seconds: Seconds | None = Field(
+    every_n_seconds: Period | None = Field(
         default=None,
-        description="Seconds since it last spoke; at the first opportunity if it never did",
+        description="Seconds since it last spoke, such as 30 or 0.5; at the first opportunity if it never did",
     )
     on_file_created: PathText | None = Field(
         default=None, description="Once a session, when this file is seen to exist"

@@ -39,6 +39,18 @@ class Quality(StrEnum):
     STRONG = "strong"
     DECISIVE = "decisive"
 
+    @property
+    def can_support(self) -> tuple[ClaimType, ...]:
+        """The claims that evidence of this quality can back: a completion needs `moderate`, a verified one `strong`."""
+        return tuple(claim for claim, least in _LEAST_RANK.items() if self.rank >= least)
+
+
+_LEAST_RANK = {
+    ClaimType.PROGRESS: Quality.WEAK.rank,
+    ClaimType.COMPLETION: Quality.MODERATE.rank,
+    ClaimType.VERIFIED_COMPLETION: Quality.STRONG.rank,
+}
+
 
 class Supports(Model):
     """What an evidence item is offered in support of."""

@@ -7,7 +7,8 @@ from pydantic import Field
 from lictor_schema.model import Count, Label, Model, OptionalText, Text, UtcMillis, UuidText
 
 FeedbackSeverity = Literal["info", "caution", "warning"]
-TriggerKind = Literal["calls", "seconds", "file"]
+TriggerKind = Literal["calls", "seconds", "file", "output"]
+"""`output`: the agent handed over its output, and the completion checker says what is missing."""
 
 
 class Observation(Model):

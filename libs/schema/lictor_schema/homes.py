@@ -109,7 +109,7 @@ _HOMES = {
         "CallOutcome Denial FeedbackAnswer FeedbackRequest ResetRequest Resource "
         "ResourceState RestoreRequest SeenFile SessionAnswer SessionBeginAnswer "
         "SessionBeginRequest SnapshotRequest StateAnswer StateDocument StopGateAnswer "
-        "StopGateRequest StopStatus ToolGateAnswer ToolGateRequest ToolResultAnswer "
+        "StopGateRequest StopStatus TentativeOutput ToolGateAnswer ToolGateRequest ToolResultAnswer "
         "ToolResultReport Usage UsageReport"
     ),
     "feedback": (

@@ -111,6 +111,9 @@ class CallFinished(SessionEntry[Literal["call_finished"]]):
     duration_ms: Count | None = Field(default=None, description="How long it ran")
     error: OptionalText | None = Field(default=None, description="What went wrong, in short")
     output_sha256: ContentHash | None = Field(default=None, description="Hash of its output")
+    output: OptionalText | None = Field(
+        default=None, description="The begin of its output, where a provider looks at it"
+    )
     usage: Usage | None = Field(default=None, description="What was used since the last report")
 
 
@@ -135,10 +138,14 @@ class FeedbackRaised(SessionEntry[Literal["feedback_raised"]]):
 
 
 class FeedbackDelivered(SessionEntry[Literal["feedback_delivered"]]):
-    """Advice was handed over: what had been waiting, then what was raised now."""
+    """Advice was handed over, worded at this moment, also where a timer had raised it before."""
 
     call_id: Identifier = Field(description="The call after which it was asked for")
     feedback: tuple[StampedFeedback, ...] = Field(default=(), description="Everything handed over")
+    withdrawn: tuple[Label, ...] = Field(
+        default=(),
+        description="Providers whose feedback waited, and that have nothing to say any more",
+    )
     seen_files: tuple[PathText, ...] = Field(
         default=(), description="Watched files that were seen to exist, and count as seen"
     )

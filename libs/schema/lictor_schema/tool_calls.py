@@ -137,7 +137,23 @@ class ToolResultReport(GateRequest):
     duration_ms: Count | None = Field(default=None, description="How long it ran")
     error: OptionalText | None = Field(default=None, description="What went wrong, in short")
     output_sha256: ContentHash | None = Field(default=None, description="Hash of its output")
+    output: OptionalText | None = Field(
+        default=None,
+        description="The begin of its output; only where the session's answer asked for it"
+        " (`tell_output`)",
+    )
     usage: Usage | None = Field(default=None, description="What was used since the last report")
+
+
+class TentativeOutput(Model):
+    """What an agent hands over as its output before it stops, such as a structured answer."""
+
+    value: JsonValue = Field(description="The output itself")
+    files: SeenFiles | None = Field(
+        default=None,
+        description="The files to look at before a stop; null without a view of them",
+    )
+    subagent: bool = Field(default=False, description="Whether a subagent hands it over")
 
 
 class FeedbackRequest(GateRequest):
@@ -145,6 +161,11 @@ class FeedbackRequest(GateRequest):
 
     call_id: Identifier = Field(description="The call that has just ended, or any unique id")
     files: SeenFiles = Field(default=(), description="The files that were to be looked at")
+    output: TentativeOutput | None = Field(
+        default=None,
+        description="The output that the call handed over: the agent hears what its completion lacks;"
+        " null for any other call",
+    )
 
 
 class StopGateRequest(GateRequest):
@@ -152,6 +173,9 @@ class StopGateRequest(GateRequest):
 
     reason: Text = Field(description="Why it wants to stop")
     final_message: OptionalText | None = Field(default=None, description="Its last words")
+    tentative_output: JsonValue | None = Field(
+        default=None, description="What it hands over; null for no more than its last words"
+    )
     claim: Claim | None = Field(default=None, description="What it claims, if anything")
     files: SeenFiles | None = Field(
         default=None, description="The files that were to be looked at; null without a view of them"
@@ -275,6 +299,10 @@ class SessionBeginAnswer(SessionAnswer):
         default=(), description="Other spellings of the workspace's root that tools use"
     )
     look_at: LookAt = Field(default=(), description="Files to look at before a stop")
+    tell_output: bool = Field(
+        default=False,
+        description="Whether a provider looks at what calls return: then results carry the begin of it",
+    )
     stop_on_silence: Literal["block", "allow"] = Field(
         default="block", description="What no answer to a stop means"
     )

@@ -179,6 +179,8 @@ def _of(annotation: Any, constraints: Fields | None = None) -> st.SearchStrategy
         return st.booleans()
     if annotation is int:
         return st.integers(limits.get("ge", -MAX_SAFE_INTEGER), limits.get("le", MAX_SAFE_INTEGER))
+    if annotation is float:
+        return st.floats(limits.get("ge"), limits.get("le"), allow_nan=False, allow_infinity=False)
     if annotation is NoneType:
         return st.none()
     if issubclass(annotation, Enum):

@@ -21,6 +21,7 @@ from lictor_feedback.desk import Desk
 from lictor_feedback.engine import Behind, Decided, StoreAway, UnknownSession
 from lictor_feedback.refusals import Asked, Gate, Refusal, decision_on
 from lictor_guard.errors import DefinitionError, GuardError
+from lictor_guard.wording import beyond_agent
 from lictor_schema import (
     Denial,
     FeedbackAnswer,
@@ -139,7 +140,8 @@ class Answers:
             given = Refusal(
                 UNRECORDED,
                 "the answer can't be recorded now, and the definition wants every call on record",
-                "try again; if it stays so, see `lictor doctor`: the broker's disk may be full",
+                "try again; if it stays so, "
+                + beyond_agent("see `lictor doctor`: the broker's disk may be full"),
             )
         answer = _no_to_tool(_id_of(request), given) if isinstance(given, Refusal) else given.answer
         return await self._gated("tool", message, request, given, answer)
@@ -216,7 +218,7 @@ class Answers:
             return request, Refusal(
                 BROKEN,
                 f"the feedback service failed inside: {type(error).__name__}",
-                "look at the service's log; nothing is allowed until it works",
+                beyond_agent("look at the service's log; nothing is allowed until it works"),
             )
 
     def _refuse_too_large(self, body: bytes, request_type: type[GateRequest]) -> None:
@@ -320,13 +322,13 @@ def _unknown(request: GateRequest | None) -> Refusal:
     return Refusal(
         UNKNOWN_SESSION,
         f"session{session} never began, so nothing says what it may do",
-        "begin it first (`lictor.session.begin`); adapters do so by themselves",
+        beyond_agent("begin it first (`lictor.session.begin`); adapters do so by themselves"),
     )
 
 
 def _unavailable(error: Exception) -> Refusal:
     if isinstance(error, DefinitionError):
-        return Refusal(UNUSABLE, str(error), "see `lictor agent list`")
+        return Refusal(UNUSABLE, str(error), beyond_agent("see `lictor agent list`"))
     if isinstance(error, Behind):
         what = str(error)
     elif isinstance(error, StoreAway):
@@ -337,4 +339,5 @@ def _unavailable(error: Exception) -> Refusal:
         what = f"the session can't be judged: {error}"
     else:
         what = "judging took too long"
-    return Refusal(UNAVAILABLE, what, "try again; if it stays so, see `lictor doctor`")
+    remedy = f"try again; if it stays so, {beyond_agent('see `lictor doctor`')}"
+    return Refusal(UNAVAILABLE, what, remedy)

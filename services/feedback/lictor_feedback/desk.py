@@ -1,7 +1,7 @@
 """What each question about a session means: which definition judges it, which facts it needs, what it changes."""
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -188,7 +188,9 @@ class Desk:
                 raise _WantsStanding
             return session.collect(request, facts, now_us, standing)
 
-        return await self._with_standing(_key(request), decide, 0)
+        return await self._with_standing(
+            _key(request), lambda session: session.names_for_collect(request), decide, 0
+        )
 
     async def tick(self, key: str, due_us: int) -> None:
         """A timer rang: let the providers whose time has come speak."""
@@ -201,7 +203,7 @@ class Desk:
             return session.tick(facts, now_us, standing), None
 
         try:
-            await self._with_standing(key, decide, due_us)
+            await self._with_standing(key, lambda session: session.names_for_tick(), decide, due_us)
         except UnknownSession:
             raise Refused(
                 f"a tick for session {key}, which never began",
@@ -211,6 +213,7 @@ class Desk:
     async def _with_standing(
         self,
         key: str,
+        names: Callable[[Session], Iterable[str]],
         decide: Callable[..., tuple[AnySessionEntry | None, Any]],
         not_before_us: int,
     ) -> Decided[Any]:
@@ -218,7 +221,7 @@ class Desk:
 
         def operation(asked: bool, standing: TaskStanding | None) -> Operation[Any]:
             return Operation(
-                lambda session: session.names_for_collect(),
+                names,
                 lambda session, facts, now_us: decide(
                     session, facts, max(now_us, not_before_us), asked, standing
                 ),

@@ -14,6 +14,7 @@ from lictor.adapter.verdicts import (
     StateChange,
     StopVerdict,
     Verdict,
+    beyond_agent,
     with_remedy,
 )
 
@@ -38,6 +39,11 @@ class Silence(Value):
         """Whether the question never left, and never will as it is; one that says less may."""
         return self.too_large or self.unwritable
 
+    @property
+    def for_agent(self) -> str:
+        """What the agent can do about it: it can say less, and it can't start a service."""
+        return self.remedy if self.hopeless or not self.remedy else beyond_agent(self.remedy)
+
 
 Answer = bytes | Silence
 
@@ -57,7 +63,7 @@ def read_check(tool: str, request_id: str, answer: Answer) -> Verdict:
         return deny(
             TOO_LARGE if answer.too_large else UNANSWERED,
             f"nobody could judge this call of {tool}: {answer.reason}",
-            answer.remedy,
+            answer.for_agent,
         )
     try:
         content = _content(request_id, answer, may_deny=True)
@@ -74,7 +80,7 @@ def read_check(tool: str, request_id: str, answer: Answer) -> Verdict:
         return deny(
             MALFORMED_ANSWER,
             f"nobody could judge this call of {tool}: {_unusable(error)}",
-            _SAME_VERSION,
+            beyond_agent(_SAME_VERSION),
         )
     return _denied(denials, record_id, definition_hash)
 
@@ -99,6 +105,7 @@ def read_standing(request_id: str, answer: Answer) -> Standing:
             resource_params={tool: _texts(params, tool) for tool in params},  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             mounts=_texts(content, "mounts"),
             look_at=_texts(content, "look_at"),
+            tell_output=content.get("tell_output") is True,
             stop_on_silence="allow" if content.get("stop_on_silence") == "allow" else "block",
             policy_id=_text(content, "policy_id"),
         )
@@ -145,9 +152,8 @@ def read_advice(request_id: str, answer: Answer) -> Advice:
 def read_stop(on_silence: str, request_id: str, answer: Answer) -> StopVerdict:
     """The verdict on a stop."""
     if isinstance(answer, Silence):
-        return _unjudged(
-            on_silence, UNANSWERED, f"nobody could judge the stop: {_no_answer(answer)}"
-        )
+        text = with_remedy(answer.reason, answer.for_agent)
+        return _unjudged(on_silence, UNANSWERED, f"nobody could judge the stop: {text}")
     try:
         content = _content(request_id, answer, may_deny=True)
         status, attempt = content.get("status"), content.get("attempt", 0)
@@ -172,7 +178,7 @@ def read_stop(on_silence: str, request_id: str, answer: Answer) -> StopVerdict:
             definition_hash=_text(content, "definition_hash"),
         )
     except Unusable as error:
-        text = with_remedy(_unusable(error), _SAME_VERSION)
+        text = with_remedy(_unusable(error), beyond_agent(_SAME_VERSION))
         return _unjudged(on_silence, MALFORMED_ANSWER, f"nobody could judge the stop: {text}")
 
 
@@ -241,7 +247,7 @@ def _reason(content: "dict[str, Any]") -> Reason:
     policy_id, reason = _text(content, "policy_id"), _text(content, "reason")
     if not policy_id or not reason:
         raise Unusable("it denies without saying why")
-    remedy = _text(content, "remedy") or "ask whoever wrote the policy"
+    remedy = _text(content, "remedy") or beyond_agent("the policy does not say what would help")
     return Reason(policy_id=policy_id, reason=reason, remedy=remedy)
 
 

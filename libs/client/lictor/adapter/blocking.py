@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
+from lictor.adapter.capabilities import PYTHON
 from lictor.adapter.guarding import Guarding, MadeCall, OnFeedback, tell
-from lictor.adapter.operations import TIMEOUT_S, SessionOperations, unique_id
+from lictor.adapter.operations import TIMEOUT_S, HandedOver, SessionOperations, unique_id
 from lictor.adapter.tools import Denied, Tool, active, denial, finished, is_async, plain
 from lictor.adapter.unsent import unsent_here
 from lictor.adapter.verdicts import Advice, Recorded, Standing, StateChange, StopVerdict, Verdict
@@ -30,6 +31,8 @@ _IDLE_S = 60.0
 
 class SyncGuard:
     """One guarded session; made by `lictor.guard_sync`, and begun by `with`. Threads may share it."""
+
+    capabilities = PYTHON
 
     def __init__(
         self,
@@ -73,11 +76,12 @@ class SyncGuard:
 
     def check(self, tool: str, params: Mapping[str, Any], *, call_id: str | None = None) -> Verdict:
         """May this tool be called? For a caller that reports the result itself; never raises."""
-        return self._drive(self._guarding.check(call_id or unique_id(), tool, plain(params)))
+        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
+        return self._told(self._drive(asked))
 
     def refuse(self, tool: str, verdict: Verdict, *, call_id: str) -> Verdict:
         """Tell of a call that the caller denies itself, because it can't be asked about; never raises."""
-        return self._drive(self._guarding.refuse(call_id, tool, verdict))
+        return self._told(self._drive(self._guarding.refuse(call_id, tool, verdict)))
 
     def result(
         self,
@@ -87,9 +91,10 @@ class SyncGuard:
         call_id: str,
         outcome: str = "ok",
         error: BaseException | None = None,
+        output: object = None,
     ) -> Advice:
         """A call that `check` allowed has ended; what the agent should hear now."""
-        return self._ended(MadeCall(call_id, tool, plain(params)), outcome, error)
+        return self._ended(MadeCall(call_id, tool, plain(params)), outcome, error, output)
 
     def call(
         self,
@@ -126,7 +131,7 @@ class SyncGuard:
         except BaseException as error:
             self._ended(call, "interrupted", error)
             raise
-        self._ended(call, "ok", None)
+        self._ended(call, "ok", None, value)
         return value
 
     def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -178,17 +183,31 @@ class SyncGuard:
 
         return decorate if function is None else decorate(function)
 
+    def check_output(self, output: Any, *, subagent: bool = False) -> Advice:
+        """The agent hands over its output and has not stopped yet: what is missing, as advice; blocks nothing."""
+        handed_over = HandedOver(value=plain(output), subagent=subagent)
+        advice = self._drive(self._guarding.output(handed_over))
+        tell(self._on_feedback, advice)
+        return advice
+
     def may_stop(
         self,
         reason: str = "the agent says that it is done",
         *,
         final_message: str | None = None,
+        tentative_output: Any = None,
         claim: Mapping[str, Any] | None = None,
         subagent: bool = False,
     ) -> StopVerdict:
         """May the agent stop? When not, `text` is what it should work on next; never raises."""
         self.stopped = self._drive(
-            self._guarding.stop(reason, final_message, claim, subagent=subagent)
+            self._guarding.stop(
+                reason,
+                final_message,
+                claim,
+                subagent=subagent,
+                tentative_output=plain(tentative_output),
+            )
         )
         return self.stopped
 
@@ -240,10 +259,16 @@ class SyncGuard:
     def _begin(self, *, prompted: bool) -> Standing:
         return self._drive(self._guarding.begin(prompted=prompted, deadline_at=self._deadline_at))
 
-    def _ended(self, call: MadeCall, outcome: str, error: BaseException | None) -> Advice:
-        advice = self._drive(self._guarding.ended(call, outcome, error))
+    def _ended(
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object = None
+    ) -> Advice:
+        advice = self._drive(self._guarding.ended(call, outcome, error, output))
         tell(self._on_feedback, advice)
         return advice
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        tell(self._on_feedback, verdict.advice)
+        return verdict
 
     def _drive(self, operation: "Operation[T]") -> T:
         with self._one_at_a_time:

@@ -6,10 +6,10 @@ through, so `lictor.hook` turns whatever goes wrong here into a denial.
 """
 
 from lictor.adapter.answers import deny
-from lictor.adapter.operations import SessionOperations, clip, unique_id
+from lictor.adapter.operations import HandedOver, SessionOperations, clip, unique_id
 from lictor.adapter.unsent import Kept, Unsent, send_waiting, unsent_folder
 from lictor.adapter.values import Value
-from lictor.adapter.verdicts import RESULTS_UNKNOWN
+from lictor.adapter.verdicts import RESULTS_UNKNOWN, beyond_agent
 from lictor.adapter.workspace import Workspace
 
 TYPE_CHECKING = False
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lictor.adapter.operations import Operation
-    from lictor.adapter.verdicts import StopVerdict
+    from lictor.adapter.verdicts import StopVerdict, Verdict
 
 RUNTIME = "claude-code"
 IGNORED = ("Notification", "PreCompact", "PostCompact", "SessionEnd", "SubagentStart")
 """Events that a hook may be registered for, and that nobody has to judge or hear of."""
 
+STRUCTURED_OUTPUT = "StructuredOutput"
+"""The tool by which the agent hands over a structured output; its parameters are the output."""
 BLOCK = 2
 """The exit code that blocks; what then stands on stderr is the reason, and stdout is not read."""
 
@@ -122,9 +124,9 @@ def reply(
             return _stop_reply(event, (yield from session.stop_unjudged(obstacle.text)))
         if handler is _pre_tool_use and obstacle.here:
             call_id, tool, _ = _call(event)
-            own = deny(RESULTS_UNKNOWN, obstacle.text, "do that, and call it again")
+            own = deny(RESULTS_UNKNOWN, obstacle.text, beyond_agent("do that"))
             verdict = yield from session.refuse(call_id, tool, own)
-            return Reply(output=_denial(verdict.text))
+            return (yield from _denied(session, call_id, verdict))
         return unjudged(event, obstacle.text, kept)
     if event.name in IGNORED:
         return Reply(output={})
@@ -149,8 +151,19 @@ def unjudged(event: "Event | None", problem: str, kept: "Kept | None" = None) ->
 
 
 def _pre_tool_use(event: Event, session: SessionOperations, _: "Kept | None") -> "Operation[Reply]":
-    verdict = yield from session.check(*_call(event), cwd=event.text("cwd"))
-    return Reply(output={} if verdict.allowed else _denial(verdict.text))
+    call = _call(event)
+    verdict = yield from session.check(*call, cwd=event.text("cwd"))
+    if verdict.allowed:
+        return Reply(output={})
+    return (yield from _denied(session, call[0], verdict))
+
+
+def _denied(session: SessionOperations, call_id: str, verdict: "Verdict") -> "Operation[Reply]":
+    """A denied call has ended, and no other event will tell of it: what the agent should hear comes with the denial."""
+    advice = ""
+    if verdict.recorded:
+        advice = (yield from session.collect(call_id)).text
+    return Reply(output=_denial(f"{verdict.text}\n\n{advice}" if advice else verdict.text))
 
 
 def _post_tool_use(
@@ -158,7 +171,11 @@ def _post_tool_use(
 ) -> "Operation[Reply]":
     call = _call(event)
     recorded = yield from session.result(
-        *call, _outcome(event), error=_error(event), cwd=event.text("cwd")
+        *call,
+        _outcome(event),
+        error=_error(event),
+        output=event.fields.get("tool_response"),
+        cwd=event.text("cwd"),
     )
     if not recorded.ok and not recorded.unknown:
         return _later(kept, recorded.text)
@@ -167,8 +184,16 @@ def _post_tool_use(
     if not recorded.ok:
         # Nobody will ever take the results of a session that never began, nor allow it anything.
         return Reply(output={"systemMessage": f"Lictor did not record this call: {recorded.text}"})
-    advice = yield from session.collect(call[0], recorded.look_at)
+    advice = yield from session.collect(call[0], recorded.look_at, output=_handed_over(event))
     return Reply(output=_context(event, advice.text))
+
+
+def _handed_over(event: Event) -> "HandedOver | None":
+    """The output that a call hands over, if that is what it did: the agent hears what is missing before it stops."""
+    _, tool, params = _call(event)
+    if tool != STRUCTURED_OUTPUT or _outcome(event) != "ok":
+        return None
+    return HandedOver(value=params, subagent=bool(event.text("agent_id")))
 
 
 def _outcome(event: Event) -> str:

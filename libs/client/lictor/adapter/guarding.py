@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lictor.adapter.answers import deny, read_recorded
-from lictor.adapter.operations import Ask, SessionOperations, least_said, unique_id
+from lictor.adapter.operations import Ask, HandedOver, SessionOperations, least_said, unique_id
 from lictor.adapter.unsent import Kept, Obstacle, Unsent, send_waiting
 from lictor.adapter.verdicts import (
     RESULTS_UNKNOWN,
@@ -25,6 +25,7 @@ from lictor.adapter.verdicts import (
     StateChange,
     StopVerdict,
     Verdict,
+    beyond_agent,
 )
 from lictor.errors import SessionRefused, Unreachable
 
@@ -72,6 +73,7 @@ class EndedCall:
     error: str | None = None
     duration_ms: int | None = None
     output_sha256: str | None = None
+    output: object = None
     usage: Mapping[str, Any] | None = None
     resources: list[Looked] | None = None
     """The files that it names, where somebody else has looked at them."""
@@ -86,6 +88,7 @@ class EndedCall:
             error=self.error,
             duration_ms=self.duration_ms,
             output_sha256=self.output_sha256,
+            output=self.output,
             usage=self.usage,
             late=late and self.resources is None,
             resources=self.resources,
@@ -130,23 +133,41 @@ class Guarding:
             own = deny(
                 RESULTS_UNKNOWN if obstacle.here else UNANSWERED,
                 f"nobody can judge {tool} now: {obstacle.text}",
-                "see that the services run (`lictor doctor`), and call it again",
+                beyond_agent("see that the services run (`lictor doctor`)"),
             )
             return (yield from self.refuse(call_id, tool, own)) if obstacle.here else own
-        return (yield from self._operations.check(call_id, tool, params, resources=resources))
+        verdict = yield from self._operations.check(call_id, tool, params, resources=resources)
+        return (yield from self._advised(call_id, verdict))
 
     def refuse(self, call_id: str, tool: object, verdict: Verdict) -> "Operation[Verdict]":
         """Tell of a call that the adapter denies itself."""
-        return (yield from self._operations.refuse(call_id, tool, verdict))
+        refused = yield from self._operations.refuse(call_id, tool, verdict)
+        return (yield from self._advised(call_id, refused))
+
+    def _advised(self, call_id: str, verdict: Verdict) -> "Operation[Verdict]":
+        """The verdict with what the agent should hear: one that is only ever denied would hear nothing else."""
+        if not verdict.recorded:
+            return verdict
+        advice = self._hear((yield from self._operations.collect(call_id)))
+        fields: dict[str, Any] = {**verdict.to_dict(), "advice": advice}
+        return Verdict(**fields)
 
     def ended(
-        self, call: MadeCall, outcome: str, error: BaseException | None = None
+        self,
+        call: MadeCall,
+        outcome: str,
+        error: BaseException | None = None,
+        output: object = None,
     ) -> "Operation[Advice]":
         """A call has ended; what the agent should hear now."""
-        recorded = yield from self._report(call, outcome, error)
+        recorded = yield from self._report(call, outcome, error, output)
         if not recorded.ok:
             return Advice(answered=recorded.answered)
         return self._hear((yield from self._operations.collect(call.call_id, recorded.look_at)))
+
+    def output(self, output: HandedOver) -> "Operation[Advice]":
+        """The agent hands over its output; what it should hear, with what is missing."""
+        return self._hear((yield from self._operations.collect(unique_id(), output=output)))
 
     def stop(
         self,
@@ -155,6 +176,7 @@ class Guarding:
         claim: Mapping[str, Any] | None,
         *,
         subagent: bool,
+        tentative_output: object = None,
         files: list[Looked] | None = None,
         request_id: str | None = None,
     ) -> "Operation[StopVerdict]":
@@ -166,6 +188,7 @@ class Guarding:
                     reason,
                     final_message=final_message,
                     claim=claim,
+                    tentative_output=tentative_output,
                     subagent=subagent,
                     files=files,
                     request_id=request_id,
@@ -231,7 +254,7 @@ class Guarding:
         return advice
 
     def _report(
-        self, call: MadeCall, outcome: str, error: BaseException | None
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object
     ) -> "Operation[Recorded]":
         ended = EndedCall(
             call.call_id,
@@ -240,6 +263,7 @@ class Guarding:
             outcome,
             error=None if error is None else f"{type(error).__name__}: {error}"[:2000],
             duration_ms=call.duration_ms,
+            output=output,
         )
         return (yield from self.report(ended))
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from lictor_schema import CallOutcome, Claim, Denial, Resource, SeenFile, StateDocument, Usage
 from lictor_schema.model import (
@@ -15,7 +15,7 @@ from lictor_schema.model import (
     Text,
     Timestamp,
 )
-from lictor_schema.tool_calls import MAX_LOOKED_AT, MAX_RESOURCES, Params
+from lictor_schema.tool_calls import MAX_LOOKED_AT, MAX_RESOURCES, Params, TentativeOutput
 
 Resources = Annotated[tuple[Resource, ...], Field(max_length=MAX_RESOURCES)] | None
 Files = Annotated[tuple[SeenFile, ...], Field(max_length=MAX_LOOKED_AT)] | None
@@ -52,6 +52,10 @@ class ResultBody(CheckBody):
     error: OptionalText | None = Field(default=None, description="What went wrong, in short")
     duration_ms: Count | None = Field(default=None, description="How long it ran")
     output_sha256: ContentHash | None = Field(default=None, description="Hash of its output")
+    output: JsonValue | None = Field(
+        default=None,
+        description="What it returned: providers see the begin of it, where `tell_output` asks for it",
+    )
     usage: Usage | None = Field(default=None, description="What was used since the last report")
 
 
@@ -60,6 +64,10 @@ class FeedbackBody(Model):
 
     call_id: Identifier = Field(description="The call that has just ended, or any unique id")
     files: Files = Field(default=None, description=_FILES)
+    output: TentativeOutput | None = Field(
+        default=None,
+        description="What the agent hands over as its output: it hears what its completion lacks",
+    )
 
 
 class StopBody(Model):
@@ -67,6 +75,7 @@ class StopBody(Model):
 
     reason: Text = Field(default="the agent says that it is done", description="Why it wants to")
     final_message: OptionalText | None = Field(default=None, description="Its last words")
+    tentative_output: JsonValue | None = Field(default=None, description="What it hands over")
     claim: Claim | None = Field(default=None, description="What it claims, if anything")
     files: Files = Field(default=None, description=_FILES)
     subagent: bool = Field(default=False, description="Whether a subagent of the session stops")
@@ -119,6 +128,7 @@ class SessionReply(Model):
     )
     mounts: tuple[str, ...] = Field(default=(), description="Other spellings of the root")
     look_at: tuple[str, ...] = Field(default=(), description="Files to look at before a stop")
+    tell_output: bool = Field(default=False, description="Whether results are to carry `output`")
 
 
 class CheckReply(Model):
@@ -127,6 +137,9 @@ class CheckReply(Model):
     decision: Literal["allow", "deny"] = Field(description="The verdict")
     text: str = Field(description="For the agent: every reason against it, with its remedy")
     denials: tuple[Denial, ...] = Field(default=(), description="The same as data")
+    advice: str = Field(
+        default="", description="For the agent too: what it should hear beside a denial"
+    )
     definition_hash: str | None = Field(default=None, description="What judged it")
     record_id: str | None = Field(default=None, description="The decision record of a denial")
 

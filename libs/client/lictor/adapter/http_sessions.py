@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lictor.adapter.answers import deny
+from lictor.adapter.capabilities import HTTP
 from lictor.adapter.guarding import EndedCall, Guarding, Looked
 from lictor.adapter.http_bodies import (
     BeginBody,
@@ -25,7 +26,7 @@ from lictor.adapter.http_bodies import (
     StopReply,
     UsageBody,
 )
-from lictor.adapter.operations import SessionOperations
+from lictor.adapter.operations import HandedOver, SessionOperations
 from lictor.adapter.unsent import unsent_here
 from lictor.adapter.verdicts import (
     MALFORMED_ANSWER,
@@ -79,6 +80,8 @@ class _Held:
 class HttpSessions:
     """Every session by its id, the last used kept."""
 
+    capabilities = HTTP
+
     def __init__(
         self,
         reaching: "Reaching",
@@ -124,6 +127,7 @@ class HttpSessions:
             resource_params=dict(standing.resource_params),
             mounts=standing.mounts,
             look_at=standing.look_at,
+            tell_output=standing.tell_output,
         )
 
     async def check(self, session_id: str, body: CheckBody) -> Replied:
@@ -147,6 +151,7 @@ class HttpSessions:
             ),
             definition_hash=verdict.definition_hash,
             record_id=verdict.record_id,
+            advice=held.guarding.take_advice(),
         )
 
     async def refused(
@@ -169,6 +174,7 @@ class HttpSessions:
             error=body.error,
             duration_ms=body.duration_ms,
             output_sha256=body.output_sha256,
+            output=body.output,
             usage=usage,
             resources=self._looked(body.resources),
         )
@@ -184,8 +190,12 @@ class HttpSessions:
         held = self._session(session_id)
         files = self._looked(body.files)
         look_at = held.look_at.get(body.call_id, ())
+        output = None
+        if body.output is not None:
+            seen = self._looked(body.output.files)
+            output = HandedOver(value=body.output.value, subagent=body.output.subagent, files=seen)
         advice = await self._reaching.drive(
-            held.operations.collect(body.call_id, look_at, files=files)
+            held.operations.collect(body.call_id, look_at, files=files, output=output)
         )
         if advice.answered:
             held.look_at.pop(body.call_id, None)
@@ -206,6 +216,7 @@ class HttpSessions:
                 body.final_message,
                 claim,
                 subagent=body.subagent,
+                tentative_output=body.tentative_output,
                 files=self._looked(body.files),
                 request_id=body.request_id,
             )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from nats.aio.client import Client
 
+from lictor.adapter.capabilities import PYTHON
 from lictor.adapter.driving import drive
 from lictor.adapter.guarding import Guarding, MadeCall, OnFeedback, tell
-from lictor.adapter.operations import unique_id
+from lictor.adapter.operations import HandedOver, unique_id
 from lictor.adapter.tools import Denied, Tool, active, denial, finished, is_async, plain
 from lictor.adapter.verdicts import Advice, Recorded, Standing, StateChange, StopVerdict, Verdict
 from lictor.errors import Unreachable
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 class Guard:
     """One guarded session; made by `governor.guard`, and begun by `async with`."""
+
+    capabilities = PYTHON
 
     def __init__(
         self,
@@ -66,7 +69,8 @@ class Guard:
     ) -> Verdict:
         """May this tool be called? For a caller that reports the result itself; never raises."""
         await self._reported()
-        return await self._drive(self._guarding.check(call_id or unique_id(), tool, plain(params)))
+        asked = self._guarding.check(call_id or unique_id(), tool, plain(params))
+        return self._told(await self._drive(asked))
 
     async def result(
         self,
@@ -76,9 +80,10 @@ class Guard:
         call_id: str,
         outcome: str = "ok",
         error: BaseException | None = None,
+        output: object = None,
     ) -> Advice:
         """A call that `check` allowed has ended; what the agent should hear now."""
-        return await self._ended(MadeCall(call_id, tool, plain(params)), outcome, error)
+        return await self._ended(MadeCall(call_id, tool, plain(params)), outcome, error, output)
 
     async def call(
         self,
@@ -116,7 +121,7 @@ class Guard:
             # Whoever cancels doesn't wait for us; whoever asks next does.
             self._end(call, "interrupted", error)
             raise
-        await self._ended(call, "ok", None)
+        await self._ended(call, "ok", None, value)
         return value
 
     async def use(self, tool: Tool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -124,7 +129,7 @@ class Guard:
         params = tool.params(args, kwargs)
         if isinstance(params, Verdict):
             refused = await self._drive(self._guarding.refuse(unique_id(), tool.name, params))
-            return denial(tool.name, refused, tool.denied)
+            return denial(tool.name, self._told(refused), tool.denied)
         work = functools.partial(tool.function, *args, **kwargs)
         return await self.make(tool.name, params, work, tool.denied)
 
@@ -171,18 +176,32 @@ class Guard:
 
         return decorate if function is None else decorate(function)
 
+    async def check_output(self, output: Any, *, subagent: bool = False) -> Advice:
+        """The agent hands over its output and has not stopped yet: what is missing, as advice; blocks nothing."""
+        handed_over = HandedOver(value=plain(output), subagent=subagent)
+        advice = await self._drive(self._guarding.output(handed_over))
+        tell(self._on_feedback, advice)
+        return advice
+
     async def may_stop(
         self,
         reason: str = "the agent says that it is done",
         *,
         final_message: str | None = None,
+        tentative_output: Any = None,
         claim: Mapping[str, Any] | None = None,
         subagent: bool = False,
     ) -> StopVerdict:
         """May the agent stop? When not, `text` is what it should work on next; never raises."""
         await self._reported()
         self.stopped = await self._drive(
-            self._guarding.stop(reason, final_message, claim, subagent=subagent)
+            self._guarding.stop(
+                reason,
+                final_message,
+                claim,
+                subagent=subagent,
+                tentative_output=plain(tentative_output),
+            )
         )
         return self.stopped
 
@@ -243,22 +262,30 @@ class Guard:
             self._guarding.begin(prompted=prompted, deadline_at=self._deadline_at)
         )
 
-    async def _ended(self, call: MadeCall, outcome: str, error: BaseException | None) -> Advice:
+    async def _ended(
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object = None
+    ) -> Advice:
         # Shielded: a result counts, also when whoever waits for it is cancelled.
-        return await asyncio.shield(self._end(call, outcome, error))
+        return await asyncio.shield(self._end(call, outcome, error, output))
 
     def _end(
-        self, call: MadeCall, outcome: str, error: BaseException | None
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object = None
     ) -> "asyncio.Task[Advice]":
-        task = asyncio.create_task(self._report(call, outcome, error))
+        task = asyncio.create_task(self._report(call, outcome, error, output))
         self._reporting.add(task)
         task.add_done_callback(self._reporting.discard)
         return task
 
-    async def _report(self, call: MadeCall, outcome: str, error: BaseException | None) -> Advice:
-        advice = await self._drive(self._guarding.ended(call, outcome, error))
+    async def _report(
+        self, call: MadeCall, outcome: str, error: BaseException | None, output: object
+    ) -> Advice:
+        advice = await self._drive(self._guarding.ended(call, outcome, error, output))
         tell(self._on_feedback, advice)
         return advice
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        tell(self._on_feedback, verdict.advice)
+        return verdict
 
     async def _reported(self) -> None:
         """Wait until what was interrupted is reported, or kept to be reported again."""

@@ -13,8 +13,9 @@ from uuid import UUID
 
 from lictor.adapter.answers import deny
 from lictor.adapter.blocking import SyncGuard
+from lictor.adapter.capabilities import LANGCHAIN
 from lictor.adapter.tools import finished
-from lictor.adapter.verdicts import MALFORMED_QUESTION
+from lictor.adapter.verdicts import MALFORMED_QUESTION, beyond_agent
 from lictor.errors import StopBlocked, ToolDenied
 
 log = logging.getLogger("lictor.client")
@@ -27,6 +28,7 @@ class GuardCallbackHandler:
     it is blocked, StopBlocked comes out, whose text is the next prompt. Advice is in `guard.take_advice()`.
     """
 
+    capabilities = LANGCHAIN
     raise_error = True
     run_inline = False
     ignore_agent = False
@@ -71,7 +73,8 @@ class GuardCallbackHandler:
             self._ended(run_id, "crashed", error)
             raise
         failed = getattr(output, "status", None) == "error"
-        self._ended(run_id, "failed" if failed else "ok", None)
+        said = getattr(output, "content", output)
+        self._ended(run_id, "failed" if failed else "ok", None, said)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:
         """A tool has raised."""
@@ -103,12 +106,15 @@ class GuardCallbackHandler:
                 MALFORMED_QUESTION,
                 f"{tool or 'a tool without a name'} was called with a bare text, so nobody can tell"
                 " which parameter that is",
-                "call it with named arguments, or name the parameter in `text_params`",
+                "call it with named arguments; if that can't be done, "
+                + beyond_agent("name the parameter in `text_params`"),
             )
             raise ToolDenied(tool, self.guard.refuse(tool, verdict, call_id=str(run_id)))
         return {param: text}
 
-    def _ended(self, run_id: UUID, outcome: str, error: BaseException | None) -> None:
+    def _ended(
+        self, run_id: UUID, outcome: str, error: BaseException | None, output: object = None
+    ) -> None:
         with self._lock:
             begun = self._running.pop(run_id, None)
         if begun is None:
@@ -117,7 +123,9 @@ class GuardCallbackHandler:
             )
             return
         tool, params = begun
-        self.guard.result(tool, params, call_id=str(run_id), outcome=outcome, error=error)
+        self.guard.result(
+            tool, params, call_id=str(run_id), outcome=outcome, error=error, output=output
+        )
 
 
 def _pass_over(*_args: Any, **_kwargs: Any) -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lictor.adapter import mcp_messages as messages
 from lictor.adapter.answers import deny
+from lictor.adapter.capabilities import MCP
 from lictor.adapter.guarding import Guarding, MadeCall
 from lictor.adapter.mcp_messages import HostLine, Message, Refused, id_key
 from lictor.adapter.operations import unique_id
-from lictor.adapter.verdicts import Advice, Verdict
+from lictor.adapter.verdicts import Advice, Verdict, beyond_agent
 from lictor.errors import LictorError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Batch:
 
 class Proxy:
     """One host, one server, one guarded session."""
+
+    capabilities = MCP
 
     def __init__(
         self, guarding: Guarding, reaching: "Reaching", to_host: Send, to_server: Send
@@ -163,7 +166,8 @@ class Proxy:
             if verdict is None or verdict.allowed:
                 rest.append(message)
             else:
-                denials.append(messages.denial(message["id"], verdict.text))
+                denial = messages.denial(message["id"], verdict.text)
+                denials.append(self._with_advice(denial))
         withdrawn = await self._withdraw(calls, verdicts)
         rest = [message for message in rest if id(message) not in withdrawn]
         denials = [each for each in denials if id_key(each["id"]) not in withdrawn.values()]
@@ -194,7 +198,7 @@ class Proxy:
             tool, arguments = messages.tool_and_arguments(call.message)
             problem = await self.begin()
             if problem is not None:
-                own = deny(NOT_BEGUN, problem, "see `lictor doctor`, and call it again")
+                own = deny(NOT_BEGUN, problem, beyond_agent("see `lictor doctor`"))
                 return await self._refuse(call, tool, own)
             if messages.is_task(call.message):
                 own = deny(
@@ -206,9 +210,8 @@ class Proxy:
             return await self._reaching.drive(self._guarding.check(call.call_id, tool, arguments))
         except Exception as error:
             log.exception("a call could not be judged")
-            return deny(
-                BROKEN, f"the proxy failed: {type(error).__name__}", "look at the proxy's stderr"
-            )
+            reason = f"the proxy failed: {type(error).__name__}"
+            return deny(BROKEN, reason, beyond_agent("look at the proxy's stderr"))
 
     async def _refuse(self, call: Pending, tool: object, verdict: Verdict) -> Verdict:
         return await self._reaching.drive(self._guarding.refuse(call.call_id, tool, verdict))
@@ -279,7 +282,12 @@ class Proxy:
         """The answer as the host gets it: with what the agent should hear now."""
         if call is None or call.made is None:
             return answer
-        await self._report(call.made, *messages.outcome_of(answer))
+        outcome = messages.outcome_of(answer)
+        await self._report(call.made, *outcome, messages.text_of(answer))
+        return self._with_advice(answer)
+
+    def _with_advice(self, answer: Any) -> Any:
+        """The answer with what waits to be heard; as it is, where there is nothing or it has no place for it."""
         waiting = "\n\n".join(advice.text for advice in self._guarding.advice)
         advised = messages.with_advice(answer, waiting) if waiting else None
         if advised is None:
@@ -287,11 +295,14 @@ class Proxy:
         self._guarding.take_advice()
         return advised
 
-    async def _report(self, call: MadeCall, outcome: str, problem: str | None) -> None:
+    async def _report(
+        self, call: MadeCall, outcome: str, problem: str | None, output: str | None = None
+    ) -> None:
         """Report a result; one that nobody takes is kept, and denies the next call until it is taken."""
         try:
             error = None if problem is None else ToolFailed(problem)
-            advice: Advice = await self._reaching.drive(self._guarding.ended(call, outcome, error))
+            ended = self._guarding.ended(call, outcome, error, output)
+            advice: Advice = await self._reaching.drive(ended)
             if not advice.answered:
                 log.warning("the result of a call of %s was not taken yet", call.tool)
         except Exception:

@@ -7,7 +7,7 @@ like a call and are none, a bare carriage return in the middle. What ends a line
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -130,6 +130,12 @@ def outcome_of(answer: Message) -> tuple[str, str | None]:
     return "ok", None
 
 
+def text_of(answer: Message) -> str | None:
+    """The texts that a server answered a call with; None where there are none."""
+    result = answer.get("result")
+    return "\n".join(_texts(cast("Message", result))) or None if isinstance(result, dict) else None
+
+
 def with_advice(answer: Message, advice: str) -> Message | None:
     """The answer with one more text; None where it has no place for one."""
     result = answer.get("result")
@@ -195,7 +201,11 @@ def _text(text: str) -> Message:
 
 
 def _first_text(result: Message) -> str:
-    for item in result.get("content") or ():
+    return next(_texts(result), "the tool reports an error")
+
+
+def _texts(result: Message) -> Iterator[str]:
+    content = result.get("content")
+    for item in cast("list[Any]", content) if isinstance(content, list) else ():
         if isinstance(item, dict) and isinstance(cast("Message", item).get("text"), str):
-            return cast("Message", item)["text"]
-    return "the tool reports an error"
+            yield cast("Message", item)["text"]

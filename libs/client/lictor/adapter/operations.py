@@ -42,6 +42,8 @@ MAX_ID = 512
 MAX_LABEL = 256
 MAX_TEXT = 64 * 1024
 MAX_PARAMS = 256
+MAX_OUTPUT = 1001
+"""Characters of an output that are reported: one more than the service keeps, so that it says where it was cut."""
 OUTCOMES = ("ok", "failed", "denied", "invalid", "crashed", "interrupted")
 
 
@@ -51,6 +53,15 @@ class Ask(Value):
     subject: str
     body: bytes
     timeout_s: float
+
+
+class HandedOver(Value):
+    """What an agent hands over as its output before it stops."""
+
+    value: "Any"
+    subagent: bool = False
+    files: "list[dict[str, Any]] | None" = None
+    """The files to look at before a stop, where somebody else has looked at them."""
 
 
 if TYPE_CHECKING:
@@ -187,6 +198,7 @@ class SessionOperations:
         error: "str | None" = None,
         duration_ms: "int | None" = None,
         output_sha256: "str | None" = None,
+        output: object = None,
         usage: "Mapping[str, Any] | None" = None,
         cwd: "str | None" = None,
         late: bool = False,
@@ -194,6 +206,7 @@ class SessionOperations:
     ) -> "Operation[Recorded]":
         """A call has ended: `ok`, `failed`, `denied`, `invalid`, `crashed` or `interrupted`.
 
+        `output` is what it returned: the begin of it is reported where a provider looks at it.
         `late`: some time ago, so that the files it names may have changed since and are not looked at.
 
         The call was made, so it counts: what nobody will ever take is reported again with less.
@@ -216,7 +229,9 @@ class SessionOperations:
         }
         if writable:
             shorter: dict[str, object] = {**report, "params": {}, "error": None}
-            for form in (report, shorter):
+            # A service that did not ask for outputs may not know what they are.
+            told = {"output": _begin_of(output)} if standing.tell_output else {}
+            for form in ({**report, **told}, shorter):
                 recorded = read_recorded(*(yield from self._ask("session.result", **form)))
                 if not recorded.hopeless:
                     return recorded
@@ -228,13 +243,26 @@ class SessionOperations:
         look_at: "Iterable[str]" = (),
         *,
         files: "list[dict[str, Any]] | None" = None,
+        output: HandedOver | None = None,
     ) -> "Operation[Advice]":
-        """What should the agent hear now? `files` are those to look at, where somebody else has looked."""
+        """What should the agent hear now? `files` are those to look at, where somebody else has looked.
+
+        With `output`, what the completion of the work lacks too: it is told, and nothing is blocked or counted.
+        """
         if files is None and self._workspace is not None:
             files = self._workspace.look(look_at)
+        told: dict[str, object] = {}
+        if output is not None:
+            told = {"output": (yield from self._handed_over(output))}
         return read_advice(
-            *(yield from self._ask("session.collect", call_id=call_id, files=files or []))
+            *(yield from self._ask("session.collect", call_id=call_id, files=files or [], **told))
         )
+
+    def _handed_over(self, output: HandedOver) -> "Operation[dict[str, object]]":
+        files = output.files
+        if files is None and self._workspace is not None:
+            files = self._workspace.look((yield from self.show()).look_at)
+        return {"value": output.value, "files": files, "subagent": output.subagent}
 
     def stop(
         self,
@@ -242,6 +270,7 @@ class SessionOperations:
         *,
         final_message: "str | None" = None,
         claim: "Mapping[str, Any] | None" = None,
+        tentative_output: object = None,
         subagent: bool = False,
         files: "list[dict[str, Any]] | None" = None,
         request_id: "str | None" = None,
@@ -253,9 +282,11 @@ class SessionOperations:
             return read_stop(on_silence, "", _silence(standing))
         if files is None and self._workspace is not None:
             files = self._workspace.look(standing.look_at)
+        told = {} if tentative_output is None else {"tentative_output": tentative_output}
         asked = self._ask(
             "gate.stop",
             request_id,
+            **told,
             reason=clip(reason) or "it gave no reason",
             final_message=None if final_message is None else clip(final_message),
             claim=claim,
@@ -399,6 +430,16 @@ def least_said(report: "Mapping[str, Any]") -> "dict[str, Any]":
         "output_sha256": None,
         "usage": None,
     }
+
+
+def _begin_of(output: object) -> "str | None":
+    """The begin of what a call returned, as text; None for what is neither text nor JSON."""
+    if output is None or isinstance(output, str):
+        return None if output is None else clip(output)[:MAX_OUTPUT]
+    try:
+        return jsontext.write(output).decode()[:MAX_OUTPUT]
+    except (TypeError, ValueError):
+        return None
 
 
 def _call_problem(call_id: object, tool: object, params: object) -> "str | None":

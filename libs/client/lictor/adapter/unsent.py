@@ -134,8 +134,8 @@ class Unsent:
             os.close(file)
         if not isinstance(report, dict):
             raise Unusable(
-                f"the result of a call was lost: {path} can't be read. To do: have the work checked again"
-                " (`lictor session reset` forgets what was checked), then remove that file"
+                f"the result of a call was lost: {path} can't be read. Whoever runs the agent has to have the"
+                " work checked again (`lictor session reset` forgets what was checked), and then to remove that file"
             )
         return report  # pyright: ignore[reportUnknownVariableType]
 
@@ -160,8 +160,8 @@ class Unsent:
 
     def _told(self) -> str:
         return (
-            f"{self._root} can't be read and written, so results of calls could be lost. To do: mend that,"
-            " or set XDG_STATE_HOME to a directory of this user"
+            f"{self._root} can't be read and written, so results of calls could be lost. Whoever runs the agent"
+            " has to mend that, or to set XDG_STATE_HOME to a directory of this user"
         )
 
 

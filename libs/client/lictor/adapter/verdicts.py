@@ -24,12 +24,27 @@ def with_remedy(reason: str, remedy: "str | None") -> str:
     return f"{reason} To do: {remedy}" if remedy else reason
 
 
+def beyond_agent(what: str) -> str:
+    """A remedy that only whoever runs the agent can apply: an agent that is asked for it would try, or go round in
+    circles. As `lictor_guard.wording.beyond_agent` says it."""
+    return f"you can't mend this: report it to whoever runs you (for them: {what})"
+
+
 class Reason(Value):
     """One reason against a call."""
 
     policy_id: str
     reason: str
     remedy: str
+
+
+class Advice(Value):
+    """What the agent should hear; empty when there is nothing, or nobody answered."""
+
+    text: str = ""
+    feedback: "tuple[Mapping[str, Any], ...]" = ()
+    failures: "tuple[Mapping[str, Any], ...]" = ()
+    answered: bool = True
 
 
 class Verdict(Value):
@@ -40,6 +55,13 @@ class Verdict(Value):
     denials: "tuple[Reason, ...]" = ()
     record_id: "str | None" = None
     definition_hash: "str | None" = None
+    advice: Advice = Advice()
+    """What the agent should hear beside a denial: a call that is denied has ended, and counts like any other."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the denial stands in the session's log."""
+        return not self.allowed and self.record_id is not None
 
 
 class Standing(Value):
@@ -56,6 +78,8 @@ class Standing(Value):
     resource_params: "Mapping[str, tuple[str, ...]]" = {}  # noqa: RUF012 -- never changed
     mounts: "tuple[str, ...]" = ()
     look_at: "tuple[str, ...]" = ()
+    tell_output: bool = False
+    """Whether results are to carry the begin of what the call returned."""
     stop_on_silence: str = "block"
     policy_id: "str | None" = None
 
@@ -86,15 +110,6 @@ class Recorded(Value):
     def unknown(self) -> bool:
         """As for a `Standing`."""
         return self.policy_id == UNKNOWN_SESSION
-
-
-class Advice(Value):
-    """What the agent should hear; empty when there is nothing, or nobody answered."""
-
-    text: str = ""
-    feedback: "tuple[Mapping[str, Any], ...]" = ()
-    failures: "tuple[Mapping[str, Any], ...]" = ()
-    answered: bool = True
 
 
 class StopVerdict(Value):

@@ -14,7 +14,7 @@ from lictor.adapter.readings import alike, readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 MAX_RESOURCES = 64
@@ -26,8 +26,7 @@ _CHUNK = 1024 * 1024
 class Workspace:
     """A root directory, and the other spellings under which tools see it.
 
-    `cwd` tells at each call where its relative paths start; without it they start at the root. With `either`, nobody
-    has said whether tools start at `cwd` or at the root: a relative path has a key only if both are the same file.
+    Relative paths start at `cwd`; without it they start at the root.
     """
 
     def __init__(
@@ -35,14 +34,12 @@ class Workspace:
         root: str,
         mounts: "Iterable[str]" = (),
         *,
-        cwd: "Callable[[], str] | None" = None,
-        either: bool = False,
+        cwd: "str | None" = None,
         max_digested: int = MAX_DIGESTED,
     ) -> None:
         self.root = os.path.abspath(root)  # noqa: PTH100 -- pathlib costs a hook more than it may take
         self._mounts = sorted({fold(each) for each in mounts}, key=len, reverse=True)
         self._cwd = cwd
-        self._either = either
         self._max_digested = max_digested
         try:
             self._real_root = real(self.root)[0]
@@ -55,7 +52,6 @@ class Workspace:
             self.root,
             mounts,
             cwd=self._cwd,
-            either=self._either,
             max_digested=self._max_digested,
         )
 
@@ -63,10 +59,7 @@ class Workspace:
         self, params: "Mapping[str, Any]", names: "Iterable[str]", cwd: "str | None" = None
     ) -> "list[dict[str, Any]]":
         """The resources that these parameters name; relative paths start at `cwd`, else where `self` was told."""
-        try:
-            start = os.path.join(self.root, cwd or (self._cwd() if self._cwd else ""))  # noqa: PTH118 -- as above
-        except OSError:
-            start = None
+        start = os.path.join(self.root, cwd or self._cwd or "")  # noqa: PTH118 -- as above
         found: list[dict[str, Any]] = []
         for name in names:
             value = params.get(name)
@@ -76,10 +69,6 @@ class Workspace:
                 if len(found) == MAX_RESOURCES - 1:
                     found.append(_unresolved(name, given, "the call names more files than that"))
                     return found
-                if start is None:
-                    problem = "the current directory was removed"
-                    found.append(_unresolved(name, given, problem))
-                    continue
                 found.append(self._resource(name, given, start))
         return found
 
@@ -94,7 +83,6 @@ class Workspace:
             path, status = real(self._located(given, cwd))
             key = self._key(path)
             state = _kind(status)
-            self._refuse_other_starts(given, path)
             self._refuse_other_readings(given, path, cwd)
         except (Unresolvable, OSError, ValueError) as error:
             return _unresolved(param, given, str(error))
@@ -107,14 +95,6 @@ class Workspace:
             "digest": digest,
             "problem": None,
         }
-
-    def _refuse_other_starts(self, given: str, path: str) -> None:
-        relative = not given.startswith(("/", "~"))
-        if self._either and relative and self._real_path(given, self.root) != path:
-            raise Unresolvable(
-                "it is relative, and the process is not in the workspace's root: give the guard `cwd`, the directory"
-                " that its tools start at, or the tools absolute paths"
-            )
 
     def _refuse_other_readings(self, given: str, path: str, cwd: str) -> None:
         """A tool that trims, unquotes or expands what it is given must not end at another file than we did."""
@@ -224,16 +204,31 @@ class Workspace:
 def in_this_process(
     root: "str | os.PathLike[str] | None", cwd: "str | os.PathLike[str] | None"
 ) -> "Workspace | None":
-    """The workspace of tools that are functions here: their relative paths start at `cwd`.
-
-    Where it is not given, a function may open the path from where the process is, or join it to the workspace.
-    """
+    """The workspace of tools that are functions here: their relative paths start at `cwd`, else at the root."""
     if root is None:
         return None
     if cwd is None:
-        return Workspace(os.fspath(root), cwd=os.getcwd, either=True)
-    fixed = os.path.abspath(cwd)  # noqa: PTH100 -- as above
-    return Workspace(os.fspath(root), cwd=lambda: fixed)
+        _tell_where_paths_start(os.fspath(root))
+        return Workspace(os.fspath(root))
+    return Workspace(os.fspath(root), cwd=os.path.abspath(cwd))  # noqa: PTH100 -- as above
+
+
+def _tell_where_paths_start(root: str) -> None:
+    """For whoever wrote the tools: one that opens a path from elsewhere would open a file that nobody judged."""
+    import logging
+
+    try:
+        here = os.getcwd()  # noqa: PTH109 -- as above
+        if os.path.samefile(here, root):  # noqa: PTH121 -- as above
+            return
+    except OSError:
+        return
+    logging.getLogger("lictor.client").warning(
+        "relative paths of tool calls are taken to start at the workspace (%s), and this process is in %s:"
+        " if the tools open files from there, give the guard cwd=",
+        root,
+        here,
+    )
 
 
 def _each(value: "Any") -> "Iterable[Any]":

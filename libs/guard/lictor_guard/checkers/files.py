@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lictor_guard.completion import CompletionContext, CompletionResult, PlainChecker
-from lictor_guard.wording import quoted
+from lictor_guard.wording import beyond_agent, quoted
 from lictor_schema import FileOutputSpec, SeenFile
 
 NAMED = 3
@@ -27,7 +27,8 @@ class FileOutput(PlainChecker):
             return CompletionResult.ok("no output files are required")
         if context.files is None:
             return CompletionResult.incomplete(
-                f"there is no view of the workspace to verify {_count(len(self._files))} in"
+                f"there is no view of the workspace to verify {_count(len(self._files))} in:"
+                f" {beyond_agent('give the adapter the workspace')}"
             )
         view = context.files
         missing = [path for path in self._files if not self._stands(view.get(path))]

@@ -7,6 +7,7 @@ from lictor_guard.completion import CompletionChecker, CompletionContext, Comple
 from lictor_guard.facts import Changes, OwnFacts
 from lictor_guard.parts import whole_checker
 from lictor_guard.policy import CheckContext, Restored
+from lictor_guard.wording import beyond_agent
 
 _ERROR_TEXT = 500
 
@@ -41,7 +42,7 @@ class Owned:
         if failure is not None:
             return CompletionResult.incomplete(
                 f"{self.owner} failed to learn from a result, so it can't tell: {failure[:_ERROR_TEXT]};"
-                " reset the session's state, and do again what it checks"
+                f" {beyond_agent('mend the checker, then reset the session')}"
             )
         return self._checker.check(context.narrowed(self.owner))
 

@@ -14,7 +14,7 @@ from lictor_guard.calls import Call, Result
 from lictor_guard.facts import Changes, Fact, OwnFacts
 from lictor_guard.policies.keeping import key_of, remembered
 from lictor_guard.policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
-from lictor_guard.wording import joined, listed, quoted
+from lictor_guard.wording import beyond_agent, joined, listed, quoted
 from lictor_schema import ReadBeforeWriteSpec, Resource
 
 Access = Literal["read", "write", "none"]
@@ -44,10 +44,10 @@ class ReadBeforeWrite(StatelessPolicy):
         unseen = list(_unseen(call))
         if unseen:
             tool = quoted(call.tool)
-            return PolicyDecision.deny(
-                f"{tool} writes files, but {joined(unseen)}",
-                f"name the file that {tool} is to write by a path that the runtime can resolve",
-            )
+            remedy = f"name the file that {tool} is to write by a path that the runtime can resolve"
+            if not call.resources and _names_paths(call):
+                remedy = beyond_agent("the adapter looks at no files; give it the workspace")
+            return PolicyDecision.deny(f"{tool} writes files, but {joined(unseen)}", remedy)
         problems: list[str] = []
         unread: list[str] = []
         for each in _named(call):
@@ -125,6 +125,11 @@ def _unseen(call: Call) -> Iterator[str]:
                 yield f"parameter {quoted(param)} holds something that is no path"
             elif (param, path) not in seen:
                 yield f"nothing is known of {quoted(path)}"
+
+
+def _names_paths(call: Call) -> bool:
+    """Whether it names files as it should, so that no other spelling would help."""
+    return any(isinstance(call.params.get(each), str) for each in _declared(call))
 
 
 def _problem(resource: Resource, facts: OwnFacts) -> tuple[str | None, bool]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from lictor_guard.core_facts import Tally
-from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_guard.provider import BuiltInProvider, FeedbackContext
 from lictor_schema import BudgetFeedbackSpec, Budgets, Feedback, Observation
 
 _MICRO = 1_000_000
@@ -32,7 +32,7 @@ class _Spent(NamedTuple):
         return f"{amounts} used ({self.percent} %)"
 
 
-class BudgetFeedback(PlainProvider):
+class BudgetFeedback(BuiltInProvider):
     """Informs; warns as soon as one budget is used to `warn_percent`."""
 
     def __init__(self, spec: BudgetFeedbackSpec) -> None:

@@ -2,7 +2,7 @@
 
 from lictor_guard.durations import SECOND_US, in_words
 from lictor_guard.errors import GuardError
-from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_guard.provider import BuiltInProvider, FeedbackContext
 from lictor_schema import DeadlineFeedbackSpec, Feedback
 
 _SUGGESTIONS = (
@@ -11,7 +11,7 @@ _SUGGESTIONS = (
 )
 
 
-class DeadlineFeedback(PlainProvider):
+class DeadlineFeedback(BuiltInProvider):
     """Informs while there is time; warns from `warn_s` seconds left on."""
 
     def __init__(self, spec: DeadlineFeedbackSpec) -> None:

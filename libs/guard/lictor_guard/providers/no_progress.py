@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lictor_guard.durations import counted
 from lictor_guard.facts import Changes, Fact
 from lictor_guard.policy import NOTHING
-from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_guard.provider import BuiltInProvider, FeedbackContext
 from lictor_schema import Feedback, NoProgressFeedbackSpec, Observation
 
 _SEEN = "seen"
@@ -18,7 +18,7 @@ class EvidenceSeen(Fact, kind="evidence-seen", retention="log"):
     call_index: int = 0
 
 
-class NoProgress(PlainProvider):
+class NoProgress(BuiltInProvider):
     """Speaks after `calls` calls without new evidence; silent while the task's standing can't be told."""
 
     needs_standing = True

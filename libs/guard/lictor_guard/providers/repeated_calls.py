@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from lictor_guard.core_facts import RecentCall
 from lictor_guard.durations import counted
-from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_guard.provider import BuiltInProvider, FeedbackContext
 from lictor_schema import Feedback, LoopFeedbackSpec, Observation
 
 _MOST_SHOWN = 5
 
 
-class RepeatedCalls(PlainProvider):
+class RepeatedCalls(BuiltInProvider):
     """Speaks when a call with equal parameters stands `repeats` times among the last `window` calls.
 
     One that was told of, and not made again, is not told of again: at least one of the repetitions must have come
-    since the provider last spoke.
+    since the provider last spoke. One that worked for the first time, the last time, is no loop: its agent got out.
     """
 
     def __init__(self, spec: LoopFeedbackSpec) -> None:
@@ -41,18 +41,14 @@ class RepeatedCalls(PlainProvider):
             )
             for calls in repeated[:_MOST_SHOWN]
         )
-        never_worked = all(call.outcome != "ok" for call in worst)
+        never_worked = not _worked(worst)
         often = len(worst) >= 2 * self._repeats
         return Feedback(
             provider=self.name,
             summary=f"{worst[-1].tool} was called {counted(len(worst), 'time')} "
             "with the same parameters.",
             observations=observations,
-            suggestions=(
-                "It has not worked once: change the parameters, or find out first why it fails."
-                if never_worked
-                else "Its result is known: use it, or try another way.",
-            ),
+            suggestions=(_suggestion(worst),),
             severity="warning" if never_worked or often else "caution",
         )
 
@@ -60,8 +56,26 @@ class RepeatedCalls(PlainProvider):
         calls = context.recent.calls[-self._window :]
         fresh = {call.signature for call in calls[-context.calls_since :]}
         counts = Counter(call.signature for call in calls)
-        return [
+        repeated = (
             [call for call in calls if call.signature == signature]
             for signature, count in counts.most_common()
             if count >= self._repeats and signature in fresh and context.calls_since > 0
-        ]
+        )
+        return [each for each in repeated if not _got_out(each)]
+
+
+def _got_out(calls: Sequence[RecentCall]) -> bool:
+    return calls[-1].outcome == "ok" and not _worked(calls[:-1])
+
+
+def _worked(calls: Sequence[RecentCall]) -> bool:
+    return any(call.outcome == "ok" for call in calls)
+
+
+def _suggestion(calls: Sequence[RecentCall]) -> str:
+    outcomes = {call.outcome for call in calls}
+    if outcomes == {"denied"}:
+        return "It is denied each time: do what the denial says would help, or go on without it."
+    if "ok" not in outcomes:
+        return "It has not worked once: change the parameters, or find out first why it fails."
+    return "Its result is known: use it, or try another way."

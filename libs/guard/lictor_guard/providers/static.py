@@ -1,10 +1,10 @@
 """Says the same each time; its trigger decides when."""
 
-from lictor_guard.provider import FeedbackContext, PlainProvider
+from lictor_guard.provider import BuiltInProvider, FeedbackContext
 from lictor_schema import Feedback, StaticFeedbackSpec
 
 
-class StaticFeedback(PlainProvider):
+class StaticFeedback(BuiltInProvider):
     """A fixed message."""
 
     def __init__(self, spec: StaticFeedbackSpec) -> None:
