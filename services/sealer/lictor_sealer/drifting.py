@@ -209,6 +209,7 @@ class RecurrenceOutbox:
             by=BY,
             at=utc_millis(event.detected_at),
             fingerprint=request.fingerprint,
+            decision_type=request.decision_type,
             request=request,
             proposal=self._suggest(request, event),
         )

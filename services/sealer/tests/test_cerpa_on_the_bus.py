@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import redis.asyncio
@@ -66,8 +67,8 @@ def _measured(value: str) -> Measurement:
     return Measurement(metric="latency_ms", value=value, measured_at=BEFORE)
 
 
-async def register(bus: Bus, *claims: CerpaClaim) -> list[DeskAnswer]:
-    asked = (ClaimRequest(request_id=str(uuid.uuid4()), by="ada", claim=each) for each in claims)
+async def register(bus: Bus, *claims: CerpaClaim, by: str = "ada") -> list[DeskAnswer]:
+    asked = (ClaimRequest(request_id=str(uuid.uuid4()), by=by, claim=each) for each in claims)
     return [await bus.ask("claim", each.to_json()) for each in asked]
 
 
@@ -162,6 +163,71 @@ async def test_a_new_form_of_a_claim_settles_what_was_found_against_the_old(bus:
     assert found[1].apply_result is not None
     assert found[1].apply_result.updated_claims == ("fast",)
     assert "date it anew" in (stale.reason or "")
+
+
+async def test_a_red_violation_waits_for_a_second_person_whatever_its_claimant_does(
+    bus: Bus,
+) -> None:
+    looser = (Assumption(metric="latency_ms", operator="le", bound="1000"),)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(hours=5))
+        await tell(bus, event(violation="refunded twice"))
+        await register(bus, claim(hours=4, assumptions=looser))
+        await register(bus, claim(hours=3, assumptions=(), expires_at=BEFORE))
+        await register(bus, claim(hours=2, assumptions=looser), by="bob")
+        found = await cycles(bus, 4)
+    assert statuses(found) == ["escalated", "escalated", "escalated", "applied"]
+    reasons = [each.apply_result and each.apply_result.reason for each in found[1:3]]
+    assert all("ada stands for the claim" in (reason or "") for reason in reasons)
+    last = found[-1].apply_result
+    assert last is not None
+    assert (last.settled_by, last.by) == ("second_person", "bob")
+
+
+async def last_statuses(bus: Bus, wanted: list[str], claim_id: str = "fast") -> list[CerpaCycle]:
+    """Wait until the cycles of a claim have come to these; every message about them, in order."""
+    async with asyncio.timeout(30):
+        while True:
+            found = [each for each in await cycles(bus, 1) if each.claim.id == claim_id]
+            last = {each.cycle_id: each.status.value for each in found}
+            if list(last.values()) == wanted:
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_the_patch_of_a_recurring_drift_settles_the_cycle_of_the_same_drift(
+    bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the store is lost between the approval and the application."""
+    (tmp_path / "refunds").mkdir()
+    (tmp_path / "refunds/policy.yaml").write_text(PACK)
+    monkeypatch.setenv("LICTOR_PACKS", str(tmp_path))
+    never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(assumptions=never), claim("quick"))
+        await bus.see(*(sighting(f"e{number}", at=BEFORE) for number in range(3)))
+        await last_statuses(bus, ["patched", "mismatched", "escalated"])
+        (filed,) = await bus.patches("proposed")
+        assert filed.proposal is not None
+        about, name = content_hash(filed.proposal), filed.patch_id
+        await bus.step(patch_id=name, step="approve", by="bob", proposal_hash=about)
+        await last_statuses(bus, ["patched", "mismatched", "patched"])
+    async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
+        await store.flushall()
+    async with learning_sealer(bus.endpoints):
+        made = {"before": filed.proposal.target.content_hash, "after": content_hash(1)}
+        await bus.step(
+            patch_id=name,
+            step="applied",
+            by="bob",
+            proposal_hash=about,
+            applied={**made, "version": filed.proposal.new_version},
+        )
+        found = await last_statuses(bus, ["applied", "mismatched", "applied"])
+        await last_statuses(bus, ["aligned"] * 3, "quick")
+    told = [each.status.value for each in found if each.review.verdict.value == "violation"]
+    assert told == ["escalated", "patched", "applied"]
+    assert {each.apply_result.settled_by for each in found if each.apply_result} == {"patch"}
 
 
 def change() -> PatchProposal:
