@@ -50,6 +50,11 @@ def findings_in(error: PackError) -> list[Finding]:
     return [_finding("error", "load", line) for line in str(error).splitlines()]
 
 
+def found_in(level: Level, check: str, error: PackError) -> Finding:
+    """What one error tells."""
+    return _finding(level, check, str(error))
+
+
 def lint_pack(loaded: LoadedPack) -> list[Finding]:
     """What is wrong with the rules of a pack that could be read."""
     found: list[Finding] = []

@@ -20,6 +20,7 @@ from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_policy.bundle import Bundled, bundle_directory
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.envelopes import refuse_unverifiable
 from lictor_policy.errors import PackError, StateError, Unacceptable
 from lictor_policy.evaluate import EventPosition
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
@@ -299,6 +300,7 @@ def make_service() -> Service:
     directory = pack_directory()
     try:
         bundled = bundle_directory(directory, chosen_profiles())
+        refuse_unverifiable(bundled.config.envelopes)
     except PackError as error:
         raise BusError(str(error)) from None
     source = ReleaseSource.from_environment(os.environ)
