@@ -17,6 +17,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.entry_logs import read_entry
 from lictor_bus.errors import Refused, StaleState
+from lictor_bus.formats import refuse_newer_state
 from lictor_bus.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -115,6 +116,7 @@ class ClaimsProcessor:
         """Bytes from the store to state."""
         try:
             value: dict[str, Any] = json.loads(raw)
+            refuse_newer_state("claims", value["format"], _STATE_FORMAT)
             if value["format"] != _STATE_FORMAT:
                 raise StaleState(f"claims were stored in format {value['format']}")
             claims = [CerpaClaim.from_json(each) for each in value["claims"]]

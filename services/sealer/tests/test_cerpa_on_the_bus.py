@@ -1,6 +1,7 @@
 """CERPA on a real bus: claims, drift and reports in, one cycle for each review, and a patch until it is settled."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -299,6 +300,28 @@ async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
     assert statuses(found) == ["patched", "aligned", "aligned"]
     letters = [each async for each in list_dead(bus.client)]
     assert all("was handled already" in each.letter.reason for each in letters)
+
+
+async def test_the_states_of_a_newer_version_are_left_alone(bus: Bus) -> None:
+    """An older worker that folded them anew would take turns with the newer one at it, for ever."""
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim())
+        await tell(bus, event("150"))
+        await cycles(bus, 1)
+    async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
+        (key,) = [each async for each in store.scan_iter(match="lictor:{sealer:claims}:0:t:*")]
+        state = await store.hget(key, "s")
+        assert state is not None
+        newer = json.dumps({**json.loads(state), "format": 99}).encode()
+        await store.hset(key, "s", newer)
+        async with learning_sealer(bus.endpoints):
+            await tell(bus, event("900"))
+            await asyncio.sleep(0.5)
+            assert await store.get("lictor:{sealer:claims}:generation") is None
+            assert await store.hget(key, "s") == newer
+            assert len(await cycles(bus, 1)) == 1
+            await store.hset(key, "s", state)
+            await cycles(bus, 2)
 
 
 @pytest.mark.parametrize("name", ["claim", "event"])
