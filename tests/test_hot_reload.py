@@ -183,6 +183,24 @@ async def test_a_bad_pack_is_refused_and_the_old_one_stays(evaluator: Evaluator)
     assert {len(await read_switches(evaluator.client, n)) for n in range(4)} == {1}
 
 
+def without_methods(packs: Path) -> None:
+    """Add a pack whose envelope demands verification, and names no method for it."""
+    shutil.copytree(ROOT / "examples/packs/refunds", packs / "refunds")
+    path = packs / "refunds/policy.yaml"
+    path.write_text(path.read_text("utf-8").replace("methods: [read_after_write]", "methods: []"))
+
+
+UNVERIFIABLE = "envelope refund of pack refunds: verification.methods: verification is mandatory"
+
+
+async def test_a_release_whose_verification_nobody_can_do_is_refused(evaluator: Evaluator):
+    before = (await evaluator.health())["config_hash"]
+    without_methods(evaluator.packs)
+    at = await evaluator.publish(evaluator.release())
+    assert UNVERIFIABLE in await evaluator.refused(at)
+    assert (await evaluator.health())["config_hash"] == before
+
+
 async def test_going_back_needs_to_be_said(evaluator: Evaluator):
     old = bundle_directory(evaluator.packs)
     evaluator.raise_version("9.0.0")
@@ -221,11 +239,12 @@ async def test_a_pin_refuses_every_other_bundle(clean_infra: Endpoints, tmp_path
         assert "LICTOR_PACK_PIN" in await running.refused(at)
 
 
-async def test_a_start_with_other_packs_than_the_pin_says_is_refused(
+async def test_a_start_with_what_is_not_wanted_or_can_not_be_kept_is_refused(
     clean_infra: Endpoints, tmp_path: Path
 ):
     trust = tmp_path / "trust.json"
     trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    without_methods(tmp_path / "packs")
     for settings, told in (
         ({"LICTOR_PACK_PIN": "sha256:" + "0" * 64}, "LICTOR_PACK_PIN is sha256:000"),
         ({"LICTOR_PACK_CHANNEL": "main"}, "LICTOR_PACK_CHANNEL is set without LICTOR_PACK_TRUST"),
@@ -233,6 +252,7 @@ async def test_a_start_with_other_packs_than_the_pin_says_is_refused(
             {"LICTOR_PACK_CHANNEL": "main", "LICTOR_PACK_TRUST": str(tmp_path / "no.json")},
             "there is no trust store",
         ),
+        ({"LICTOR_PACKS": str(tmp_path / "packs")}, UNVERIFIABLE),
     ):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lictor_policy_evaluator"),

@@ -51,6 +51,10 @@ class StaleState(BusError):
     """A stored state was written by an engine that this one can't read; it must be folded anew."""
 
 
+class NewerState(BusError):
+    """A stored state was written by a newer version; it is left alone, and this worker waits."""
+
+
 class BundleMissing(BusError):
     """Stream PACKS does not hold the bundle that was named."""
 

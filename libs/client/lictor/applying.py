@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,13 @@ class Prepared:
     """Whether the file is so already: an earlier try was cut short before it could be told."""
 
 
-def prepare(patch: Patch, directory: Path, profiles: Sequence[str] = ()) -> Prepared:
-    """Work the patch out for the packs of a directory, and check on a copy what it makes."""
+def prepare(
+    patch: Patch, directory: Path, profiles: Sequence[str] = (), methods: Collection[str] = ()
+) -> Prepared:
+    """Work the patch out for the packs of a directory, and check on a copy what it makes.
+
+    `methods` are the verification methods that envelopes may name.
+    """
     proposal = patch.proposal
     if proposal is None:
         raise NotApplicable(
@@ -71,7 +76,7 @@ def prepare(patch: Patch, directory: Path, profiles: Sequence[str] = ()) -> Prep
         copy = Path(scratch) / "packs"
         shutil.copytree(directory, copy)
         (copy / document.name).write_bytes(result.document.text.encode())
-        _refuse_faulty(copy, proposal.target.id)
+        _refuse_faulty(copy, proposal.target.id, methods)
         made = _made(copy, result.document, proposal, profiles)
     return Prepared(path, document.text, result.document.text, made, False)
 
@@ -116,11 +121,11 @@ def pack_document(directory: Path, target: PatchTarget) -> PolicyDocument:
         raise NotApplicable(str(error)) from None
 
 
-def _refuse_faulty(directory: Path, pack_id: str) -> None:
+def _refuse_faulty(directory: Path, pack_id: str, methods: Collection[str]) -> None:
     """What `lictor pack lint` and `lictor pack test` would say against the new packs."""
     problems = [
         f"{each.file}: {each.problem}".replace(f"{directory}/", "")
-        for each in lint_packs(directory, None)
+        for each in lint_packs(directory, methods=methods)
         if each.level == "error"
     ]
     problems = problems or _failing_examples(directory, pack_id)

@@ -117,6 +117,9 @@ async def test_an_approved_patch_becomes_a_new_version_that_pack_diff_shows(
     assert "has approved" in early.stderr
     shown = await operator.run("patch", "show", patch)
     assert "-        - {step: bypass, approver: duty-officer}" in shown.stdout
+    reach = "spec.envelopes.refund.safeAction.blastRadiusMax: tighter, lowered, large -> medium"
+    assert f"tightens  {reach}" in shown.stdout
+    assert "loosens" not in shown.stdout
     own = await operator.run("patch", "approve", patch, "--by", "lictor-sealer")
     assert (own.returncode, "somebody else" in own.stderr) == (1, True)
     await operator.told("patch", "approve", patch, "--by", "ada")
@@ -246,7 +249,9 @@ async def test_what_loosens_needs_a_human_whoever_proposes_it(operator: Operator
         "patch", "propose", "no-silence", "-", *words, stdin=json.dumps(change)
     )
     assert told["proposal"]["approval"] == "human"
-    assert told["proposal"]["loosens"]
+    assert told["proposal"]["loosens"] == [
+        "spec.envelopes.refund.deadlineMs: looser, raised, 1000 -> 2000"
+    ]
     own = await operator.run("patch", "approve", patch, "--by", "ada")
     assert own.returncode == 1
     assert (await operator.run("patch", "apply", patch, "--by", "ada")).returncode == 1

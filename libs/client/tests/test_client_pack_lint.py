@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[3]
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 
 
@@ -82,3 +84,20 @@ async def test_what_is_not_there_is_one_sentence(cli: Cli, tmp_path: Path) -> No
         assert told.returncode == 1
         assert said in told.stderr
         assert told.stderr.count("\n") == 1
+
+
+async def test_a_verification_method_that_nobody_has_is_an_error(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples/packs/refunds", tmp_path / "packs/refunds")
+    policy = tmp_path / "packs/refunds/policy.yaml"
+    text = policy.read_text()
+    policy.write_text(text.replace("[read_after_write]", "[call_the_bank]"))
+    told = await cli("pack", "lint", "packs")
+    assert told.returncode == 1
+    assert "nobody has a verification method call_the_bank; known are" in told.stdout
+    assert "[verification]" in told.stdout
+    elsewhere = await cli("pack", "lint", "packs", "--methods", "call_the_bank")
+    assert elsewhere.returncode == 0, elsewhere.stdout
+    policy.write_text(text.replace("[read_after_write]", "[]"))
+    none = await cli("pack", "lint", "packs")
+    assert none.returncode == 1
+    assert "verification is mandatory above tier tiny" in none.stdout

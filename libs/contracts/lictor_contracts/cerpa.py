@@ -106,7 +106,8 @@ def review(
     if problem is not None:
         return problem
     found, unmeasured = _assumptions(claim, event)
-    if event.violation is not None:
+    about = concerns(claim, event)
+    if event.violation is not None and about:
         found.insert(0, _Finding(Verdict.VIOLATION, f"violation: {event.violation}"))
     if claim.expires_at is not None and now >= claim.expires_at:
         text = f"expired: the claim held until {claim.expires_at.isoformat()}"
@@ -114,8 +115,11 @@ def review(
     # Sorting is stable: within a verdict, findings stay in the order of the claim.
     found.sort(key=lambda each: -each.verdict.precedence)
     verdict = found[0].verdict if found else Verdict.ALIGNED
-    severity = worst(at_least, *(_SEVERITY[each.verdict] for each in found)) if found else None
+    least = at_least if about else DriftSeverity.GREEN
+    severity = worst(least, *(_SEVERITY[each.verdict] for each in found)) if found else None
     said = [each.text for each in found] or ["nothing contradicts the claim"]
+    if event.violation is not None and not about:
+        said.append(f"not about this claim: {event.violation}")
     said += [f"not shown: nothing measured {metric} in its window" for metric in unmeasured]
     return CerpaReview(
         id=_id(_REVIEW, claim.id, event.id),
@@ -131,6 +135,17 @@ def review(
         severity=severity,
         unmeasured=unmeasured,
     )
+
+
+def concerns(claim: CerpaClaim, event: CerpaEvent) -> bool:
+    """Whether what an event broke is what the claim is about.
+
+    A claim is about the metrics it rests on; one that rests on none is about all of its subject.
+    """
+    if event.violates is None or not claim.assumptions:
+        return True
+    about = {claim.id, *(each.metric for each in claim.assumptions)}
+    return not about.isdisjoint(event.violates)
 
 
 def shows(reviewed: CerpaReview, claim: CerpaClaim) -> bool:
@@ -149,11 +164,12 @@ def patch(
     *,
     proposal: PatchProposal | None = None,
     taken_by: str | None = None,
+    stands_for_it: str | None = None,
 ) -> CerpaPatch | None:
     """What a review asks for; None when it is aligned.
 
-    A red one escalates. Once a human has taken it on (`taken_by`), it asks for what its verdict asks for. A proposal
-    that says of itself to be less severe than what it answers is refused.
+    A red one escalates, and says what settles it. Once a human has taken it on (`taken_by`), it asks for what its
+    verdict asks for. A proposal that says of itself to be less severe than what it answers is refused.
     """
     action = ACTION_FOR[reviewed.verdict]
     if action is None:
@@ -163,7 +179,7 @@ def patch(
     words = action.value
     if reviewed.severity is DriftSeverity.RED and not (taken_by and is_somebody(taken_by)):
         action = PatchAction.ESCALATE
-        words = f"escalate, so that a human takes it on to {words}"
+        words = f"escalate, so that a human takes it on to {words}; {settles_red(stands_for_it)}"
     return CerpaPatch(
         id=_id(_PATCH, reviewed.id, action.value, proposal.proposal_id if proposal else ""),
         domain=reviewed.domain,
@@ -179,6 +195,12 @@ def patch(
         loosens_safety=bool(proposal.loosens) if proposal else False,
         proposal=proposal,
     )
+
+
+def settles_red(stands_for_it: str | None) -> str:
+    """What settles a red cycle, in words."""
+    other = "who made the claim" if stands_for_it is None else stands_for_it
+    return f"settled by an applied patch, or by a new form of the claim from another than {other}"
 
 
 def applied(
@@ -387,6 +409,7 @@ def _result(
         success=success,
         reason=reason,
         new_state=new_state or {},
+        settled_by="patch" if success else None,
     )
 
 

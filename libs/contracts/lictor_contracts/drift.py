@@ -100,6 +100,16 @@ def _event(
     )
 
 
+def drift_metrics(event: DriftEvent) -> tuple[str, ...]:
+    """The metrics that a drift event counts: its type, its type and severity, its type and cause."""
+    kind = event.drift_type.value
+    return (
+        f"drift.{kind}",
+        f"drift.{kind}.{event.severity.value}",
+        label(f"drift.{kind}:{event.cause}"),
+    )
+
+
 def label(cause: str) -> str:
     """A cause as it fits into an event; a long one ends in a digest, so that two stay two."""
     if len(cause) <= _MAX_LABEL:

@@ -63,6 +63,11 @@ class Patch:
         return None if self.request is None else self.request.fingerprint
 
     @property
+    def decision_type(self) -> str | None:
+        """The decision type whose drift it answers, if it answers drift."""
+        return None if self.request is None else self.request.decision_type
+
+    @property
     def approvers(self) -> tuple[str, ...]:
         """The humans who approved the proposal and did not make it."""
         made_by = None if self.proposal is None else self.proposal.proposed_by
@@ -173,6 +178,7 @@ def _proposed(patch: Patch | None, step: PatchStep, entry_id: str, at: str) -> P
         at=at,
         request_id=step.request_id,
         fingerprint=None if patch is None else patch.fingerprint,
+        decision_type=None if patch is None else patch.decision_type,
         cycle=step.cycle or (None if patch is None else patch.cycle),
         proposal=proposal,
     )
@@ -244,6 +250,7 @@ def _entry(
         at=at,
         request_id=step.request_id,
         fingerprint=patch.fingerprint,
+        decision_type=patch.decision_type,
         cycle=patch.cycle,
         approval=approval,
         applied=applied,

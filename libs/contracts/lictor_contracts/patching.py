@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from lictor_contracts.acting import one_person
 from lictor_contracts.document_text import DocumentError, PolicyDocument, edited, unified_diff
 from lictor_contracts.errors import ContractError
-from lictor_contracts.loosening import loosens
+from lictor_contracts.loosening import Direction, FieldChange, changes
 from lictor_contracts.operations import PatchConflict
-from lictor_contracts.pack_loosening import pack_loosens
+from lictor_contracts.pack_loosening import pack_changes
 from lictor_schema import (
     DTE,
     ApprovalRule,
@@ -31,11 +31,12 @@ from lictor_schema import (
 )
 from lictor_schema.canonical import CanonicalError, canonical_json, content_hash
 from lictor_schema.errors import describe_validation_error
-from lictor_schema.model import MAX_TEXT_LENGTH
+from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
 
 # Random once, fixed for ever: changing it makes every replay propose all patches again.
 _PROPOSAL = uuid.UUID("94a0e7d1-5c38-4be2-a6f9-0d82c71b5e43")
 _HUNK = re.compile(r"@@ -[0-9]+(,[0-9]+)? \+[0-9]+(,[0-9]+)? @@")
+_AS_TOLD_EARLIER = ", which is not provably tighter"
 _VERSION_AT = {"dte": "/version", "policy_pack": "/metadata/version"}
 
 
@@ -70,9 +71,21 @@ class NotApplied:
 @dataclass(frozen=True, slots=True)
 class _Change:
     after: PolicyDocument
-    loosens: tuple[str, ...]
+    fields: tuple[FieldChange, ...]
     tier: BlastRadius | None
     diff: str
+
+    @property
+    def loosened(self) -> tuple[FieldChange, ...]:
+        return tuple(each for each in self.fields if each.direction.loosens)
+
+    @property
+    def loosens(self) -> tuple[str, ...]:
+        return tuple(map(str, self.loosened))
+
+    @property
+    def tightens(self) -> tuple[str, ...]:
+        return tuple(str(each) for each in self.fields if each.direction is Direction.TIGHTER)
 
 
 def approval_needed(
@@ -117,6 +130,7 @@ def propose(
         proposed_at=proposed_at,
         caused_by=tuple(caused_by),
         loosens=change.loosens,
+        tightens=change.tightens,
         approval=approval_needed(severity, loosens=bool(change.loosens), tier=change.tier),
         diff=change.diff,
     )
@@ -157,14 +171,29 @@ def apply(
             f"have a human other than {proposal.proposed_by} approve proposal"
             f" {content_hash(proposal)}",
         )
-    if change.loosens != proposal.loosens:
+    if not _tells_what_it_loosens(proposal, change):
         # Who approved it was shown something else.
         told = "; ".join(change.loosens) or "nothing"
         return NotApplied(
             f"the proposal does not tell what it loosens: {told}",
             "propose the patch again, and have the new proposal approved",
         )
+    if not set(proposal.tightens) <= set(change.tightens):
+        return NotApplied(
+            "the proposal says that it tightens what it does not",
+            "propose the patch again, and have the new proposal approved",
+        )
     return Applied(change.after, proposal.new_version, rule, approvers)
+
+
+def _tells_what_it_loosens(proposal: PatchProposal, change: _Change) -> bool:
+    """Whether it tells exactly that; a proposal of an earlier version told only the place that a field is in."""
+    told = proposal.loosens
+    earlier = [each.partition(": ")[0] for each in told if each.endswith(_AS_TOLD_EARLIER)]
+    return all(
+        str(each) in told or any(f"{each.field}.".startswith(f"{place}.") for place in earlier)
+        for each in change.loosened
+    ) and all(each in change.loosens or each.endswith(_AS_TOLD_EARLIER) for each in told)
 
 
 def _counts(approval: PatchApproval, proposal: PatchProposal) -> bool:
@@ -226,17 +255,18 @@ def _change(
         raise PatchRefused(
             f"the diff has {len(diff)} characters, more than {MAX_TEXT_LENGTH}; split the patch"
         )
-    return _Change(
-        after, _loosened(before_model, after_model), _tier(before_model, after_model), diff
-    )
+    fields = _fields(before_model, after_model)
+    if len(fields) > MAX_ITEMS:
+        raise PatchRefused(f"{len(fields)} fields differ, more than {MAX_ITEMS}; split the patch")
+    return _Change(after, fields, _tier(before_model, after_model), diff)
 
 
-def _loosened(before: DTE | PolicyPack, after: DTE | PolicyPack) -> tuple[str, ...]:
+def _fields(before: DTE | PolicyPack, after: DTE | PolicyPack) -> tuple[FieldChange, ...]:
     if isinstance(before, DTE) and isinstance(after, DTE):
-        return loosens(before, after)
+        return changes(before, after)
     if isinstance(before, PolicyPack) and isinstance(after, PolicyPack):
-        return pack_loosens(before, after)
-    return ("the kind of the document changed",)
+        return pack_changes(before, after)
+    return (FieldChange("kind", Direction.UNPROVEN, "the kind of the document changed"),)
 
 
 def _tier(before: DTE | PolicyPack, after: DTE | PolicyPack) -> BlastRadius | None:

@@ -12,9 +12,9 @@ from strategies import instances
 
 from lictor_contracts.envelope import LIMITS, Envelope, Signals
 from lictor_contracts.ladder import Situation, choose
-from lictor_contracts.loosening import CLASSIFIED, JUDGED_WHOLE, loosens
+from lictor_contracts.loosening import BOUNDS, JUDGED_WHOLE, Direction, changes, loosens, wire_name
 from lictor_contracts.operations import changed
-from lictor_contracts.pack_loosening import pack_loosens
+from lictor_contracts.pack_loosening import pack_changes, pack_loosens
 from lictor_contracts.remedies import suggested_operations
 from lictor_policy.strict_yaml import read_yaml
 from lictor_schema import DTE, BlastRadius, DegradeStep, DriftType, PolicyPack, Threshold
@@ -66,12 +66,12 @@ def leaves(
 ) -> Iterator[tuple[str, type[Model] | None]]:
     """Every field, as far down as it is judged apart, with the model inside it."""
     for name, field in model.model_fields.items():
-        path = ".".join((*at, name))
+        path = ".".join((*at, wire_name(model, name)))
         inner = next(iter(_models_in(field.annotation)), None)
         if path in JUDGED_WHOLE or inner is None:
             yield path, inner
         else:
-            yield from leaves(inner, (*at, name))
+            yield from leaves(inner, (*at, wire_name(model, name)))
 
 
 def _models_in(annotation: Any) -> Iterator[type[Model]]:
@@ -81,9 +81,9 @@ def _models_in(annotation: Any) -> Iterator[type[Model]]:
         yield from _models_in(argument)
 
 
-def test_every_field_of_the_envelope_is_classified() -> None:
+def test_every_field_of_the_envelope_has_its_direction_in_the_table() -> None:
     found = dict(leaves(DTE))
-    assert found.keys() == CLASSIFIED.keys()
+    assert found.keys() == BOUNDS.keys()
     for field, known in JUDGED_WHOLE.items():
         inner = found[field]
         assert inner is not None
@@ -153,12 +153,79 @@ def test_this_does_not(changes: dict[str, Any]) -> None:
     assert loosens(dte(), dte(**changes)) == ()
 
 
+@pytest.mark.parametrize(
+    ("changed_sections", "expected"),
+    [
+        ({"limits": {"maxToolCalls": 1}}, ["limits.maxToolCalls: tighter, lowered, 20 -> 1"]),
+        ({"deadlineMs": 600_000}, ["deadlineMs: looser, raised, 100 -> 600000"]),
+        (
+            {"safeAction": {"blastRadiusMax": "large"}},
+            ["safeAction.blastRadiusMax: looser, raised, medium -> large"],
+        ),
+        (
+            {"freshness": {"featureTtls": {"price": 100, "slow": 1000, "new": 500}}},
+            [
+                "freshness.featureTtls.price: tighter, lowered, 250 -> 100",
+                "freshness.featureTtls.slow: looser, raised, 900 -> 1000",
+                "freshness.featureTtls.new: tighter, must be captured now",
+            ],
+        ),
+        (
+            {"stageBudgetsMs": {"act": 5}},
+            [
+                "stageBudgetsMs.act: not provably tighter, lowered, 30 -> 5: the stage also begins"
+                " when less time is left"
+            ],
+        ),
+        ({"degradeLadder": LADDER[1:]}, ["degradeLadder.bypass: tighter, the rung is gone"]),
+        (
+            {"safeAction": {"allowedActionTypes": ["mail"]}},
+            ["safeAction.allowedActionTypes: tighter, no longer allows refund"],
+        ),
+        ({"version": "2"}, ["version: binds nothing, 1.2.0 -> 2"]),
+    ],
+)
+def test_the_answer_names_each_field_with_its_direction(
+    changed_sections: dict[str, Any], expected: list[str]
+) -> None:
+    assert [str(each) for each in changes(dte(), dte(**changed_sections))] == expected
+
+
+class Wider(DTE):
+    """An envelope as a later version could have it: with a field that nobody has judged yet."""
+
+    patience: int = 0
+
+
+def test_a_field_that_is_not_in_the_table_counts_as_loosened() -> None:
+    before, after = (Wider(**dict(dte()), patience=number) for number in (2, 1))
+    assert [(each.field, each.direction) for each in changes(before, after)] == [
+        ("patience", Direction.UNPROVEN)
+    ]
+    assert "patience" not in BOUNDS
+    assert Direction.UNPROVEN.loosens
+
+
+@many
+@given(instances(DTE), instances(DTE))
+def test_every_field_that_differs_is_named(one: DTE, other: DTE) -> None:
+    named = {each.field.partition(".")[0] for each in changes(one, other)}
+    differing = {
+        wire_name(DTE, name)
+        for name in DTE.model_fields
+        if getattr(one, name) != getattr(other, name)
+    }
+    assert named == differing
+
+
 def test_a_feature_that_leaves_the_list_does_not_have_to_be_captured_any_more() -> None:
     before, after = dte(), dte(freshness={"featureTtls": {"price": 250}})
     used = Signals(0, 0, {}, {"price": 0}, dict.fromkeys(LIMITS, 0))
     assert Envelope.of(before).violations(used)
     assert not Envelope.of(after).violations(used)
-    assert loosens(before, after) == ("freshness: slow does not have to be captured any more",)
+    assert loosens(before, after) == (
+        "freshness.featureTtls.slow: looser, no longer has to be captured; 900 -> 500",
+    )
 
 
 def test_a_rung_that_promises_to_be_quicker_is_taken_where_only_abstaining_was_left() -> None:
@@ -277,6 +344,44 @@ def test_this_loosens_a_pack(before: PolicyPack, after: PolicyPack) -> None:
 )
 def test_this_does_not_loosen_a_pack(before: PolicyPack, after: PolicyPack) -> None:
     assert pack_loosens(before, after) == ()
+
+
+def condition(*more: dict[str, Any]) -> dict[str, Any]:
+    return {"all": [{"fact": "task.mode", "equals": "interactive"}, *more]}
+
+
+NARROW = condition({"fact": "task.has_report_anchor", "equals": False})
+
+
+@pytest.mark.parametrize(
+    ("output", "before", "after", "direction"),
+    [
+        ({"decision": "block", "suggested_status": None}, NARROW, condition(), Direction.TIGHTER),
+        ({"decision": "block", "suggested_status": None}, condition(), NARROW, Direction.LOOSER),
+        ({"decision": "rewrite"}, NARROW, condition(), Direction.UNPROVEN),
+        (
+            {"decision": "block", "suggested_status": "blocked"},
+            NARROW,
+            condition(),
+            Direction.UNPROVEN,
+        ),
+    ],
+)
+def test_a_rule_that_only_denies_is_tighter_when_it_provably_fires_on_more(
+    output: dict[str, Any], before: dict[str, Any], after: dict[str, Any], direction: Direction
+) -> None:
+    (found,) = pack_changes(
+        pack(conditions=before, output=output), pack(conditions=after, output=output)
+    )
+    assert found.field == "spec.rules.no-silence.missed-checkpoint.conditions"
+    assert found.direction is direction
+
+
+def test_a_new_rule_that_only_denies_tightens_and_its_removal_loosens() -> None:
+    with_it = pack(output={"decision": "block", "suggested_status": None})
+    without = pack(id="")
+    (added,), (removed,) = pack_changes(without, with_it), pack_changes(with_it, without)
+    assert (added.direction, removed.direction) == (Direction.TIGHTER, Direction.LOOSER)
 
 
 def test_a_blocking_rule_that_comes_into_force_tightens_only_where_it_hides_no_other() -> None:

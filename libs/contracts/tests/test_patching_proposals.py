@@ -176,8 +176,8 @@ def test_what_needs_a_human_waits_for_one_who_did_not_propose_it(
 
 def test_a_loosening_is_named_whatever_the_severity_and_never_applies_by_itself() -> None:
     proposal = proposed(LOOSER)
-    assert proposal.loosens == ("deadline_ms: raised from 100 to 150",)
-    assert "deadline_ms: raised" in refused(REFUND, proposal).reason
+    assert proposal.loosens == ("deadlineMs: looser, raised, 100 -> 150",)
+    assert "deadlineMs: looser, raised" in refused(REFUND, proposal).reason
 
 
 def test_a_proposal_that_denies_what_it_loosens_still_needs_a_human() -> None:
@@ -188,7 +188,83 @@ def test_a_proposal_that_denies_what_it_loosens_still_needs_a_human() -> None:
 
 def test_an_approval_does_not_count_for_a_loosening_that_was_not_told() -> None:
     lying = proposed(LOOSER).model_copy(update={"loosens": ()})
-    assert "deadline_ms: raised" in refused(REFUND, lying, said(lying)).reason
+    assert "deadlineMs: looser, raised" in refused(REFUND, lying, said(lying)).reason
+
+
+def test_a_proposal_that_boasts_of_a_tightening_is_refused() -> None:
+    boasting = proposed(LOOSER).model_copy(update={"tightens": proposed(TIGHTER).tightens})
+    assert "tightens what it does not" in refused(REFUND, boasting, said(boasting)).reason
+
+
+ENVELOPE_PACK = read_document(
+    "policy_pack",
+    "refunds/policy.yaml",
+    """\
+apiVersion: lictor/v1
+kind: PolicyPack
+metadata:
+  {id: refunds, title: Refunds, version: 1.4.0, summary: s, severity_default: high, owner: ops,
+   applies_to: {runtimes: ["*"]}, tags: []}
+spec:
+  evaluation_mode: any_rule_match
+  rules: []
+  envelopes:
+    - decisionType: refund
+      version: "3"
+      deadlineMs: 60000
+      stageBudgetsMs: {context: 1000, plan: 3000, act: 4000, verify: 2000}
+      freshness: {defaultTtlMs: 500, featureTtls: {balance: 250}}
+      limits: {maxHops: 2, maxFanout: 3, maxToolCalls: 5, maxChainDepth: 4}
+      degradeLadder: [{step: abstain}]
+      verification: {requiredAboveBlastRadius: small, methods: [read_after_write]}
+      safeAction: {requireIdempotency: true, requireRollbackAbove: small, blastRadiusMax: medium}
+""",
+)
+
+
+def in_pack(place: str, old: Any, new: Any) -> PatchOperation:
+    """A change of the envelope in the pack above."""
+    return op("set", f"/spec/envelopes/0/{place}", old=old, new=new)
+
+
+FEWER_CALLS = in_pack("limits/maxToolCalls", 5, 1)
+MORE_TIME = in_pack("deadlineMs", 60_000, 600_000)
+MORE_REACH = in_pack("safeAction/blastRadiusMax", "medium", "large")
+
+
+def test_fewer_tool_calls_tighten_an_envelope_in_its_pack_and_more_time_and_reach_loosen_it() -> (
+    None
+):
+    tighter = proposed(FEWER_CALLS, document=ENVELOPE_PACK)
+    looser = proposed(MORE_TIME, MORE_REACH, document=ENVELOPE_PACK)
+    at = "spec.envelopes.refund"
+    assert tighter.tightens == (f"{at}.limits.maxToolCalls: tighter, lowered, 5 -> 1",)
+    assert tighter.loosens == ()
+    assert looser.tightens == ()
+    assert looser.loosens == (
+        f"{at}.deadlineMs: looser, raised, 60000 -> 600000",
+        f"{at}.safeAction.blastRadiusMax: looser, raised, medium -> large",
+    )
+
+
+def test_a_mix_loosens_and_names_both() -> None:
+    mixed = proposed(FEWER_CALLS, MORE_TIME, document=ENVELOPE_PACK)
+    assert (len(mixed.tightens), len(mixed.loosens)) == (1, 1)
+    assert mixed.approval is ApprovalRule.HUMAN
+
+
+def test_what_an_earlier_version_proposed_keeps_its_hash_and_can_be_applied() -> None:
+    """It told that the envelopes changed, and no direction; who approved it did not approve less than this."""
+    for operation in (FEWER_CALLS, MORE_TIME):
+        made = proposed(operation, document=ENVELOPE_PACK)
+        told = ("spec.envelopes: changed, which is not provably tighter",)
+        earlier = made.model_copy(update={"loosens": told, "tightens": ()})
+        assert b"tightens" not in earlier.to_json()
+        assert applied(ENVELOPE_PACK, earlier, said(earlier)).version == "1.4.1"
+        elsewhere = ("spec.rules: changed, which is not provably tighter",)
+        lying = made.model_copy(update={"loosens": elsewhere, "tightens": ()})
+        if operation is MORE_TIME:
+            assert "deadlineMs" in refused(ENVELOPE_PACK, lying, said(lying)).reason
 
 
 def test_a_proposal_whose_diff_shows_something_else_is_refused() -> None:
@@ -348,7 +424,9 @@ def test_a_pack_patch_that_takes_a_rule_out_needs_a_human() -> None:
     proposal = proposed(
         op("remove", "/spec/rules/0", old=document.data["spec"]["rules"][0]), document=document
     )
-    assert "rules were added, removed or moved" in proposal.loosens[0]
+    assert proposal.loosens == (
+        "spec.rules.no-silence.missed-checkpoint: not provably tighter, the rule is gone",
+    )
 
 
 def test_a_text_that_is_no_envelope_is_refused_when_applying_too() -> None:

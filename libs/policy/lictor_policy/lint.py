@@ -8,17 +8,16 @@ from typing import Any, Literal
 from lictor_policy.conditions import read_leaf
 from lictor_policy.errors import PackError
 from lictor_policy.facts import unknown_name
+from lictor_policy.firing import can_fire, event_types_of, fires_whenever
 from lictor_policy.foregone import CLAIMING
 from lictor_policy.lint_evidence import idle_requirements
 from lictor_policy.packs import LoadedPack
 from lictor_policy.requirements import bound
-from lictor_policy.rules import compile_rule, event_types_of
-from lictor_policy.satisfiable import can_hold, claims_on, facts_on
+from lictor_policy.rules import compile_rule
 from lictor_policy.signals import SIGNALS
 from lictor_policy.strict_yaml import Path
 from lictor_policy.templates import Template, TemplateError
 from lictor_policy.wording import parts_of
-from lictor_schema.claims import ClaimType
 from lictor_schema.event_types import EventType
 from lictor_schema.packs import Condition, MessageTemplates, Rule
 
@@ -51,6 +50,11 @@ class Finding:
 def findings_in(error: PackError) -> list[Finding]:
     """The problems that an error tells, one each line."""
     return [_finding("error", "load", line) for line in str(error).splitlines()]
+
+
+def found_in(level: Level, check: str, error: PackError) -> Finding:
+    """What one error tells."""
+    return _finding(level, check, str(error))
 
 
 def lint_pack(loaded: LoadedPack) -> list[Finding]:
@@ -167,7 +171,7 @@ def _rule_warnings(loaded: LoadedPack, number: int, rule: Rule) -> list[Finding]
 
     found: list[Finding] = []
     types = event_types_of(rule)
-    idle: list[EventType] = [each for each in types if not _can_fire(rule, each)]
+    idle: list[EventType] = [each for each in types if not can_fire(rule, each)]
     if len(idle) == len(types):
         found.append(
             warning(
@@ -205,19 +209,12 @@ def _rule_warnings(loaded: LoadedPack, number: int, rule: Rule) -> list[Finding]
     return found
 
 
-def _can_fire(rule: Rule, event_type: EventType) -> bool:
-    return any(
-        can_hold([(rule.conditions, True)], facts_on(event_type, claim))
-        for claim in claims_on(event_type, rule.triggers.claim_types or ClaimType)
-    )
-
-
 def _shadowed(loaded: LoadedPack, sound: list[int]) -> Iterator[Finding]:
     rules = [bound(rule, loaded.error) for rule in loaded.pack.spec.rules]
     for place, number in enumerate(sound):
         later = rules[number]
         for earlier in (rules[each] for each in sound[:place]):
-            if _takes_all(earlier, later):
+            if fires_whenever(earlier, later):
                 error = loaded.error(
                     ("spec", "rules", number),
                     f"never decides: {earlier.id} comes first and fires whenever it would;"
@@ -225,25 +222,6 @@ def _shadowed(loaded: LoadedPack, sound: list[int]) -> Iterator[Finding]:
                 )
                 yield _finding("warning", "shadowed", str(error))
                 break
-
-
-def _takes_all(earlier: Rule, later: Rule) -> bool:
-    """Whether the earlier rule fires on everything that the later one would fire on."""
-    types = event_types_of(later)
-    # A signal narrows a trigger by more than the conditions tell.
-    if not set(types) <= set(earlier.triggers.event_types):
-        return False
-    claims = set(later.triggers.claim_types or ClaimType)
-    if not claims <= set(earlier.triggers.claim_types or ClaimType):
-        return False
-    fires: list[EventType] = [each for each in types if _can_fire(later, each)]
-    return bool(fires) and not any(
-        can_hold(
-            [(later.conditions, True), (earlier.conditions, False)], facts_on(event_type, claim)
-        )
-        for event_type in fires
-        for claim in claims_on(event_type, claims)
-    )
 
 
 def _unmentioned(rule: Rule) -> Iterator[tuple[Path, str]]:

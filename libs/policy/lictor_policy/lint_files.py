@@ -1,7 +1,7 @@
 """A directory of packs, linted: every file of it, alone and together."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from lictor_policy.config import compile_files
@@ -9,6 +9,7 @@ from lictor_policy.documents import read_document
 from lictor_policy.errors import PackError
 from lictor_policy.files import PACK_FILE, PROFILES, SHARED, DirectoryFiles, PackFiles
 from lictor_policy.lint import Finding, findings_in, lint_pack
+from lictor_policy.lint_envelopes import lint_envelopes
 from lictor_policy.pack_tests import TESTS_FILE, load_pack_tests, missing_examples
 from lictor_policy.packs import LoadedPack, PackReader, envelopes_of
 from lictor_schema.packs import TemplateSet
@@ -16,8 +17,16 @@ from lictor_schema.packs import TemplateSet
 _TAKES_IN = re.compile(rb"\{\{>\s*([A-Za-z0-9_.-]+)\s*\}\}")
 
 
-def lint_packs(directory: Path, pack_ids: Sequence[str] | None = None) -> list[Finding]:
-    """What is wrong with the packs named; with none named, with all that the directory holds."""
+def lint_packs(
+    directory: Path,
+    pack_ids: Sequence[str] | None = None,
+    *,
+    methods: Collection[str] | None = None,
+) -> list[Finding]:
+    """What is wrong with the packs named; with none named, with all that the directory holds.
+
+    `methods` are the verification methods there are; None where nobody knows them.
+    """
     files = DirectoryFiles(directory)
     reader = PackReader(files)
     names = files.pack_ids() if pack_ids is None else list(pack_ids)
@@ -31,6 +40,7 @@ def lint_packs(directory: Path, pack_ids: Sequence[str] | None = None) -> list[F
             continue
         loaded.append(pack)
         found += lint_pack(pack)
+        found += lint_envelopes(pack, methods)
         found += _examples(directory / pack_id / TESTS_FILE, pack)
     try:
         envelopes_of(loaded)

@@ -28,7 +28,7 @@ def why_not(
         old = known.get(pack.pack_id)
         if old is None or old.pack_hash == pack.pack_hash:
             continue
-        if not _newer(pack.pack_version, old.pack_version):
+        if not is_newer(pack.pack_version, old.pack_version):
             return (
                 f"pack {pack.pack_id} changed, but its version {pack.pack_version} is not newer than"
                 f" {old.pack_version}, which is in force; raise it, or say what it takes back"
@@ -36,7 +36,7 @@ def why_not(
     return None
 
 
-def _newer(version: str, than: str) -> bool:
+def is_newer(version: str, than: str) -> bool:
     """Whether a version is surely newer: numbers between dots, compared one by one."""
     first, second = _numbers(version), _numbers(than)
     return first is not None and second is not None and first > second

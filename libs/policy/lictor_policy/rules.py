@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypedDict, get_args
 from lictor_policy.conditions import check_session_leaves, compile_condition
 from lictor_policy.errors import PackError
 from lictor_policy.facts import Predicate, unknown_name
+from lictor_policy.firing import event_types_of
 from lictor_policy.packs import LoadedPack
 from lictor_policy.position import EventPosition
 from lictor_policy.repetition import repeated_rule
@@ -261,15 +262,6 @@ def references_of(rule: Rule) -> tuple[str, ...]:
     given = rule.decision_output.operator_notice
     stated = () if given is None else given.must_reference
     return tuple(dict.fromkeys((*stated, *rule.evidence_requirements.must_reference_event_types)))
-
-
-def event_types_of(rule: Rule) -> list[EventType]:
-    """The event types that a rule looks at, by name or by a signal."""
-    named: dict[EventType, None] = dict.fromkeys(rule.triggers.event_types)
-    for name in rule.triggers.derived_signals:
-        if name in SIGNALS:
-            named.update(dict.fromkeys(SIGNALS[name].event_types))
-    return list(named)
 
 
 def _naming(

@@ -27,7 +27,7 @@ from lictor_schema.ids import derived_event_id
 
 WATCH = "watchdog_fired"
 CONDITION = "session_condition"
-_FORMAT = 1
+FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class SessionState(NamedTuple):
 
     def encode(self) -> bytes:
         """State to bytes for the store."""
-        return json.dumps((_FORMAT, *self), separators=(",", ":")).encode()
+        return json.dumps((FORMAT, *self), separators=(",", ":")).encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "SessionState":
         """Bytes from the store to state."""
         try:
             found, history, holding = json.loads(raw)
-            if found != _FORMAT:
+            if found != FORMAT:
                 raise StateError(f"session state has format {found}; replay the decisions")
             return cls(history, tuple(holding))
         except (ValueError, TypeError) as error:

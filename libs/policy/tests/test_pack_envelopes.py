@@ -8,6 +8,7 @@ import pytest
 
 from lictor_policy.bundle import bundle_directory, read_bundle
 from lictor_policy.config import build_config
+from lictor_policy.envelopes import refuse_unverifiable
 from lictor_policy.errors import PackError
 from lictor_policy.lint_files import lint_packs
 from lictor_policy.packs import LoadedPack, envelopes_of, load_pack, read_pack
@@ -230,3 +231,62 @@ def write(folder: Path, pack: Any) -> None:
     path = folder / pack["metadata"]["id"] / "policy.yaml"
     path.parent.mkdir()
     path.write_text(json.dumps(pack, indent=1))
+
+
+def verifying(above: str, *methods: str, reach: str = "medium") -> dict[str, Any]:
+    """An envelope that must be verified above a tier, by one of some methods."""
+    safe = {"requireIdempotency": True, "requireRollbackAbove": "small", "blastRadiusMax": reach}
+    rule = {"requiredAboveBlastRadius": above, "methods": list(methods)}
+    return envelope(verification=rule, safeAction=safe)
+
+
+@pytest.fixture
+def linted(governed: Any, tmp_path: Path) -> Any:
+    """What lint finds in a pack with one envelope, where two methods are installed."""
+
+    def lint(given: dict[str, Any], methods: Any = ("read_after_write", "invariant_check")) -> Any:
+        (tmp_path / "my-pack").mkdir(exist_ok=True)
+        pack = governed(given, rules=False)
+        pack["metadata"]["id"] = "my-pack"
+        (tmp_path / "my-pack/policy.yaml").write_text(json.dumps(pack, indent=1))
+        return lint_packs(tmp_path, methods=methods)
+
+    return lint
+
+
+def test_a_verification_method_that_nobody_has_is_refused_with_its_place(linted: Any) -> None:
+    (found,) = linted(verifying("small", "read_after_write", "reed_after_write"))
+    assert (found.level, found.check) == ("error", "verification")
+    assert found.field == "spec.envelopes.0.verification.methods.1"
+    assert found.line is not None
+    assert found.problem == "nobody has a verification method reed_after_write"
+    assert found.suggestion == "did you mean read_after_write?"
+    assert linted(verifying("small", "mine"), ("mine",)) == []
+    assert linted(verifying("small", "mine"), None) == [], "nobody knows what there is"
+
+
+@pytest.mark.parametrize(
+    ("above", "reach", "refused"),
+    [
+        ("none", "tiny", True),
+        ("small", "medium", True),
+        ("medium", "large", True),
+        ("medium", "medium", False),
+        ("large", "large", False),
+        ("small", "tiny", False),
+    ],
+)
+def test_no_method_is_refused_where_verification_is_mandatory(
+    linted: Any, tmp_path: Path, above: str, reach: str, refused: bool
+) -> None:
+    found = linted(verifying(above, reach=reach))
+    assert [each.level for each in found] == ["error"] * refused
+    bundled = bundle_directory(tmp_path)
+    if refused:
+        assert "verification is mandatory" in found[0].problem
+        assert found[0].suggestion == "name one"
+        with pytest.raises(PackError, match="envelope refund of pack my-pack: verification"):
+            refuse_unverifiable(bundled.config.envelopes)
+    else:
+        refuse_unverifiable(bundled.config.envelopes)
+    assert read_bundle(bundled.body).config.envelopes, "what is in force stays readable"

@@ -125,6 +125,11 @@ class CerpaEvent(_Primitive):
         default=(), description="What was measured"
     )
     violation: Text | None = Field(default=None, description="The rule it broke, if it broke one")
+    violates: Annotated[tuple[Label, ...], Field(max_length=64)] | None = Field(
+        default=None,
+        description="The metrics or claims that the violation is about; null for every claim about"
+        " the subject",
+    )
 
 
 class CerpaReview(_Primitive):
@@ -190,6 +195,12 @@ class CerpaApplyResult(_Primitive):
         default_factory=dict[str, str | bool | int | None], description="What holds now"
     )
     updated_claims: Ids = Field(default=(), description="Claims that changed")
+    settled_by: Literal["patch", "claim", "second_person"] | None = Field(
+        default=None,
+        description="What settled the cycle: an applied patch, a new form of the claim, or one that"
+        " somebody gave who did not stand for the claim; null when nothing did",
+    )
+    by: Identifier | None = Field(default=None, description="Who applied it, or gave the new form")
 
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:
@@ -233,6 +244,14 @@ class CerpaCycle(Model):
         ):
             raise PydanticCustomError(
                 "cycle_escalated", "status `escalated` needs a patch that escalates"
+            )
+        if (
+            self.review.severity is DriftSeverity.RED
+            and self.apply_result is not None
+            and self.apply_result.settled_by == "claim"
+        ):
+            raise PydanticCustomError(
+                "cycle_settled", "a red cycle is settled by a patch or by a second person"
             )
         if self.apply_result is not None and self.patch is None:
             raise PydanticCustomError("cycle_result", "an apply_result needs the patch it is about")

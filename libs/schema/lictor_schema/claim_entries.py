@@ -11,7 +11,10 @@ from lictor_schema.model import Identifier, Model, Timestamp, UuidText
 
 
 class ClaimRequest(Model):
-    """An operator registers a claim, or a new form of one; the new form settles what was found against the old."""
+    """An operator registers a claim, or a new form of one.
+
+    The new form settles what was found against the old; what is red only when another person gives it.
+    """
 
     request_id: UuidText = Field(description="Unique id; asking again with it changes nothing")
     by: Identifier = Field(description="Who stands for it")
@@ -33,6 +36,11 @@ class ClaimMade(Model):
     by: Identifier = Field(description="Who registered it")
     at: Timestamp = Field(description="When")
     claim: CerpaClaim = Field(description="The claim")
+    red_needs_another: bool = Field(
+        default=False,
+        description="Whether red cycles stay open unless somebody else gives the new form; false in"
+        " entries from before that rule, which keep what they settled",
+    )
 
 
 class EventSeen(Model):

@@ -109,6 +109,9 @@ class PatchEntry(Model):
     cycle: CycleRef | None = Field(
         default=None, description="The turn of CERPA it answers, if it answers one"
     )
+    decision_type: Identifier | None = Field(
+        default=None, description="The decision type whose drift it answers, if it answers drift"
+    )
     request: PatchRequest | None = Field(
         default=None, description="What asked for a patch; only in state `proposed`"
     )

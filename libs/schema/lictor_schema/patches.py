@@ -104,6 +104,12 @@ class PatchProposal(Model):
     loosens: Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="What it loosens, or can't be shown to tighten; a human decides"
     )
+    tightens: Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)] = Field(
+        default=(),
+        # Approvals name the proposal's hash: one that was made before the field existed keeps it.
+        exclude_if=lambda told: not told,
+        description="What it tightens, by field",
+    )
     approval: ApprovalRule = Field(description="What it needs before it is applied")
     diff: Text = Field(description="The change as a unified diff of the document's text")
 

@@ -12,6 +12,7 @@ from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.formats import leading_format, refuse_newer_state
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
@@ -20,11 +21,12 @@ from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_policy.bundle import Bundled, bundle_directory
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.envelopes import refuse_unverifiable
 from lictor_policy.errors import PackError, StateError, Unacceptable
 from lictor_policy.evaluate import EventPosition
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
 from lictor_policy.owing import RUNTIME
-from lictor_policy.state import TaskState
+from lictor_policy.state import FORMAT, TaskState
 from lictor_policy.timers import (
     SetReportingTimer,
     TimerKind,
@@ -36,6 +38,7 @@ from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
 from lictor_policy_evaluator.in_force import ConfigsInForce
+from lictor_policy_evaluator.overtaking import Overtaking
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
@@ -135,6 +138,7 @@ class EvaluatorProcessor:
         try:
             return TaskState.decode(raw)
         except StateError as error:
+            refuse_newer_state("task states", leading_format(raw), FORMAT)
             raise StaleState(str(error)) from None
 
     def encode_state(self, state: TaskState) -> bytes:
@@ -299,6 +303,7 @@ def make_service() -> Service:
     directory = pack_directory()
     try:
         bundled = bundle_directory(directory, chosen_profiles())
+        refuse_unverifiable(bundled.config.envelopes)
     except PackError as error:
         raise BusError(str(error)) from None
     source = ReleaseSource.from_environment(os.environ)
@@ -313,7 +318,7 @@ def make_service() -> Service:
         outbox = StreamOutbox(
             runtime.client, streams.DECISIONS, "lictor.dec.*.{key}", event_sequence
         )
-        library = Library(runtime.client)
+        library = Library(runtime.client, os.environ.get("LICTOR_ENGINE_TAKES_BACK") or None)
         configs = [
             PartitionConfigs(runtime.client, partition, library)
             for partition in range(runtime.settings.partitions)
@@ -356,7 +361,8 @@ def make_service() -> Service:
         ]
         watch = session_watch(runtime, library)
         responder = await make_responder(runtime, library, chosen.config)
-        return [*workers, *relays, *following, watch, responder]
+        overtaking = Overtaking(library, responder)
+        return [*workers, *relays, *following, watch, responder, overtaking]
 
     service = Service(spec=SPEC, loops=loops, config_hash=bundled.config.config_hash)
     return service

@@ -25,6 +25,7 @@ from lictor_bus.packs import (
 )
 from lictor_policy.bundle import Bundled, read_bundle
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.engine_order import may_follow
 from lictor_policy.errors import PackError
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema import ConfigSwitch
@@ -32,11 +33,18 @@ from lictor_schema import ConfigSwitch
 log = logging.getLogger("lictor.policy-evaluator")
 
 
-class Library:
-    """Bundles compiled once, however many partitions use them."""
+class NewerEngine(BusError):
+    """A newer engine has put packs in force; this one must not judge beside it."""
 
-    def __init__(self, client: Client) -> None:
+
+class Library:
+    """Bundles compiled once, however many partitions use them; `takes_back` is the newer engine that ours replaces."""
+
+    def __init__(self, client: Client, takes_back: str | None = None) -> None:
         self._client = client
+        self._takes_back = takes_back
+        self.overtaken = asyncio.Event()
+        """Set once a newer engine has put packs in force."""
         self._compiled: dict[str, Bundled] = {}
         self._loading: dict[str, asyncio.Task[Bundled]] = {}
         self.asks_sessions = asyncio.Event()
@@ -72,9 +80,21 @@ class Library:
             # Told to whoever waits; when nobody does any more, it is no news.
             task.exception()
 
+    def refuse_newer(self, at: SwitchAt) -> None:
+        """Raise NewerEngine when a newer engine made the switch, whose meaning this one does not know."""
+        engine = at.switch.engine
+        if may_follow(engine) or engine == self._takes_back:
+            return
+        self.overtaken.set()
+        raise NewerEngine(
+            f"engine {engine} has put packs in force from EVENTS {at.sequence} on, and this is engine"
+            f" {ENGINE_VERSION}: it judges nothing beside a newer one; stop it"
+        )
+
     async def judging(self, at: SwitchAt) -> EvaluatorConfig:
         """The configuration that a switch puts in force; raises BusError when this engine can't load it."""
         switch = at.switch
+        self.refuse_newer(at)
         try:
             config = (await self.compiled(switch.bundle_hash)).config
         except PackError as error:
@@ -127,6 +147,9 @@ class PartitionConfigs:
         if self._wanted is None or (self._settled and found):
             return found
         bundled, why = self._wanted
+        if found:
+            # An older instance that starts beside a newer one must not take its packs out of force.
+            self._library.refuse_newer(found[-1])
         if not found or found[-1].switch.config_hash != bundled.config.config_hash:
             await store_bundle(self._client, bundled.body)
             written = ConfigSwitch(

@@ -24,6 +24,7 @@ from lictor_bus.read import read_from
 from lictor_bus.streams import PACKS
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.bundle import Bundled
+from lictor_policy.envelopes import refuse_unverifiable
 from lictor_policy.errors import PackError
 from lictor_policy.releases import why_not
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
@@ -188,6 +189,7 @@ class ReleaseFollower:
             if reason is not None:
                 raise ReleaseError(reason)
             bundled = await self._load(release)
+            refuse_unverifiable(bundled.config.envelopes)
         except (ReleaseError, PackError, BundleMissing) as error:
             await self._refuse(stored, str(error), in_force)
             return

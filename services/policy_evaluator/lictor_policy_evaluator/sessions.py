@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.formats import leading_format, refuse_newer_state
 from lictor_bus.processor import Parsed, Sourced, Stepped
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.service import Runnable, Runtime
@@ -24,7 +25,7 @@ from lictor_bus.timers import Timer
 from lictor_policy.errors import PackError, StateError
 from lictor_policy.owing import RUNTIME
 from lictor_policy.position import to_micros
-from lictor_policy.session import Decided, SessionPlan, SessionState, watchdog_event
+from lictor_policy.session import FORMAT, Decided, SessionPlan, SessionState, watchdog_event
 from lictor_policy_evaluator.configs import Library
 from lictor_schema import Disposition
 from lictor_schema.temporal import MAX_WINDOW_S
@@ -139,6 +140,7 @@ class SessionProcessor:
         try:
             return SessionState.decode(raw)
         except StateError as error:
+            refuse_newer_state("session states", leading_format(raw), FORMAT)
             raise StaleState(str(error)) from None
 
     def encode_state(self, state: SessionState) -> bytes:

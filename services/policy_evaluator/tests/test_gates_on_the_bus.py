@@ -21,6 +21,7 @@ from lictor_bus.packs import publish_switch
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_bus.streams import DEFAULT_PARTITIONS
+from lictor_policy.version import ENGINE_VERSION
 from lictor_schema import ConfigSwitch, GateAnswer, GateRecord
 
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
@@ -255,7 +256,9 @@ async def test_while_the_packs_in_force_can_not_be_loaded_every_act_is_denied(ru
     await runtime.start()
     assert (await runtime.may_report()).decision == "allow"
     nowhere = "sha256:" + "0" * 64
-    switch = ConfigSwitch(bundle_hash=nowhere, config_hash=nowhere, engine="9.9", why="a test")
+    switch = ConfigSwitch(
+        bundle_hash=nowhere, config_hash=nowhere, engine=ENGINE_VERSION, why="a test"
+    )
     token = subjects.token(runtime.task_id)
     await publish_switch(runtime.client, subjects.partition_of(token, DEFAULT_PARTITIONS), switch)
     denied = await runtime.may_report()

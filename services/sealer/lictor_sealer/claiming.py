@@ -17,6 +17,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.entry_logs import read_entry
 from lictor_bus.errors import Refused, StaleState
+from lictor_bus.formats import refuse_newer_state
 from lictor_bus.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -29,6 +30,7 @@ from lictor_bus.publish import Outgoing
 from lictor_bus.timers import Timer
 from lictor_contracts.errors import ContractError
 from lictor_contracts.learning import (
+    KnownPatch,
     Learned,
     Subject,
     claimed,
@@ -51,7 +53,7 @@ BY = "lictor-sealer"
 
 # Random once, fixed for ever: changing it makes every replay tell all drift again.
 _SEEN = uuid.UUID("f2a7c5e1-8d04-4b93-a1f6-30e9b7d64c58")
-_STATE_FORMAT = 1
+_STATE_FORMAT = 2
 _REMEDY = "only the sealer may write claims and what bears on them; find out who wrote this one"
 
 Input = ClaimMade | EventSeen | PatchEntry
@@ -73,9 +75,11 @@ class ClaimsProcessor:
         if read is None:
             raise Refused(f"there is no kind {kind} of input to a claim", remedy=_REMEDY)
         told: Input = read_or_refuse(read, delivery.body, _REMEDY)
-        if subjects.token(_subject(told)) != key:
+        about = _subjects(told)
+        if key not in map(subjects.token, about):
             raise Refused(
-                f"subject: {_subject(told)!r} is not that of {delivery.subject}", remedy=_REMEDY
+                f"subject: {' and '.join(map(repr, about))} is not that of {delivery.subject}",
+                remedy=_REMEDY,
             )
         # An event that is told twice is one event: its second telling is set aside as a duplicate.
         own = told.event.id if isinstance(told, EventSeen) else told.entry_id
@@ -112,13 +116,19 @@ class ClaimsProcessor:
         """Bytes from the store to state."""
         try:
             value: dict[str, Any] = json.loads(raw)
+            refuse_newer_state("claims", value["format"], _STATE_FORMAT)
             if value["format"] != _STATE_FORMAT:
                 raise StaleState(f"claims were stored in format {value['format']}")
             claims = [CerpaClaim.from_json(each) for each in value["claims"]]
             cycles = [CerpaCycle.from_json(each) for each in value["cycles"]]
+            return Subject(
+                {each.id: each for each in claims},
+                dict(value["made_by"]),
+                {each["patch_id"]: _read_patch(each) for each in value["patches"]},
+                {each.cycle_id: each for each in cycles},
+            )
         except (ValueError, KeyError, TypeError, CanonicalError) as error:
             raise StaleState(f"{raw[:40]!r} are no claims: {error}") from None
-        return Subject({each.id: each for each in claims}, {each.cycle_id: each for each in cycles})
 
     def encode_state(self, state: Subject) -> bytes:
         """State to bytes for the store."""
@@ -126,26 +136,49 @@ class ClaimsProcessor:
             {
                 "format": _STATE_FORMAT,
                 "claims": [each.to_json().decode() for each in state.claims.values()],
+                "made_by": dict(state.made_by),
+                "patches": [_written_patch(each) for each in state.patches.values()],
                 "cycles": [each.to_json().decode() for each in state.open_cycles.values()],
             }
         ).encode()
 
 
+def _written_patch(patch: KnownPatch) -> dict[str, str | None]:
+    return {
+        "patch_id": patch.patch_id,
+        "fingerprint": patch.fingerprint,
+        "proposed": None if patch.proposed is None else patch.proposed.to_json().decode(),
+        "taken_by": patch.taken_by,
+        "applied": None if patch.applied is None else patch.applied.to_json().decode(),
+    }
+
+
+def _read_patch(value: dict[str, Any]) -> KnownPatch:
+    proposed, applied = (
+        None if value[name] is None else PatchEntry.from_json(value[name])
+        for name in ("proposed", "applied")
+    )
+    return KnownPatch(value["patch_id"], value["fingerprint"], proposed, value["taken_by"], applied)
+
+
 def _learn(state: Subject | None, told: Input, now: datetime) -> tuple[Learned, str]:
     if isinstance(told, ClaimMade):
-        return claimed(state, told.claim, told.by, now), "claimed"
+        learned = claimed(state, told.claim, told.by, now, red_needs_another=told.red_needs_another)
+        return learned, "claimed"
     if isinstance(told, EventSeen):
         learned = happened(state, told.event, now, at_least=told.at_least)
         return learned, "reviewed" if learned.cycles else "not reviewable"
     return patch_moved(state, told, now), told.state.value
 
 
-def _subject(told: Input) -> str:
+def _subjects(told: Input) -> tuple[str, ...]:
+    """What an input is about: a patch may answer a cycle, and drift of another subject."""
     if isinstance(told, ClaimMade):
-        return told.claim.subject
+        return (told.claim.subject,)
     if isinstance(told, EventSeen):
-        return told.event.subject
-    return "" if told.cycle is None else told.cycle.subject
+        return (told.event.subject,)
+    cycle = None if told.cycle is None else told.cycle.subject
+    return tuple(dict.fromkeys(each for each in (told.decision_type, cycle) if each is not None))
 
 
 class ToldOutbox(StreamOutbox):
@@ -196,14 +229,15 @@ class DriftTelling(CountingState):
 
 
 class PatchTelling(CountingState):
-    """Tells the steps of patches that answer a cycle to its subject: PATCHES in, CERPA out."""
+    """Tells the steps of patches that answer a cycle, or drift, to the claims they bear on: PATCHES in, CERPA out."""
 
     def parse(self, delivery: Delivery) -> Parsed[PatchEntry | None]:
         """Bytes to an entry; nothing for what somebody else got there."""
         entry = read_entry(delivery, PatchEntry.from_json)
-        if entry is None or entry.cycle is None:
+        if entry is None or not _subjects(entry):
             return Parsed("other", str(delivery.sequence), None)
-        key = subjects.token(entry.cycle.subject)
+        # The last of them: what is published there tells, after a crash, that all of them are told.
+        key = subjects.token(_subjects(entry)[-1])
         return Parsed(key, f"{entry.entry_id}:{delivery.sequence}", entry)
 
     def step(
@@ -214,7 +248,12 @@ class PatchTelling(CountingState):
     ) -> Stepped[int, Outgoing]:
         """An entry is told as it is."""
         count, entry = (state or 0) + 1, message.value
-        if entry is None or entry.cycle is None:
+        if entry is None:
             return Stepped(count, (), "other")
-        subject = subjects.claim("patch", entry.cycle.subject)
-        return Stepped(count, (Outgoing(subject, delivery.body, entry.entry_id),), "told")
+        *more, last = _subjects(entry)
+        outputs = [
+            Outgoing(subjects.claim("patch", each), delivery.body, f"{entry.entry_id}:drift")
+            for each in more
+        ]
+        outputs.append(Outgoing(subjects.claim("patch", last), delivery.body, entry.entry_id))
+        return Stepped(count, tuple(outputs), "told")

@@ -167,7 +167,11 @@ class Desk:
         if claim.timestamp > now:
             return _from_the_future(asked.request_id, "claim", claim.timestamp)
         entry = ClaimMade(
-            entry_id=_entry_id(claim.id, asked.request_id), by=asked.by, at=now, claim=claim
+            entry_id=_entry_id(claim.id, asked.request_id),
+            by=asked.by,
+            at=now,
+            claim=claim,
+            red_needs_another=True,
         )
         subject = subjects.claim("made", claim.subject)
         for _ in range(_TRIES):

@@ -19,6 +19,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.entry_logs import append_entry, patch_log
 from lictor_bus.errors import Refused, SequenceConflict, StaleState
+from lictor_bus.formats import refuse_newer_state
 from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
 from lictor_bus.publish import Outgoing, publish_all
 from lictor_bus.read import last_on_subjects, read_from
@@ -129,8 +130,9 @@ class RecurrenceProcessor:
         """Bytes from the store to state."""
         try:
             value: dict[str, Any] = json.loads(raw)
+            refuse_newer_state("recurrences", value["format"], _STATE_FORMAT)
             if value["format"] != _STATE_FORMAT:
-                raise StaleState(f"recurrence was stored in format {value['format']}")
+                raise StaleState(f"recurrences were stored in format {value['format']}")
             at = value["settled_at"]
             return Recurrence(
                 value["fingerprint"],
@@ -209,6 +211,7 @@ class RecurrenceOutbox:
             by=BY,
             at=utc_millis(event.detected_at),
             fingerprint=request.fingerprint,
+            decision_type=request.decision_type,
             request=request,
             proposal=self._suggest(request, event),
         )

@@ -8,7 +8,7 @@ look up later whether the envelope was the right one.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from nats.aio.client import Client
@@ -44,11 +44,18 @@ class EnvelopesInForce:
     """The envelopes for any task, as of the moment of the question."""
 
     def __init__(
-        self, client: Client, *, partitions: int, replicas: int, pin: str | None = None
+        self,
+        client: Client,
+        *,
+        partitions: int,
+        replicas: int,
+        pin: str | None = None,
+        methods: Collection[str] | None = None,
     ) -> None:
         self._client = client
         self._partitions = partitions
         self._pin = pin
+        self._methods = methods
         self._switches = LastSwitches(client, replicas=replicas)
         self._bundles: dict[str, asyncio.Task[Envelopes]] = {}
 
@@ -82,6 +89,15 @@ class EnvelopesInForce:
         # Compiling takes long enough to be noticed by a gate.
         envelopes = (await asyncio.to_thread(read_bundle, body)).config.envelopes
         log.info("%d envelopes of bundle %s are in force", len(envelopes), bundle_hash)
+        for name, each in envelopes.items():
+            missing = set(each.dte.verification.methods) - set(self._methods or ())
+            if self._methods is not None and missing:
+                log.error(
+                    "envelope %s lists verification methods that this sealer does not have: %s;"
+                    " install their packages, or correct the pack",
+                    name,
+                    ", ".join(sorted(missing)),
+                )
         return envelopes
 
     def _loaded(self, bundle_hash: str, task: "asyncio.Task[Envelopes]") -> None:

@@ -54,6 +54,7 @@ async def governing_loops(
         partitions=runtime.settings.partitions,
         replicas=runtime.settings.replicas,
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
+        methods=methods.names,
     )
     desk = ContractDesk(client, decisions, envelopes, seal_closed, methods)
     recorder = GateRecorder(client, runtime.telemetry)

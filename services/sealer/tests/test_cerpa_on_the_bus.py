@@ -1,9 +1,11 @@
 """CERPA on a real bus: claims, drift and reports in, one cycle for each review, and a patch until it is settled."""
 
 import asyncio
+import json
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import redis.asyncio
@@ -66,8 +68,8 @@ def _measured(value: str) -> Measurement:
     return Measurement(metric="latency_ms", value=value, measured_at=BEFORE)
 
 
-async def register(bus: Bus, *claims: CerpaClaim) -> list[DeskAnswer]:
-    asked = (ClaimRequest(request_id=str(uuid.uuid4()), by="ada", claim=each) for each in claims)
+async def register(bus: Bus, *claims: CerpaClaim, by: str = "ada") -> list[DeskAnswer]:
+    asked = (ClaimRequest(request_id=str(uuid.uuid4()), by=by, claim=each) for each in claims)
     return [await bus.ask("claim", each.to_json()) for each in asked]
 
 
@@ -164,6 +166,71 @@ async def test_a_new_form_of_a_claim_settles_what_was_found_against_the_old(bus:
     assert "date it anew" in (stale.reason or "")
 
 
+async def test_a_red_violation_waits_for_a_second_person_whatever_its_claimant_does(
+    bus: Bus,
+) -> None:
+    looser = (Assumption(metric="latency_ms", operator="le", bound="1000"),)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(hours=5))
+        await tell(bus, event(violation="refunded twice"))
+        await register(bus, claim(hours=4, assumptions=looser))
+        await register(bus, claim(hours=3, assumptions=(), expires_at=BEFORE))
+        await register(bus, claim(hours=2, assumptions=looser), by="bob")
+        found = await cycles(bus, 4)
+    assert statuses(found) == ["escalated", "escalated", "escalated", "applied"]
+    reasons = [each.apply_result and each.apply_result.reason for each in found[1:3]]
+    assert all("ada stands for the claim" in (reason or "") for reason in reasons)
+    last = found[-1].apply_result
+    assert last is not None
+    assert (last.settled_by, last.by) == ("second_person", "bob")
+
+
+async def last_statuses(bus: Bus, wanted: list[str], claim_id: str = "fast") -> list[CerpaCycle]:
+    """Wait until the cycles of a claim have come to these; every message about them, in order."""
+    async with asyncio.timeout(30):
+        while True:
+            found = [each for each in await cycles(bus, 1) if each.claim.id == claim_id]
+            last = {each.cycle_id: each.status.value for each in found}
+            if list(last.values()) == wanted:
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_the_patch_of_a_recurring_drift_settles_the_cycle_of_the_same_drift(
+    bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the store is lost between the approval and the application."""
+    (tmp_path / "refunds").mkdir()
+    (tmp_path / "refunds/policy.yaml").write_text(PACK)
+    monkeypatch.setenv("LICTOR_PACKS", str(tmp_path))
+    never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim(assumptions=never), claim("quick"))
+        await bus.see(*(sighting(f"e{number}", at=BEFORE) for number in range(3)))
+        await last_statuses(bus, ["patched", "mismatched", "escalated"])
+        (filed,) = await bus.patches("proposed")
+        assert filed.proposal is not None
+        about, name = content_hash(filed.proposal), filed.patch_id
+        await bus.step(patch_id=name, step="approve", by="bob", proposal_hash=about)
+        await last_statuses(bus, ["patched", "mismatched", "patched"])
+    async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
+        await store.flushall()
+    async with learning_sealer(bus.endpoints):
+        made = {"before": filed.proposal.target.content_hash, "after": content_hash(1)}
+        await bus.step(
+            patch_id=name,
+            step="applied",
+            by="bob",
+            proposal_hash=about,
+            applied={**made, "version": filed.proposal.new_version},
+        )
+        found = await last_statuses(bus, ["applied", "mismatched", "applied"])
+        await last_statuses(bus, ["aligned"] * 3, "quick")
+    told = [each.status.value for each in found if each.review.verdict.value == "violation"]
+    assert told == ["escalated", "patched", "applied"]
+    assert {each.apply_result.settled_by for each in found if each.apply_result} == {"patch"}
+
+
 def change() -> PatchProposal:
     document = read_document("policy_pack", "refunds/policy.yaml", PACK)
     set_deadline = PatchOperation(op="set", path="/spec/envelopes/0/deadlineMs", old=1000, new=1200)
@@ -233,6 +300,28 @@ async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
     assert statuses(found) == ["patched", "aligned", "aligned"]
     letters = [each async for each in list_dead(bus.client)]
     assert all("was handled already" in each.letter.reason for each in letters)
+
+
+async def test_the_states_of_a_newer_version_are_left_alone(bus: Bus) -> None:
+    """An older worker that folded them anew would take turns with the newer one at it, for ever."""
+    async with learning_sealer(bus.endpoints):
+        await register(bus, claim())
+        await tell(bus, event("150"))
+        await cycles(bus, 1)
+    async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
+        (key,) = [each async for each in store.scan_iter(match="lictor:{sealer:claims}:0:t:*")]
+        state = await store.hget(key, "s")
+        assert state is not None
+        newer = json.dumps({**json.loads(state), "format": 99}).encode()
+        await store.hset(key, "s", newer)
+        async with learning_sealer(bus.endpoints):
+            await tell(bus, event("900"))
+            await asyncio.sleep(0.5)
+            assert await store.get("lictor:{sealer:claims}:generation") is None
+            assert await store.hget(key, "s") == newer
+            assert len(await cycles(bus, 1)) == 1
+            await store.hset(key, "s", state)
+            await cycles(bus, 2)
 
 
 @pytest.mark.parametrize("name", ["claim", "event"])

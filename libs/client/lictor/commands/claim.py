@@ -41,7 +41,8 @@ from lictor_schema import (
 HELP = """\
 Claims: statements that are relied on, with the measurable conditions they rest on. Drift of a decision type is
 held against the claims about it, and so is what is measured elsewhere. What contradicts a claim opens a cycle,
-which a patch (`lictor patch propose --cycle`) or a new form of the claim settles.
+which a patch (`lictor patch propose --cycle`) or a new form of the claim settles; a red one only a patch, or a
+new form by somebody who does not stand for the claim.
 """
 _OPERATORS = ("lt", "le", "eq", "ne", "ge", "gt")
 
@@ -207,7 +208,7 @@ async def _cycles(client: Client, options: Namespace) -> int:
                     each.status.value,
                     f"{each.claim.id} about {each.claim.subject}",
                     each.review.verdict.value,
-                    printable(each.review.rationale, 160),
+                    printable(_why(each), 240),
                 )
                 for each in found
             ),
@@ -215,6 +216,19 @@ async def _cycles(client: Client, options: Namespace) -> int:
     else:
         say("no cycles")
     return OK
+
+
+def _why(cycle: CerpaCycle) -> str:
+    """What was found, and what became of it or is needed."""
+    result, wanted = cycle.apply_result, cycle.patch
+    if result is not None and result.success:
+        how = (result.settled_by or "patch").replace("_", " ")
+        return f"settled by {how}{f', {result.by}' if result.by else ''}: {cycle.review.rationale}"
+    if result is not None:
+        return f"{cycle.review.rationale}; {result.reason}"
+    if cycle.status is CycleStatus.ESCALATED and wanted is not None:
+        return wanted.description
+    return cycle.review.rationale
 
 
 async def all_cycles(client: Client) -> dict[str, CerpaCycle]:

@@ -5,7 +5,7 @@ from collections import Counter
 
 from lictor.cli import FAILED, OK
 from lictor.commands.output import at_terminal, common_arguments, counted, printable, say, say_json
-from lictor.commands.pack_sources import find_packs
+from lictor.commands.pack_sources import find_packs, known_methods, methods_argument
 from lictor_policy.lint import Finding
 from lictor_policy.lint_files import lint_packs
 
@@ -20,7 +20,8 @@ and field, with what to do; and warnings about what is allowed but surely not me
   unused          a shared text that no rule takes in
   examples        a rule without an example in tests.yaml for firing and for not firing
 
-Exits with 1 when there is an error; with --strict, also when there is a warning.
+An envelope that names a verification method that no installed package has, or none where verification is
+mandatory, is an error (verification). Exits with 1 when there is an error; with --strict, also when there is a warning.
 """
 
 
@@ -34,6 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
         " policy-packs)",
     )
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    methods_argument(parser)
     common_arguments(parser, connects=False)
 
 
@@ -41,11 +43,12 @@ def run(options: Namespace) -> int:
     """Check, and tell all."""
     found: list[Finding] = []
     checked = 0
+    methods = known_methods(options.methods)
     for given in options.packs or [None]:
         source = find_packs(given)
         names = source.pack_names()
         checked += len(names)
-        found += lint_packs(source.directory, source.names)
+        found += lint_packs(source.directory, source.names, methods=methods)
     for finding in found:
         if options.json:
             say_json(finding.to_json_value())

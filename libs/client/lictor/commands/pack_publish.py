@@ -12,6 +12,7 @@ from nats.js.errors import NotFoundError
 from lictor.cli import FAILED, OK
 from lictor.commands import pack_lint, pack_test
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor.commands.pack_sources import methods_argument
 from lictor.errors import LictorError
 from lictor.stored import streams_at
 from lictor.where import packs_directory, replace_file
@@ -55,6 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--channel", metavar="NAME", default="main", help="default: main")
     parser.add_argument("--profiles", metavar="NAMES", help="profiles to apply, between commas")
+    methods_argument(parser)
     parser.add_argument(
         "--rollback",
         action="store_true",
@@ -74,7 +76,9 @@ async def run(options: Namespace) -> int:
     """Check, sign, publish, and see what becomes of it."""
     quiet_logs()
     directory = Path(options.packs) if options.packs else packs_directory()
-    checked = Namespace(packs=[str(directory)], strict=False, json=options.json)
+    checked = Namespace(
+        packs=[str(directory)], strict=False, json=options.json, methods=options.methods
+    )
     tested = Namespace(packs=str(directory), json=options.json)
     if pack_lint.run(checked) != OK or pack_test.run(tested) != OK:
         warn("nothing was published.")

@@ -57,6 +57,28 @@ def profiles_argument(parser: ArgumentParser) -> None:
     )
 
 
+def methods_argument(parser: ArgumentParser) -> None:
+    """`--methods`, for commands that check what envelopes name."""
+    parser.add_argument(
+        "--methods",
+        metavar="NAMES",
+        default="",
+        help="verification methods that the sealer has and this machine has not, between commas",
+    )
+
+
+def known_methods(more: str) -> frozenset[str]:
+    """The verification methods that envelopes may name: those installed here, and more between commas."""
+    from lictor_contracts.errors import MethodUnusable
+    from lictor_contracts.installed_methods import installed_methods
+
+    try:
+        here = installed_methods().names
+    except MethodUnusable as error:
+        raise LictorError(f"{error}.") from None
+    return frozenset((*here, *(name.strip() for name in more.split(",") if name.strip())))
+
+
 def find_packs(given: str | None, profiles: str = "") -> PackSource:
     """The packs that an argument names, or those of this installation."""
     chosen = tuple(name.strip() for name in profiles.split(",") if name.strip())

@@ -10,7 +10,7 @@ from lictor.applying import NotApplicable, Prepared, prepare, take_back, write
 from lictor.cli import FAILED, OK
 from lictor.commands import pack_publish
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
-from lictor.commands.pack_sources import profiles_argument
+from lictor.commands.pack_sources import known_methods, methods_argument, profiles_argument
 from lictor.commands.patch_sources import by_argument, find_patch, patch_argument, patches_at
 from lictor.desk import DeskRefused, ask_desk, new_request_id
 from lictor.errors import Unreachable
@@ -46,6 +46,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--wait", metavar="SECONDS", type=float, default=10.0, help="with --key; default: 10"
     )
     profiles_argument(parser)
+    methods_argument(parser)
     common_arguments(parser)
 
 
@@ -60,7 +61,7 @@ async def run(options: Namespace) -> int:
             warn(f"patch {patch.patch_id} is {patch.state.value} already; nothing was changed.")
             return FAILED
         try:
-            prepared = prepare(patch, directory, names)
+            prepared = prepare(patch, directory, names, known_methods(options.methods))
             write(prepared)
         except NotApplicable as error:
             return await _failed(client, patch, error, options)
@@ -89,6 +90,7 @@ async def run(options: Namespace) -> int:
             create_key=False,
             channel=options.channel,
             profiles=options.profiles,
+            methods=options.methods,
             rollback=False,
             wait=options.wait,
             json=options.json,

@@ -99,6 +99,8 @@ async def run(options: Namespace) -> int:
         say_json({"patch_id": patch_id, "proposal": json.loads(proposal.to_json())})
     else:
         say(f"proposed  {patch_id}: needs approval by {proposal.approval.value}")
+        for each in proposal.tightens:
+            say(f"tightens  {printable(each)}")
         for each in proposal.loosens:
             say(f"loosens   {printable(each)}")
     return OK

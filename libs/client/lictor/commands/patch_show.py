@@ -9,7 +9,7 @@ from lictor.commands.patch_sources import find_patch, patch_argument, patch_as_j
 from lictor_contracts.patch_life import Patch
 from lictor_schema import PatchEntry
 
-HELP = "Show a patch: what asks for it, its diff, what it loosens, and what was said about it."
+HELP = "Show a patch: what asks for it, its diff, what it tightens and loosens, and what was said about it."
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -50,6 +50,7 @@ def _show(patch: Patch, entries: list[PatchEntry]) -> None:
             ("proposed", f"{proposal.proposed_at} by {proposal.proposed_by}"),
             ("approval", f"{proposal.approval.value}; by {', '.join(patch.approvers) or 'nobody'}"),
             ("hash", str(patch.proposal_hash)),
+            *(("tightens", each) for each in proposal.tightens),
             *(("loosens", each) for each in proposal.loosens),
         ]
     for name, value in lines:

@@ -1,0 +1,45 @@
+"""On which events a rule can fire, and whether one rule fires whenever another does; decided without any state.
+
+"Never" and "whenever" are certain, as far as `satisfiable` is; the other answers are not.
+"""
+
+from lictor_policy.satisfiable import can_hold, claims_on, facts_on
+from lictor_policy.signals import SIGNALS
+from lictor_schema.claims import ClaimType
+from lictor_schema.event_types import EventType
+from lictor_schema.packs import Rule
+
+
+def event_types_of(rule: Rule) -> list[EventType]:
+    """The types of the events that a rule looks at."""
+    named: dict[EventType, None] = dict.fromkeys(rule.triggers.event_types)
+    for name in rule.triggers.derived_signals:
+        if name in SIGNALS:
+            named.update(dict.fromkeys(SIGNALS[name].event_types))
+    return list(named)
+
+
+def can_fire(rule: Rule, event_type: EventType) -> bool:
+    """Whether a rule can fire on an event of a type at all."""
+    return any(
+        can_hold([(rule.conditions, True)], facts_on(event_type, claim))
+        for claim in claims_on(event_type, rule.triggers.claim_types or ClaimType)
+    )
+
+
+def fires_whenever(rule: Rule, other: Rule) -> bool:
+    """Whether a rule fires on everything that the other fires on; false when the other never does."""
+    types = event_types_of(other)
+    claims = set(other.triggers.claim_types or ClaimType)
+    if rule.triggers != other.triggers:
+        # A signal narrows a trigger by more than the conditions tell.
+        if not set(types) <= set(rule.triggers.event_types):
+            return False
+        if not claims <= set(rule.triggers.claim_types or ClaimType):
+            return False
+    fires: list[EventType] = [each for each in types if can_fire(other, each)]
+    return bool(fires) and not any(
+        can_hold([(other.conditions, True), (rule.conditions, False)], facts_on(event_type, claim))
+        for event_type in fires
+        for claim in claims_on(event_type, claims)
+    )
