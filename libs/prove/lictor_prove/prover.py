@@ -38,6 +38,7 @@ from lictor_prove.proof import (
     Verdict,
     rejected,
 )
+from lictor_prove.runnable import why_not_run
 from lictor_prove.settings import DEFAULT, Executable, Settings
 from lictor_prove.signatures import signature_of
 from lictor_prove.standing import analysis_of
@@ -77,7 +78,13 @@ def prove(
     timings = replace(
         proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
-    return replace(proof, layer_hash=layer.hash, coverage=coverage, timings=timings)
+    return replace(
+        proof,
+        layer_hash=layer.hash,
+        coverage=coverage,
+        timings=timings,
+        cannot_run=why_not_run(document),
+    )
 
 
 def _coverage(

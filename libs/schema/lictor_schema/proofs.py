@@ -212,6 +212,10 @@ class ProofResult(Model):
         default=False,
         description="Whether it is about a program that can run, and not about a description of one",
     )
+    cannot_run: ProofReason | None = Field(
+        default=None,
+        description="Why nobody can approve or run it, whatever was proved; null when it can run",
+    )
 
     @model_validator(mode="after")
     def _verdict_follows_from_the_parts(self) -> Self:
@@ -227,6 +231,10 @@ class ProofResult(Model):
         if (self.certificate_hash is None) != (self.certificate_level is None):
             raise PydanticCustomError(
                 "proof_certificate", "a certificate is named together with its level"
+            )
+        if self.executable and self.cannot_run is not None:
+            raise PydanticCustomError(
+                "proof_executable", "what can't run is not executable: give one of them"
             )
         if self.certificate_hash is not None and not proved:
             raise PydanticCustomError(

@@ -22,7 +22,7 @@ from lictor_schema import (
     ProofTimings,
     ProofVerdict,
     content_hash,
-    is_executable,
+    refuse_descriptive,
 )
 from lictor_schema.ids import proof_id
 from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
@@ -63,6 +63,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
         reasons = (_TOO_LONG, *reasons)
     timings = proof.timings
+    never = refuse_descriptive(submission) or (proof.cannot_run and _reason(proof.cannot_run))
     certificate = proof.certificate if verdict is ProofVerdict.PROVED else None
     result = ProofResult(
         submission_id=submission.submission_id,
@@ -88,7 +89,8 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
             certify_ms=round(timings.certify_ms),
         ),
         engine=ENGINE,
-        executable=is_executable(submission.language),
+        executable=never is None,
+        cannot_run=never,
     )
     if len(result.to_json()) <= MAX_RESULT:
         return result
@@ -108,7 +110,6 @@ def answered_before(
             "elapsed_ms": 0,
             "timings": None,
             "cached": True,
-            "executable": is_executable(submission.language),
         }
     )
 

@@ -14,6 +14,7 @@ from lictor.commands.prove_text import told
 from lictor.errors import LictorError
 
 if TYPE_CHECKING:
+    from lictor_prove.errors import Reason
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Ir, Proof
     from lictor_prove.settings import Settings
@@ -252,7 +253,7 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
             if options.certificate is None
             else _certified(path, language, proof, options.certificate, settings)
         )
-        yield {**told, "executable": is_executable(language)}
+        yield {**told, "executable": is_executable(language) and proof.cannot_run is None}
 
 
 def _certified(
@@ -309,16 +310,7 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
             }
             for each in proof.guarantees
         ],
-        "reasons": [
-            {
-                "code": each.code,
-                "message": each.message,
-                "remedy": each.remedy,
-                "line": each.line,
-                "column": each.column,
-            }
-            for each in proof.reasons
-        ],
+        "reasons": [_reason(each) for each in proof.reasons],
         "broken": [
             {
                 "kind": each.kind,
@@ -335,7 +327,18 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
         "summary": None if proof.ir is None else _summary(proof.ir),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
+        "cannot_run": None if proof.cannot_run is None else _reason(proof.cannot_run),
         "ms": round(proof.ms, 3),
+    }
+
+
+def _reason(reason: "Reason") -> dict[str, Any]:
+    return {
+        "code": reason.code,
+        "message": reason.message,
+        "remedy": reason.remedy,
+        "line": reason.line,
+        "column": reason.column,
     }
 
 

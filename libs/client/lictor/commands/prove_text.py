@@ -24,7 +24,7 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
     if not document["guarantees"] and document["verdict"] == "proved":
         yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
     if document["verdict"] == "proved" and not document.get("executable", True):
-        yield "    this is a description: it tells what happens, and nothing runs it"
+        yield from _cannot_run(document.get("cannot_run"))
     for broken in document.get("broken") or ():
         yield from _broken(broken, source)
     if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):
@@ -33,6 +33,14 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
     yield from _analysis(document.get("analysis"))
     yield from _coverage(document.get("coverage"))
     yield from _certificate(document)
+
+
+def _cannot_run(never: Mapping[str, Any] | None) -> Iterator[str]:
+    if never is None or never["code"] == "program.descriptive":
+        yield "    this is a description: it tells what happens, and nothing runs it"
+        return
+    yield f"    can't be approved or run: {printable(never['message'])}  [{never['code']}]"
+    yield f"        to do: {printable(never['remedy'])}"
 
 
 def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
