@@ -69,6 +69,26 @@ async def test_a_policy_is_checked_with_an_exit_code(cli, tmp_path: Path) -> Non
     assert "bad.yaml: line 3: rules.0.name is required" in bad.stderr
 
 
+async def test_a_contract_that_no_layer_can_read_is_found_before_it_decides_nothing(
+    cli, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    layers = {"LICTOR_LAYERS": str(Path(__file__).parents[3] / "examples/layers")}
+    for contract, told in (
+        ("only_to, arguments: [[ann@example.org]]", ""),
+        ("only_to, arguments: [ann@example.org]", "decides nothing: only_to: addresses takes list"),
+        ("olny_to, arguments: [[ann@example.org]]", "decides nothing: the layer has no contract"),
+    ):
+        policy.write_text(
+            "format: lictor-approval-policy/v1\n"
+            "rules:\n"
+            "  - {name: a, decision: reject, reason: r, when: {entails:\n"
+            f"      [{{contract: tools.mail.trusted.contracts.{contract}}}]}}}}\n"
+        )
+        found = await cli("approvals", "policy", "lint", policy, **layers)
+        assert (found.returncode, told in found.stderr) == (1 if told else 0, True), found.stderr
+
+
 @pytest.mark.parametrize("verb", ["list", "show", "approve"])
 async def test_without_a_broker_it_is_said_so(cli, verb: str) -> None:
     await cli("approvals", "keygen", "a.pem", "--name", "ann")
