@@ -18,6 +18,7 @@ from lictor_schema.model import (
     Text,
     Timestamp,
 )
+from lictor_schema.strengths import ProofStrength
 
 MAX_PROGRAM_LENGTH = 512 * 1024
 
@@ -85,15 +86,6 @@ def refuse_descriptive(submission: ProgramSubmission) -> ProofReason | None:
         message=f"{submission.source_name} is an Effect IR document: it tells what happens, and nothing executes it",
         remedy="write the program in Python or in commands, and have that proved",
     )
-
-
-class ProofStrength(StrEnum):
-    """For which runs a guarantee holds."""
-
-    EVERY_PREFIX = "every_prefix"
-    """However early the run ends, also when a trusted call fails."""
-    ON_COMPLETION = "on_completion"
-    """When the run completes: it promises that something happens, and a failing call may keep it from happening."""
 
 
 class GuaranteeResult(Model):

@@ -18,7 +18,6 @@ from lictor_schema import (
     ProofAnalysis,
     ProofReason,
     ProofResult,
-    ProofStrength,
     ProofTimings,
     ProofVerdict,
     content_hash,
@@ -132,7 +131,7 @@ def _guarantee(found: Found) -> GuaranteeResult:
         description=_cut(found.description, MAX_TEXT_LENGTH) or None,
         counterexample=None if run is None else _cut(run, MAX_RUN),
         required=bool(found.required_by),
-        strength=None if found.strength is None else ProofStrength(found.strength.value),
+        strength=found.strength,
         decided_by=_decided_by(found.how),
     )
 
