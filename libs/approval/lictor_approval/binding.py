@@ -11,7 +11,7 @@ from lictor_schema import (
     ProofVerdict,
     content_hash,
     guarantees_hash,
-    is_executable,
+    refuse_descriptive,
     utc_millis,
 )
 from lictor_schema.ids import approval_request_id
@@ -19,11 +19,9 @@ from lictor_schema.ids import approval_request_id
 
 def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding:
     """What an approval of a proved submission is about; NotApprovable when nobody can be asked about it."""
-    if not is_executable(submission.language):
-        raise NotApprovable(
-            f"the submission is in language `{submission.language}`, which describes and can't run",
-            "submit the program itself",
-        )
+    never = refuse_descriptive(submission) or result.cannot_run
+    if never is not None:
+        raise NotApprovable(never.message, never.remedy)
     if result.verdict is not ProofVerdict.PROVED:
         raise NotApprovable(
             f"the verdict is `{result.verdict.value}`", "only what is proved can be approved"

@@ -11,7 +11,7 @@ from lictor_schema import ApprovalState
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts over some requests."""
+    """Counts over some requests; each of them counts once, as what it is now."""
 
     waiting: int
     """To be decided."""
@@ -22,21 +22,23 @@ class Counts:
     """By a policy, either way."""
     expired: int
     stale: int
+    lapsed: int
+    """Those of the expired and stale that were approved: nothing ran by it."""
     rate: float | None
-    """Which part of what people decided was approved; None before anything was."""
+    """Which part of what people decided, and what still stands, was approved; None before anything was."""
     median_s: float | None
     """From the request to a person's decision, by their clock."""
+
+
+_LAPSED = (ApprovalState.EXPIRED, ApprovalState.STALE)
 
 
 def counts(lives: Iterable[Life]) -> Counts:
     """What came of these requests."""
     everything = list(lives)
-    by_people = [
-        (life, life.decision)
-        for life in everything
-        if life.decision is not None and life.decision.automatic is None
-    ]
-    approved = sum(decision.decision == "approve" for _, decision in by_people)
+    decided = [(life, life.decision) for life in everything if life.decision is not None]
+    by_people = [(life, decision) for life, decision in decided if decision.automatic is None]
+    standing = [decision.decision for life, decision in by_people if life.state not in _LAPSED]
     waited = [
         max(0.0, _seconds(life.request.requested_at, decision.decided_at))
         for life, decision in by_people
@@ -47,14 +49,16 @@ def counts(lives: Iterable[Life]) -> Counts:
 
     return Counts(
         waiting=in_state(ApprovalState.REQUESTED),
-        approved=approved,
-        rejected=len(by_people) - approved,
+        approved=standing.count("approve"),
+        rejected=standing.count("reject"),
         automatic=sum(
-            life.decision is not None and life.decision.automatic is not None for life in everything
+            decision.automatic is not None and life.state not in _LAPSED
+            for life, decision in decided
         ),
         expired=in_state(ApprovalState.EXPIRED),
         stale=in_state(ApprovalState.STALE),
-        rate=approved / len(by_people) if by_people else None,
+        lapsed=sum(life.state in _LAPSED for life, _ in decided),
+        rate=standing.count("approve") / len(standing) if standing else None,
         median_s=median(waited) if waited else None,
     )
 

@@ -273,7 +273,12 @@ def test_a_request_that_shows_other_guarantees_than_it_binds_can_not_be_made() -
 @pytest.mark.parametrize(
     ("submitted", "proved", "why"),
     [
-        ({"language": "ir"}, {}, "describes and can't run"),
+        ({"language": "ir"}, {}, "nothing executes it"),
+        (
+            {},
+            {"cannot_run": ProofReason(code="inputs.not_run", message="main takes n", remedy="r")},
+            "main takes n",
+        ),
         (
             {},
             {
@@ -345,3 +350,24 @@ def test_an_inbox_is_counted_by_what_people_and_policies_decided() -> None:
     assert (told.waiting, told.approved, told.rejected, told.automatic) == (1, 1, 1, 1)
     assert (told.rate, told.median_s) == (0.5, 1.5)
     assert counts([]).rate is None
+
+
+def test_an_approval_that_went_stale_or_expired_counts_as_what_it_is_and_not_as_approved() -> None:
+    ground = PolicyGround(policy_hash=content_hash("p"), rule="r", why="so")
+    lives = [
+        approved(request(submission_id="s-1")),
+        approved(request(submission_id="s-2")),
+        approved(request(submission_id="s-3"), MACHINE, automatic=ground),
+    ]
+    ended = [
+        after(life, withdrawn(life, state, SOON, "nothing ran"))
+        for life, state in zip(
+            lives,
+            (ApprovalState.STALE, ApprovalState.EXPIRED, ApprovalState.STALE),
+            strict=True,
+        )
+    ]
+    told = counts([*ended, approved(request(submission_id="s-4"))])
+    assert (told.approved, told.rejected, told.automatic) == (1, 0, 0)
+    assert (told.stale, told.expired, told.lapsed) == (2, 1, 3)
+    assert told.rate == 1.0

@@ -9,6 +9,7 @@ An agent can wait here and nothing more: it can neither decide nor hurry anybody
 """
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 
 from nats.aio.client import Client
@@ -16,7 +17,8 @@ from nats.aio.client import Client
 from lictor.errors import LictorError, NotInTime
 from lictor.follow import follow
 from lictor_bus import streams
-from lictor_bus.entry_logs import read_entry
+from lictor_bus.delivery import Delivery
+from lictor_bus.entry_logs import all_entries, read_entry
 from lictor_schema import ApprovalEntry, ApprovalState, ProofResult, ProofVerdict
 
 APPROVAL_TIMEOUT_S = 600.0
@@ -27,32 +29,61 @@ class NotProved(LictorError):
     """Only what is proved can be approved."""
 
 
-async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> ApprovalEntry:
-    """What was decided about a proved submission: `approved`, `rejected`, `expired`, or what came of it since.
+class NotApprovable(LictorError):
+    """Nobody is asked about it: no runner would run it, whoever approved it."""
 
-    A request that became stale is passed over for the one in its place. Raises NotInTime when nothing was decided.
+
+async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> ApprovalEntry:
+    """Where a proved submission stands once it was decided about: the last entry about it, as it is now.
+
+    `approved`, `rejected`, `expired`, `stale`, or what came of it since. A request that became stale is passed over
+    for one in its place. Raises NotInTime when nothing was decided.
     """
     if result.verdict is not ProofVerdict.PROVED:
         raise NotProved(f"submission {result.submission_id} is {result.verdict.value}, not proved.")
-    mine: set[str] = set()
+    if result.cannot_run is not None:
+        raise NotApprovable(f"{result.cannot_run.message}; {result.cannot_run.remedy}.")
+    mine: dict[str, ApprovalEntry] = {}
     stored = follow(client, streams.APPROVALS, _EVERY_CHANGE, from_start=True)
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    entry = read_entry(await anext(stored), ApprovalEntry.from_json)
-                    if entry is None:
+                    each = await anext(stored)
+                    entry = read_entry(each, ApprovalEntry.from_json)
+                    if entry is None or not _concerns(entry, mine, result):
                         continue
-                    if entry.request is not None and _is_about(entry, result):
-                        mine.add(entry.request_id)
-                    elif entry.request_id in mine and entry.state is not ApprovalState.STALE:
-                        return entry
+                    mine[entry.request_id] = entry
+                    if entry.request is None:
+                        # It was so once: an approval may have become stale, expired or been used since.
+                        async for _, later in _entries(client, after=each.sequence):
+                            if _concerns(later, mine, result):
+                                mine[later.request_id] = later
+                        latest = _latest(mine)
+                        if latest.state is not ApprovalState.REQUESTED:
+                            return latest
         except TimeoutError:
             asked = "nobody decided" if mine else "nobody was asked"
             raise NotInTime(
                 f"{asked} about submission {result.submission_id} within {timeout_s:g} s: it must not run;"
                 " `lictor approvals list` shows what waits, `lictor doctor` whether the service runs"
             ) from None
+
+
+def _entries(client: Client, *, after: int) -> AsyncIterator[tuple[Delivery, ApprovalEntry]]:
+    return all_entries(
+        client, streams.APPROVALS, _EVERY_CHANGE, ApprovalEntry.from_json, after=after
+    )
+
+
+def _concerns(entry: ApprovalEntry, mine: Mapping[str, ApprovalEntry], result: ProofResult) -> bool:
+    return entry.request_id in mine or (entry.request is not None and _is_about(entry, result))
+
+
+def _latest(mine: Mapping[str, ApprovalEntry]) -> ApprovalEntry:
+    """Where the newest of our requests stands; one that is stale only when there is none in its place."""
+    alive = [entry for entry in mine.values() if entry.state is not ApprovalState.STALE]
+    return (alive or list(mine.values()))[-1]
 
 
 def _is_about(entry: ApprovalEntry, result: ProofResult) -> bool:

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, INTERRUPTED, READER_GONE = 0, 1, 2, 3, 4, 130, 141
+OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, LAYER, INTERRUPTED, READER_GONE = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    130,
+    141,
+)
 
 COMMANDS = {
     "up": "run NATS, Redis and all services until Ctrl-C",
@@ -51,6 +60,7 @@ exit codes:
   2    wrong usage
   3    a server or service can't be reached
   4    a comparison found a difference
+  5    a trusted layer can't be used: no program was judged by it
   130  interrupted
   141  the reader of the output went away
 """

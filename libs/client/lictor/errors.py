@@ -14,6 +14,10 @@ class Unreachable(LictorError):
     """A server or a service does not answer."""
 
 
+class LayerUnusable(LictorError):
+    """A trusted layer can't be used: no program is judged by it."""
+
+
 class NoStateDirectory(LictorError):
     """There is no place outside of workspaces to keep anything for this user."""
 

@@ -8,28 +8,40 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from approval_samples import request, submission
+from approval_samples import LAYER, NOW, proof, submission
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from lictor_approval.binding import asked as asked_for
 from lictor_approval.deciding import requested
 from lictor_bus import streams, subjects
 from lictor_bus.entry_logs import append_entry, approval_log
 from lictor_bus.publish import Outgoing, publish_one
-from lictor_schema import ApprovalOrder, ApprovalRequest, DeskAnswer
+from lictor_schema import (
+    ApprovalOrder,
+    ApprovalRequest,
+    CoverageReport,
+    CoverageStatus,
+    DeskAnswer,
+    DomainCoverage,
+    content_hash,
+)
 from lictor_seal import TrustStore
 
 COMMAND = Path(sys.executable).with_name("lictor")
+A_DAY = timedelta(days=1)
 NOBODY = "00000000-0000-5000-8000-000000000001"
 
 
-async def stored_request(client: Client) -> ApprovalRequest:
+async def stored_request(client: Client, **proved: Any) -> ApprovalRequest:
     """A request on the bus, with its program at the place that it names."""
     await streams.declare(client, streams.APPROVALS, streams.PROGRAMS)
-    asked = request()
+    asked = asked_for(submission(), 3, proof(submission(), **proved), 5, at=NOW, within=A_DAY)
     for number in range(asked.program_sequence):
         submitted = submission(submission_id=f"s-{asked.program_sequence - 2 - number}")
         if number == asked.program_sequence - 1:
@@ -69,12 +81,59 @@ async def test_a_policy_is_checked_with_an_exit_code(cli, tmp_path: Path) -> Non
     assert "bad.yaml: line 3: rules.0.name is required" in bad.stderr
 
 
+async def test_a_contract_that_no_layer_can_read_is_found_before_it_decides_nothing(
+    cli, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    layers = {"LICTOR_LAYERS": str(Path(__file__).parents[3] / "examples/layers")}
+    for contract, told in (
+        ("only_to, arguments: [[ann@example.org]]", ""),
+        ("only_to, arguments: [ann@example.org]", "decides nothing: only_to: addresses takes list"),
+        ("olny_to, arguments: [[ann@example.org]]", "decides nothing: the layer has no contract"),
+    ):
+        policy.write_text(
+            "format: lictor-approval-policy/v1\n"
+            "rules:\n"
+            "  - {name: a, decision: reject, reason: r, when: {entails:\n"
+            f"      [{{contract: tools.mail.trusted.contracts.{contract}}}]}}}}\n"
+        )
+        found = await cli("approvals", "policy", "lint", policy, **layers)
+        assert (found.returncode, told in found.stderr) == (1 if told else 0, True), found.stderr
+
+
 @pytest.mark.parametrize("verb", ["list", "show", "approve"])
 async def test_without_a_broker_it_is_said_so(cli, verb: str) -> None:
     await cli("approvals", "keygen", "a.pem", "--name", "ann")
     more = {"list": (), "show": (NOBODY,), "approve": (NOBODY, "--key", "a.pem")}[verb]
     told = await cli("approvals", verb, *more, "--url", "nats://127.0.0.1:1")
     assert told.returncode == 3, told.stderr
+
+
+async def test_the_list_shows_the_worst_coverage_of_each_request_as_a_badge(
+    cli, broker: Client
+) -> None:
+    assert broker.connected_url is not None
+    domain = DomainCoverage(
+        domain="mail",
+        when_used=("send",),
+        used_calls=("send",),
+        status=CoverageStatus.SILENT_GAP,
+        missing_recommended=("only",),
+    )
+    report = CoverageReport(
+        program_hash=content_hash("p"),
+        layer_hash=LAYER,
+        level="entailment",
+        domains=(domain.model_copy(update={"status": CoverageStatus.COVERED}), domain),
+    )
+    asked = await stored_request(broker, coverage=report)
+    url = broker.connected_url.geturl()
+    told = await cli("approvals", "list", "--url", url, COLUMNS="200")
+    assert told.returncode == 0, told.stderr
+    (line,) = [each for each in told.stdout.splitlines() if asked.request_id in each]
+    assert "silent_gap" in line
+    shown = await cli("approvals", "show", asked.request_id, "--url", url)
+    assert "silent_gap             mail (uses send): only is recommended" in shown.stdout
 
 
 async def test_a_request_that_is_not_there_and_a_service_that_does_not_answer(
@@ -130,6 +189,6 @@ async def test_at_a_terminal_the_request_is_shown_and_the_word_has_to_be_typed(
     os.close(theirs)
     os.close(ours)
     assert asked.binding_hash in told.stdout
-    assert "nothing is sent [every prefix]" in told.stdout
+    assert "nothing is sent [however early the run ends]" in told.stdout
     assert told.returncode == (0 if typed == "approve" else 1), told.stderr
     assert len(orders) == (1 if typed == "approve" else 0)

@@ -88,7 +88,8 @@ async def test_what_can_not_be_read_is_one_sentence(cli, tmp_path: Path) -> None
 
 async def test_prove_tells_coverage_by_what_is_proved_or_by_what_is_named(cli) -> None:
     told = await cli("prove", *LAYERS, PROGRAM)
-    assert "required_enforced  mail: short_texts was enforced, and held" in told.stdout
+    assert "required_enforced  mail: short_texts is required and not stated;" in told.stdout
+    assert "it was added to the proof, and holds" in told.stdout
     told = await cli("prove", "--json", *LAYERS, PROGRAM)
     found = json.loads(told.stdout)
     assert found["coverage"]["level"] == "entailment"
@@ -96,7 +97,10 @@ async def test_prove_tells_coverage_by_what_is_proved_or_by_what_is_named(cli) -
         each["name"] for each in found["guarantees"]
     ]
     told = await cli("prove", "--coverage", "mention", *LAYERS, PROGRAM)
-    assert "required_gap  mail: nothing is said of short_texts" in told.stdout
+    assert "covered_by_name  mail: at_most(100) is named" in told.stdout
+    # What is proved above is not told to be missing below.
+    assert "proved    short_texts() (required by the layer)" in told.stdout
+    assert "short_texts is required and not stated; it was added to the proof" in told.stdout
     told = await cli("prove", "--coverage", "mention", "--submit", "--task", "t", PROGRAM)
     assert told.returncode == 1
     assert "--coverage" in told.stderr

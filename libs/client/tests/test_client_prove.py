@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import z3  # pyright: ignore[reportMissingTypeStubs]
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROVED = EXAMPLES / "programs/newsletter.py"
@@ -74,12 +75,26 @@ async def test_a_layer_that_does_not_load_judges_nothing(cli, tmp_path: Path) ->
     trusted = tmp_path / "tools/bad/trusted"
     trusted.mkdir(parents=True)
     (trusted / "effects.py").write_text("raise RuntimeError('no')\n")
-    told = await cli("prove", "--json", "--import-root", tmp_path, PROVED)
-    assert told.returncode == 1
-    document = json.loads(told.stdout)
+    told = await cli("prove", "--json", "--import-root", tmp_path, PROVED, tmp_path / "none.py")
+    assert told.returncode == 5
+    document = json.loads(told.stdout.splitlines()[0])
     assert document["verdict"] == "rejected"
     assert document["reasons"][0]["code"] == "layer.broken"
     assert "effects.py" in document["reasons"][0]["message"]
+    for command in (("ir", "show"), ("ir", "summary"), ("ir", "analyze")):
+        told = await cli(*command, "--import-root", tmp_path, PROVED)
+        assert (told.returncode, told.stdout) == (5, "")
+        assert "effects.py" in told.stderr
+
+
+async def test_a_program_that_can_not_run_is_told_so_with_its_proof(cli, tmp_path: Path) -> None:
+    program = tmp_path / "p.py"
+    program.write_text(PROVED.read_text("utf-8").replace("def main()", "def main(count: int)"))
+    told = await cli("prove", *LAYERS, program)
+    assert told.returncode == 0, told.stderr
+    assert "can't be approved or run: main takes count" in told.stdout
+    document = json.loads((await cli("prove", "--json", *LAYERS, program)).stdout)
+    assert (document["executable"], document["cannot_run"]["code"]) == (False, "inputs.not_run")
 
 
 async def test_the_effect_ir_can_be_shown_named_and_shown_again(cli, tmp_path: Path) -> None:
@@ -117,6 +132,45 @@ async def test_a_document_is_proved_and_is_no_program(cli, tmp_path: Path) -> No
     refused = await cli("prove", "--json", "--language", "commands", *LAYERS, described)
     assert refused.returncode == 1
     assert json.loads(refused.stdout)["reasons"][0]["code"] == "program.descriptive"
+
+
+async def test_a_document_is_proved_without_any_layer_and_that_is_said(cli, tmp_path: Path) -> None:
+    for program, code in ((PROVED, 0), (REFUTED, 1)):
+        shown = await cli("ir", "show", *LAYERS, program)
+        described = tmp_path / "described.ir"
+        described.write_text(shown.stdout, "utf-8")
+        told = await cli("prove", described)
+        assert told.returncode == code, told.stdout + told.stderr
+        assert "no trusted layer: what its calls demand and promise is the document's own" in (
+            told.stdout
+        )
+        alone = json.loads((await cli("prove", "--json", described)).stdout)
+        bound = json.loads((await cli("prove", "--json", *LAYERS, described)).stdout)
+        assert (alone["verdict"], alone["layer_hash"]) == (bound["verdict"], None)
+        assert bound["layer_hash"] is not None
+
+
+async def test_every_goal_is_written_whatever_was_found_and_says_what_was_found(
+    cli, tmp_path: Path
+) -> None:
+    told = await cli("prove", "--json", *LAYERS, "--smtlib", "goals", PROVED, REFUTED)
+    assert told.returncode == 1, told.stderr
+    for line in told.stdout.splitlines():
+        document = json.loads(line)
+        answers: dict[int, set[str]] = {}
+        for goal in document["smtlib"]["goals"]:
+            assert goal["missing"] is None
+            solver = z3.Solver()
+            solver.from_string((tmp_path / goal["file"]).read_text("utf-8"))
+            kind, at = goal["goal"].split(".")[:2]
+            if kind == "guarantee":
+                answers.setdefault(int(at), set()).add(str(solver.check()))
+        # Of a guarantee that is refuted one part can be broken; of the others none.
+        assert {at: "sat" in found for at, found in answers.items()} == {
+            at: each["verdict"] == "refuted" for at, each in enumerate(document["guarantees"])
+        }
+    shown = await cli("prove", *LAYERS, "--smtlib", "goals", REFUTED)
+    assert "smtlib  " in shown.stdout
 
 
 async def test_what_is_no_document_is_one_sentence(cli, tmp_path: Path) -> None:

@@ -84,11 +84,13 @@ class _Script:
 
     def text(self, goal: Goal) -> str:
         formulas = [self._term(term) for term in (*goal.given, goal.refute)]
-        wanted = "sat" if goal.kind is GoalKind.CONSISTENCY else "unsat"
+        wanted = "holds when sat" if goal.kind is GoalKind.CONSISTENCY else "holds when unsat"
+        if goal.undecided:
+            wanted = f"not all of it, so unsat shows nothing: {'; '.join(goal.undecided)}"
         return "\n".join(
             [
                 "(set-info :smt-lib-version 2.6)",
-                f"(set-info :source |{_quoted(goal.id)}; holds when {wanted}|)",
+                f"(set-info :source |{_quoted(f'{goal.id}; {wanted}')}|)",
                 "(set-logic ALL)",
                 *(self._declared[name] for name in sorted(self._declared)),
                 *self._lines,

@@ -2,20 +2,21 @@
 
 This reasons about the guarantees that stand on a program, not about its runs. A domain is used when the program may
 call one of its functions, read off the text from the target on: a call in a dead branch counts, a call that can't be
-resolved counts for every domain. Erring towards "used" tells a reader too much, never too little.
+resolved counts for every domain. Erring towards "used" tells a reader too much, never too little; and what a program
+was found to call is used, however its text spells it.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lictor_ir.analysis.leaves import relied_on
 from lictor_ir.contracts import Contract, leaves
-from lictor_ir.document import Guarantee
+from lictor_ir.document import Document, Guarantee
 from lictor_ir.goals import Strength
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import (
@@ -25,7 +26,7 @@ from lictor_prove.layer_model import (
     TrustedFunction,
     TrustedModule,
 )
-from lictor_prove.policies import contract_of_domain, contracts_of, in_package, is_contract
+from lictor_prove.policies import contracts_of, in_package, is_contract, recommended
 
 if TYPE_CHECKING:
     from lictor_schema.coverage import CoverageReport, DomainCoverage
@@ -72,6 +73,14 @@ class Use:
         called = tuple(name for name in policy.when_used if name in self.calls)
         return policy.when_used if self.anything and not called else called
 
+    def policies(self, layer: Layer) -> tuple[DomainPolicy, ...]:
+        """The policies of the domains that are used."""
+        return tuple(policy for policy, _ in _used(self, layer))
+
+    def with_calls_of(self, document: Document) -> Use:
+        """With what the program was found to call: however its text spells it, that is used."""
+        return Use(self.calls | {atom.effect for atom in document.atoms}, self.anything)
+
 
 @dataclass(frozen=True, slots=True)
 class Stated:
@@ -85,75 +94,71 @@ class Stated:
 def used_policies(
     program: str | ast.Module, *, target: str, layer: Layer
 ) -> tuple[DomainPolicy, ...]:
-    """The policies of the domains that the program uses."""
-    use = uses(_parsed(program), target, layer)
-    return tuple(policy for policy, _ in _used(use, layer))
+    """The policies of the domains that the program uses, by its text."""
+    return uses(_parsed(program), target, layer).policies(layer)
 
 
 def report(
     program: str | ast.Module, *, target: str, layer: Layer, program_hash: str
 ) -> CoverageReport:
-    """The coverage of every domain the program uses by what it names, worst first."""
+    """The coverage of every domain that the program uses by what its text names, worst first; nothing is proved."""
     tree = _parsed(program)
-    return covered(
-        uses(tree, target, layer),
-        stated(tree, target, layer),
-        layer=layer,
-        program_hash=program_hash,
-    )
+    use, said = uses(tree, target, layer), stated(tree, target, layer)
+    return covered(use, said, layer=layer, program_hash=program_hash)
 
 
-def covered(use: Use, said: Sequence[Stated], *, layer: Layer, program_hash: str) -> CoverageReport:
-    """The coverage of every domain that is used, by what is named, worst first."""
-    # Late: proving without a report does not pay for the models.
-    from lictor_prove.coverage_status import mentioned, reported
-
-    used = _used(use, layer)
-    found = [mentioned(policy, triggers, _about(policy, said)) for policy, triggers in used]
-    return reported(found, layer, program_hash, "mention")
-
-
-def entailed(
+def covered(
     use: Use,
     said: Sequence[Stated],
     *,
     layer: Layer,
     program_hash: str,
-    proved: Sequence[tuple[Guarantee, Strength]],
-    entails: Callable[[Sequence[Contract], Contract], bool],
+    own: Sequence[Contract] = (),
+    proved: Sequence[tuple[Guarantee, Strength]] = (),
+    is_proved: bool = False,
+    entails: Callable[[Sequence[Contract], Contract], bool] | None = None,
 ) -> CoverageReport:
-    """The coverage of every domain that is used by what is proved, worst first.
+    """The coverage of every domain that is used, worst first: by what is named, and with `entails` by what is implied.
 
-    `proved`: what was proved of a program that was proved as a whole, and of which runs; nothing, if it was not. A
-    contract that the program does not name is covered when what the program states itself entails it. What the layer
-    added does not help: it says nothing about what the program's author thought of. Of which runs something was proved
-    matters to each part of a contract (`relied_on`).
+    `own`: the contracts that the program states. `proved`: what was proved, and of which runs. A contract that the
+    program does not state is implied when the program is proved as a whole, and what it states itself entails it. What
+    the layer added does not help: it says nothing about what the program's author thought of. Of which runs something
+    was proved matters to each part of a contract (`relied_on`).
     """
-    from lictor_prove.coverage_status import judged, reported
+    # Late: proving without a report does not pay for the models.
+    from lictor_prove.coverage_status import Said, judged, reported
 
-    own = [(each.contract, strength) for each, strength in proved if not each.required_by]
+    relied = [(each.contract, strength) for each, strength in proved if not each.required_by]
     builders = contracts_of(layer)
 
-    def implied(policy: DomainPolicy, name: str) -> bool:
-        builder = contract_of_domain(name, policy.package, builders)
-        if builder is None or not builder.nullary:
-            return False
+    def implied(contract: Contract) -> bool:
+        return (
+            entails is not None
+            and is_proved
+            and all(entails(relied_on(leaf, relied), leaf) for leaf in leaves(contract))
+        )
+
+    def how(policy: DomainPolicy, text: str, names: Collection[str]) -> Said:
+        wanted = recommended(text, policy.package, builders)
+        if wanted.builder.nullary and wanted.name in names:
+            return Said.STATED
+        if wanted.is_open or entails is None:
+            return Said.BY_NAME if wanted.name in names else Said.MISSING
         try:
-            contract, _ = builder.build((), {})
+            contract = wanted.contract()
         except ProveError:
-            return False
-        return all(entails(relied_on(leaf, own), leaf) for leaf in leaves(contract))
+            return Said.MISSING
+        if wanted.name in names and contract in own:
+            return Said.STATED
+        return Said.ENTAILED if implied(contract) else Said.MISSING
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):
         names = _about(policy, said)
-        unnamed = dict.fromkeys(
-            name for name in (*policy.required, *policy.recommended) if name not in names
-        )
-        following = tuple(name for name in unnamed if implied(policy, name))
+        told = {text: how(policy, text, names) for text in (*policy.required, *policy.recommended)}
         held = {each.name for each, _ in proved if each.required_by == policy.label}
-        found.append(judged(policy, triggers, names, following, held))
-    return reported(found, layer, program_hash, "entailment")
+        found.append(judged(policy, triggers, names, told, held))
+    return reported(found, layer, program_hash, "mention" if entails is None else "entailment")
 
 
 def _used(use: Use, layer: Layer) -> list[tuple[DomainPolicy, tuple[str, ...]]]:
@@ -217,13 +222,20 @@ def _guaranteed(decorator: ast.expr, aliases: Mapping[str, frozenset[str]]) -> a
 
 
 def uses(tree: ast.Module, target: str, layer: Layer) -> Use:
-    """What may be called from the target on, and by the module's own statements."""
+    """What may be called from the target on, and by the module's own statements.
+
+    Whatever a program calls, it names: a function that is kept under another name, in a list or in a parameter was
+    named where it was put there. Only what comes in from outside can be anything: parameters of the target, modules
+    that are not known, and ways to reach what has no name in the text.
+    """
     aliases = _aliases(ast.walk(tree))
     named: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, _Definition):
             named.setdefault(node.name, []).append(node)
-    triggers = {name for policy in layer.policies for name in policy.when_used}
+    exposed = _exposed(layer)
+    is_closed = not any(_parameters(each) for each in named.get(target, ()))
+    bound = {*aliases, *named, *(_bound(tree) if is_closed else ())}
     calls: set[str] = set()
     anything = "*" in aliases or target not in named
     reached: set[int] = set()
@@ -240,19 +252,57 @@ def uses(tree: ast.Module, target: str, layer: Layer) -> Use:
                 value = _meaning(whole, layer)
                 if isinstance(value, TrustedFunction):
                     calls.add(value.name)
-                elif not _harmless(value, whole):
+                elif not _harmless(value, whole, is_closed=is_closed):
                     anything = True
             if path.partition(".")[0] not in named:
                 continue
-        if isinstance(node, ast.Name):
-            stack.extend(named.get(node.id, ()))
-            anything |= node.id in _REACHING
-        elif isinstance(node, ast.Attribute) and node.attr in triggers:
-            calls.add(node.attr)
-        elif isinstance(node, ast.Call):
-            anything |= not _resolved(node.func, aliases, named)
+        match node:
+            case ast.Name(id=name):
+                stack.extend(named.get(name, ()))
+                anything |= name in _REACHING
+            case ast.Attribute(attr=name):
+                calls |= exposed.get(name, frozenset())
+                anything |= name.startswith("__")
+            case ast.MatchClass(kwd_attrs=names):
+                calls.update(*(exposed.get(name, frozenset()) for name in names))
+            case ast.Call(func=function):
+                anything |= not _resolved(function, bound, is_closed=is_closed)
+            case _:
+                pass
         stack.extend(ast.iter_child_nodes(node))
     return Use(frozenset(calls), anything)
+
+
+def _exposed(layer: Layer) -> Mapping[str, frozenset[str]]:
+    """The trusted functions by the names that modules of the layer have for them."""
+    found: dict[str, set[str]] = {name: {name} for name in layer.functions}
+    for module in layer.modules.values():
+        for name, value in module.names.items():
+            if isinstance(value, TrustedFunction):
+                found.setdefault(name, set()).add(value.name)
+    return {name: frozenset(functions) for name, functions in found.items()}
+
+
+def _parameters(node: ast.AST) -> bool:
+    """Whether a definition takes anything; of a class that can't be told."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return True
+    taken = node.args
+    return bool(taken.posonlyargs or taken.args or taken.kwonlyargs or taken.vararg or taken.kwarg)
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Every name that the program gives to a value of its own."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+            case _:
+                pass
 
 
 def _at_load(tree: ast.Module) -> Iterator[ast.AST]:
@@ -273,25 +323,24 @@ def _defaults(arguments: ast.arguments) -> Iterator[ast.expr]:
     yield from (default for default in arguments.kw_defaults if default is not None)
 
 
-def _resolved(
-    function: ast.expr, aliases: Mapping[str, frozenset[str]], named: Mapping[str, object]
-) -> bool:
+def _resolved(function: ast.expr, bound: Collection[str], *, is_closed: bool) -> bool:
     """Whether it is known what a call calls; methods of values call nothing of a layer."""
     match function:
-        case ast.Name():
-            return function.id in aliases or function.id in named or hasattr(builtins, function.id)
+        case ast.Name(id=name):
+            return name in bound or hasattr(builtins, name)
         case ast.Attribute() | ast.Lambda():
             return True
         case _:
-            return False
+            return is_closed
 
 
-def _harmless(value: object, path: str) -> bool:
+def _harmless(value: object, path: str, *, is_closed: bool) -> bool:
     """Whether reading this can't lead to a trusted function whose name is not there."""
     top = path.partition(".")[0]
     if top in API or top in INERT:
         return True
-    return value is not None and not isinstance(value, TrustedModule)
+    # A module that is kept under another name is read by attributes, which are names too.
+    return value is not None and (is_closed or not isinstance(value, TrustedModule))
 
 
 # -- names ---------------------------------------------------------------------------------------------

@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from enum import Enum, auto
 from typing import Literal
 
 from lictor_prove.layer_model import DomainPolicy, Layer
 from lictor_schema.coverage import CoverageReport, CoverageStatus, DomainCoverage
 
 
-def mentioned(
-    policy: DomainPolicy, triggers: tuple[str, ...], names: tuple[str, ...]
-) -> DomainCoverage:
-    """The status by what is named alone."""
-    missing = tuple(name for name in policy.required if name not in names)
-    unsaid = tuple(name for name in policy.recommended if name not in names)
-    if missing:
-        status = CoverageStatus.REQUIRED_GAP
-    elif not names:
-        status = CoverageStatus.SILENT_GAP
-    elif unsaid:
-        status = CoverageStatus.RECOMMENDED_GAP
-    else:
-        status = CoverageStatus.COVERED
-    return DomainCoverage(
-        domain=policy.label,
-        when_used=policy.when_used,
-        used_calls=triggers,
-        status=status,
-        stated=names,
-        enforced=missing,
-        missing_recommended=unsaid,
-        missing_required=missing,
-    )
+class Said(Enum):
+    """How far what a policy names is said of a program."""
+
+    STATED = auto()
+    BY_NAME = auto()
+    """A contract of that name is stated, with arguments that were compared with nothing."""
+    ENTAILED = auto()
+    MISSING = auto()
 
 
 def judged(
     policy: DomainPolicy,
     triggers: tuple[str, ...],
     names: tuple[str, ...],
-    entailed: tuple[str, ...],
+    said: Mapping[str, Said],
     held: Collection[str],
 ) -> DomainCoverage:
-    """The status by what is named, implied, and was added to the proof and held."""
-    known = {*names, *entailed}
-    unsaid = tuple(name for name in policy.recommended if name not in known)
-    added = [name for name in policy.required if name not in known]
+    """The status by what is named of the domain, how what its policy names is said, and what was added and held."""
+
+    def those(listed: tuple[str, ...], *how: Said) -> tuple[str, ...]:
+        return tuple(each for each in dict.fromkeys(listed) if said[each] in how)
+
+    every = (*policy.required, *policy.recommended)
+    entailed = those(every, Said.ENTAILED)
+    by_name = those(policy.recommended, Said.BY_NAME)
+    unsaid = those(policy.recommended, Said.MISSING)
+    added = those(policy.required, Said.MISSING)
     enforced = tuple(name for name in added if f"{name}()" in held)
     missing = tuple(name for name in added if name not in enforced)
     if missing:
         status = CoverageStatus.REQUIRED_GAP
-    elif not known and (unsaid or not enforced):
+    elif not (names or entailed) and (unsaid or not enforced):
         status = CoverageStatus.SILENT_GAP
     elif unsaid:
         status = CoverageStatus.RECOMMENDED_GAP
+    elif by_name:
+        status = CoverageStatus.COVERED_BY_NAME
     elif enforced:
         status = CoverageStatus.REQUIRED_ENFORCED
     elif entailed:
@@ -67,6 +60,7 @@ def judged(
         status=status,
         stated=names,
         entailed=entailed,
+        by_name=by_name,
         enforced=enforced,
         missing_recommended=unsaid,
         missing_required=missing,

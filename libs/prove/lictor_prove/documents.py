@@ -64,6 +64,12 @@ def prove_bound(
     return dataclasses.replace(proof, layer_hash=layer.hash)
 
 
+def prove_alone(document: Document, settings: Settings = DEFAULT) -> Proof:
+    """The verdict about a document without any layer: what its calls demand and promise is its own word."""
+    # It may name a layer. Nobody looked at that here, so nothing is said about it.
+    return dataclasses.replace(prove_document(document, settings), layer_hash=None)
+
+
 def bound_to(document: Document, layer: Layer) -> Document:
     """The document with what the layer says about its calls; Rejected when it does not fit the layer."""
     try:

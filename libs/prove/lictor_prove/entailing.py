@@ -12,14 +12,18 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from lictor_ir.contracts import Contract
+from lictor_ir.errors import IrError
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.forked import limit_memory
+from lictor_prove.layer_model import Layer
+from lictor_prove.policies import is_contract
 from lictor_prove.shelf import shelf
 from lictor_prove.worker import Roots
 from lictor_schema import ApprovalBinding, ContractCall, is_executable
@@ -34,7 +38,7 @@ Implied = Literal["implied", "not_implied", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A contract by the name of its module and its own, with literal arguments."""
+    """A contract by the name of its module and its own, with arguments as JSON has them."""
 
     contract: str
     arguments: tuple[object, ...] = ()
@@ -65,6 +69,25 @@ class EntailmentAnswer:
     problem: str | None = None
 
 
+def wanted_of(call: ContractCall) -> Wanted:
+    """What a policy states, as it is asked."""
+    told = json.loads(call.to_json())
+    return Wanted(call.contract, tuple(told["arguments"]), told["named"])
+
+
+def why_undecidable(call: ContractCall, layers: Iterable[Layer]) -> str | None:
+    """Why no layer can tell what a policy means by a contract, so that it decides nothing; None when one can."""
+    why = "there is no layer"
+    for layer in layers:
+        try:
+            contract_stated(layer, wanted_of(call))
+        except (ProveError, IrError) as error:
+            why = str(error)
+        else:
+            return None
+    return why
+
+
 async def look_at(
     binding: ApprovalBinding, program: str, contracts: Sequence[ContractCall], timeout_s: float
 ) -> EntailmentAnswer:
@@ -83,7 +106,7 @@ async def look_at(
         roots=named[1],
         layer_hash=binding.layer_hash,
         ir_hash=binding.ir_hash,
-        wanted=tuple(Wanted(each.contract, each.arguments, each.named) for each in contracts),
+        wanted=tuple(map(wanted_of, contracts)),
     )
     return await entailed(question, timeout_s)
 
@@ -139,7 +162,6 @@ def _verdict(text: str) -> Implied:
 
 def look(question: EntailmentQuestion) -> EntailmentAnswer:
     """Look at the program in this process."""
-    from lictor_ir.errors import IrError
     from lictor_ir.goals import goals, strengths
     from lictor_ir.jsonform import document_hash
     from lictor_prove.layers import load_layer
@@ -181,22 +203,25 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
     )
 
 
+def contract_stated(layer: Layer, wanted: Wanted) -> Contract:
+    """The contract that is meant; ProveError when the layer has none that can be called so."""
+    module, _, name = wanted.contract.rpartition(".")
+    found = layer.modules.get(module)
+    builder = None if found is None else found.names.get(name)
+    if not is_contract(builder):
+        raise ProveError(f"the layer has no contract {wanted.contract}")
+    return builder.build_stated(wanted.arguments, wanted.named or {})[0]
+
+
 def _implied(
     signature: Any, layer: Any, proved: Sequence[tuple[Any, Any]], wanted: Wanted
 ) -> tuple[Implied, str]:
     from lictor_ir.analysis import Budget, Verdict, entails
     from lictor_ir.analysis.leaves import relied_on
     from lictor_ir.contracts import leaves
-    from lictor_ir.errors import IrError
-    from lictor_prove.policies import is_contract
 
-    module, _, name = wanted.contract.rpartition(".")
-    found = layer.modules.get(module)
-    builder = None if found is None else found.names.get(name)
-    if not is_contract(builder):
-        return "unknown", f"the layer has no contract {wanted.contract}"
     try:
-        contract, _ = builder.build(wanted.arguments, dict(wanted.named or {}))
+        contract = contract_stated(layer, wanted)
         budget = Budget(ms=BUDGET_MS)
         found = [
             entails(signature, relied_on(leaf, proved), leaf, budget) for leaf in leaves(contract)
@@ -217,8 +242,7 @@ def main() -> None:
     told = json.loads(sys.stdin.buffer.read())
     roots = Roots(*(tuple(told["roots"][part]) for part in ("trusted", "imports")))
     wanted = tuple(
-        Wanted(each["contract"], tuple(map(_literal, each["arguments"])), _named(each["named"]))
-        for each in told["wanted"]
+        Wanted(each["contract"], tuple(each["arguments"]), each["named"]) for each in told["wanted"]
     )
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
@@ -240,14 +264,6 @@ def main() -> None:
         answer = EntailmentAnswer(problem=f"it needs more than {MEMORY_MB} MB")
     outgoing.write(json.dumps(asdict(answer)).encode())
     outgoing.flush()
-
-
-def _literal(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def _named(value: Mapping[str, object] | None) -> Mapping[str, object]:
-    return {name: _literal(each) for name, each in (value or {}).items()}
 
 
 if __name__ == "__main__":

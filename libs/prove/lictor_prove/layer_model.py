@@ -102,6 +102,12 @@ class ContractBuilder(Protocol):
         """
         ...
 
+    def build_stated(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[Contract, str]:
+        """The same for arguments that are stated in JSON: lists stand for what is asked for, names for row classes."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TrustedModule:

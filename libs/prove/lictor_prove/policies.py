@@ -5,14 +5,15 @@ Both are added to the document that is proved, never to the program: `Guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+import ast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeGuard, TypeVar
 
-from lictor_ir.contracts import FIELD_PREFIX, All, Relation, leaves
+from lictor_ir.contracts import FIELD_PREFIX, All, Contract, Relation, leaves
 from lictor_ir.document import Document, Guarantee
 from lictor_ir.terms import App, Term, Var, and_, apply
-from lictor_prove.errors import ProverConfigError
+from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.layer_model import ContractBuilder, DomainPolicy, Layer
 
 ROW_IDENTITY: Final = "row identity"
@@ -27,6 +28,51 @@ def contract_of_domain(name: str, package: str, contracts: Iterable[BuilderT]) -
     own = [contract for contract in named if in_package(contract.module, package)]
     candidates = own or named
     return candidates[0] if len(candidates) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What a policy means by a contract: `only`, or with arguments, `at_most(100)`."""
+
+    name: str
+    builder: ContractBuilder
+    arguments: tuple[Sequence[object], Mapping[str, object]] | None
+    """None where it is named without any."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes arguments and is named without them: whatever a program gives it would do."""
+        return self.arguments is None and not self.builder.nullary
+
+    def contract(self) -> Contract:
+        """The contract; ProveError when it can't be called so."""
+        return self.builder.build_stated(*(self.arguments or ((), {})))[0]
+
+
+def recommended(text: str, package: str, contracts: Iterable[ContractBuilder]) -> Recommended:
+    """The contract that a policy names; ProveError when there is none."""
+    name, arguments = _call(text)
+    builder = contract_of_domain(name, package, contracts)
+    if builder is None:
+        raise ProveError(f"{name!r} is no contract of {package}, and none of the whole layer alone")
+    return Recommended(name, builder, arguments)
+
+
+def _call(text: str) -> tuple[str, tuple[Sequence[object], Mapping[str, object]] | None]:
+    """The name, and the literals that it is called with; None where it is not called."""
+    if text.isidentifier():
+        return text, None
+    try:
+        match ast.parse(text, mode="eval").body:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                named = {each.arg: ast.literal_eval(each.value) for each in keywords if each.arg}
+                if len(named) == len(keywords):
+                    return name, ([ast.literal_eval(each) for each in args], named)
+            case _:
+                pass
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        pass
+    raise ProveError(f"{text!r} is neither a name nor a call with literals, such as at_most(100)")
 
 
 def in_package(module: str, package: str) -> bool:

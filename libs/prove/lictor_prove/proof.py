@@ -176,6 +176,8 @@ class Proof:
     certificate: CertificateFile | None = None
     uncertified: str = ""
     """Why there is no certificate, where one was asked for."""
+    cannot_run: Reason | None = None
+    """Why no runner will run the program, whatever was proved."""
 
     @property
     def ir_hash(self) -> str | None:

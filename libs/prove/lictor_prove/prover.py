@@ -38,6 +38,7 @@ from lictor_prove.proof import (
     Verdict,
     rejected,
 )
+from lictor_prove.runnable import why_not_run
 from lictor_prove.settings import DEFAULT, Executable, Settings
 from lictor_prove.signatures import signature_of
 from lictor_prove.standing import analysis_of
@@ -77,7 +78,13 @@ def prove(
     timings = replace(
         proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
-    return replace(proof, layer_hash=layer.hash, coverage=coverage, timings=timings)
+    return replace(
+        proof,
+        layer_hash=layer.hash,
+        coverage=coverage,
+        timings=timings,
+        cannot_run=why_not_run(document),
+    )
 
 
 def _coverage(
@@ -92,12 +99,10 @@ def _coverage(
 ) -> CoverageReport | None:
     if not layer.policies:
         return None
-    from lictor_prove.coverage import covered, entailed
+    from lictor_prove.coverage import covered
 
     program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
     use, stated = _said(source, target, layer, language)
-    if settings.coverage == "mention":
-        return covered(use, stated, layer=layer, program_hash=program_hash)
     budget = Budget(_spare_ms(settings, proof.ms), memory_mb=settings.memory_mb)
     # What the layer demands of its calls is not what the program says about them.
     said = signature.without_demands()
@@ -108,16 +113,17 @@ def _coverage(
         except (IrError, MemoryError, RecursionError):
             return False
 
-    whole = proof.verdict is Verdict.PROVED
     results = zip(document.guarantees, proof.guarantees, strict=True)
     proved = [(each, found.strength) for each, found in results if found.strength is not None]
-    return entailed(
-        use,
+    return covered(
+        use.with_calls_of(document),
         stated,
         layer=layer,
         program_hash=program_hash,
-        proved=proved if whole else (),
-        entails=implied,
+        own=[each.contract for each in document.guarantees if not each.required_by],
+        proved=proved,
+        is_proved=proof.verdict is Verdict.PROVED,
+        entails=implied if settings.coverage == "entailment" else None,
     )
 
 
@@ -159,7 +165,7 @@ def document_of(
     if language == "commands":
         return _document_of_commands(source, name, layer, target)
     # The front-end is large, and documents can be proved without it.
-    from lictor_prove.coverage import used_policies
+    from lictor_prove.coverage import uses
     from lictor_prove.policies import with_required, with_row_identity
     from lictor_prove.python import read_program
 
@@ -174,8 +180,8 @@ def document_of(
             )
         ) from None
     if layer.policies:
-        used = used_policies(source, target=target, layer=layer)
-        document = with_required(document, layer, used)
+        use = uses(ast.parse(source), target, layer).with_calls_of(document)
+        document = with_required(document, layer, use.policies(layer))
     return with_row_identity(document)
 
 
@@ -186,8 +192,7 @@ def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> 
 
     commands = read_commands(source, layer=layer)
     document = lowered(commands, name=name, target=target)
-    use = Use(commands.called, anything=False)
-    used = [policy for policy in layer.policies if use.triggers(policy)]
+    used = Use(commands.called, anything=False).with_calls_of(document).policies(layer)
     return with_row_identity(with_required(document, layer, used) if used else document)
 
 

@@ -76,6 +76,8 @@ class Built:
         except TypeError as error:
             raise ProveError(str(error)) from error
 
+    build_stated = build
+
 
 def only(addresses: list[str]) -> Contract:
     if not isinstance(addresses, list):

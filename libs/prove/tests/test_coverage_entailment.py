@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from textwrap import dedent
+from typing import Literal
 
 import pytest
 
@@ -65,6 +66,10 @@ BANK = {
             return effect("pay").all(lambda e: e.to in accounts)
 
         @contract
+        def to_bob() -> Spec:
+            return effect("pay").all(lambda e: e.to == "bob")
+
+        @contract
         def payments(n: int) -> Spec:
             return effect("pay").count() <= n
 
@@ -74,7 +79,7 @@ BANK = {
     """,
     "policy": """
         from lictor_layer import domain_policy
-        POLICY = domain_policy(when_used="pay", recommended=["only"], required=["once"], label="bank")
+        POLICY = domain_policy(when_used="pay", recommended=["to_bob"], required=["once"], label="bank")
     """,
 }
 IMPORTS = """
@@ -130,15 +135,18 @@ PAY = 'def main():\n    pay("bob", 1)\n'
         ("@guarantee(mail.at_most(6))\n" + SEND, "recommended_gap"),
         (SEND, "silent_gap"),
         ("@guarantee(bank.payments(0))\n" + SEND, "silent_gap"),
+        ('@guarantee(bank.to_bob())\n' + PAY, "required_enforced"),
         ('@guarantee(bank.only(["bob"]))\n' + PAY, "required_enforced"),
         (PAY, "silent_gap"),
         ('@guarantee(bank.only(["bob"]))\n@guarantee(bank.payments(1))\n' + PAY, "covered_by_entailment"),
-        ('@guarantee(bank.only(["bob"]))\n@guarantee(bank.once())\n' + PAY, "covered"),
+        ('@guarantee(bank.to_bob())\n@guarantee(bank.once())\n' + PAY, "covered"),
         ('@guarantee(bank.only(["bob"]))\n' + PAY + '    pay("bob", 2)\n', "required_gap"),
         ("@guarantee(bank.payments(1))\n" + PAY, "recommended_gap"),
     ],
 )  # fmt: skip
-def test_a_used_domain_has_one_of_six_statuses(layer: Layer, text: str, status: str) -> None:
+def test_a_used_domain_has_one_of_the_documented_statuses(
+    layer: Layer, text: str, status: str
+) -> None:
     assert covered(layer, text).status.value == status
 
 
@@ -152,14 +160,38 @@ def test_the_report_tells_what_was_stated_implied_enforced_and_missed(layer: Lay
     assert (domain.enforced, domain.missing_required) == ((), ("once",))
 
 
-def test_a_contract_that_takes_arguments_is_covered_only_by_its_name(tmp_path: Path) -> None:
-    policy = MAIL_POLICY.replace('["unique", "few"]', '["only", "few"]')
-    layer = layer_with(tmp_path, policy)
-    domain = covered(
-        layer, "@guarantee(mail.at_most(0))\ndef main():\n    if False:\n        send('a@b', 'x')\n"
+def test_a_contract_that_takes_arguments_is_covered_only_by_its_name_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    layer = layer_with(tmp_path, MAIL_POLICY.replace('["unique", "few"]', '["at_most"]'))
+    domain = covered(layer, "@guarantee(mail.at_most(1_000_000_000_000))\n" + SEND)
+    assert (domain.status, domain.by_name) == (CoverageStatus.COVERED_BY_NAME, ("at_most",))
+    assert "at_most is named, and what it was given is compared with nothing" in domain.told()
+    domain = covered(layer, "@guarantee(mail.few())\n" + SEND)
+    assert (domain.status, domain.missing_recommended) == (
+        CoverageStatus.RECOMMENDED_GAP,
+        ("at_most",),
     )
-    assert domain.status is CoverageStatus.RECOMMENDED_GAP
-    assert (domain.entailed, domain.missing_recommended) == (("few",), ("only",))
+
+
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ("at_most(100)", "covered"),
+        ("at_most(n=100)", "covered"),
+        ("at_most(3)", "covered_by_entailment"),
+        ("exactly(1)", "recommended_gap"),
+        ("at_most(101)", "recommended_gap"),
+        ("at_most(1_000_000_000_000)", "recommended_gap"),
+    ],
+)
+def test_a_recommended_argument_is_compared_with_what_is_proved(
+    tmp_path: Path, stated: str, status: str
+) -> None:
+    layer = layer_with(tmp_path, MAIL_POLICY.replace('["unique", "few"]', '["at_most(100)"]'))
+    domain = covered(layer, f"@guarantee(mail.{stated})\n" + SEND)
+    assert (domain.status.value, domain.by_name) == (status, ())
+    assert domain.missing_recommended == (("at_most(100)",) if "gap" in status else ())
 
 
 def test_what_a_function_demands_is_not_what_the_program_said(tmp_path: Path) -> None:
@@ -211,10 +243,26 @@ def test_mention_stays_available_for_comparison(layer: Layer) -> None:
     found = proof(layer, text, Settings(coverage="mention"))
     assert found.coverage is not None
     assert (found.coverage.level, found.coverage.worst.value) == ("mention", "recommended_gap")
-    text = '@guarantee(bank.only(["bob"]))\n' + PAY
+    text = "@guarantee(bank.to_bob())\n" + PAY
     found = proof(layer, text, Settings(coverage="mention"))
     assert found.coverage is not None
-    assert found.coverage.worst is CoverageStatus.REQUIRED_GAP
+    # It was not stated. It was proved all the same, and no report may say otherwise.
+    assert found.coverage.worst is CoverageStatus.REQUIRED_ENFORCED
+
+
+@pytest.mark.parametrize("level", ["mention", "entailment"])
+def test_what_was_required_and_proved_is_no_gap_though_the_program_breaks_something_else(
+    layer: Layer, level: Literal["mention", "entailment"]
+) -> None:
+    text = '@guarantee(bank.only(["ann"]))\n' + PAY
+    found = proof(layer, text, Settings(coverage=level, analysis_ms=10_000))
+    assert [(each.name, each.verdict.value) for each in found.guarantees] == [
+        ("only(['ann'])", "refuted"),
+        ("once()", "proved"),
+    ]
+    assert found.coverage is not None
+    (domain,) = found.coverage.domains
+    assert (domain.enforced, domain.missing_required) == (("once",), ())
 
 
 # -- how guarantees stand --------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ POLICY = """
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Layer:
     base = tmp_path_factory.mktemp("layer")
-    write(base, {**MAIL, "policy": POLICY})
+    write(base, {**MAIL, "effects": MAIL["effects"] + "\n    post = send\n", "policy": POLICY})
     write(base, BANK, "tools/bank/trusted")
     return load_layer(discover_trusted_roots([base]), [base])
 
@@ -73,7 +73,7 @@ SEND = 'def main():\n    send("a@b", "x")\n'
         ("@guarantee(bank.only([]))\n", "silent_gap"),
         ("@guarantee(mail.nothing_said())\n", "recommended_gap"),
         ("@guarantee(mail.only([]))\n", "recommended_gap"),
-        ("@guarantee(mail.only([]))\n@guarantee(mail.unique())\n", "covered"),
+        ("@guarantee(mail.only([]))\n@guarantee(mail.unique())\n", "covered_by_name"),
     ],
 )
 def test_a_used_domain_has_one_of_the_documented_statuses(
@@ -82,13 +82,14 @@ def test_a_used_domain_has_one_of_the_documented_statuses(
     assert statuses(layer, guarantees + SEND) == {"mail": status}
 
 
-def test_a_missing_required_contract_is_the_loudest_gap_and_is_enforced(layer: Layer) -> None:
+def test_a_missing_required_contract_is_the_loudest_gap(layer: Layer) -> None:
     text = '@guarantee(bank.only([]))\ndef main():\n    pay("a", 1)\n'
     (bank,) = told(layer, text).domains
     assert bank.status is CoverageStatus.REQUIRED_GAP
-    assert (bank.missing_required, bank.enforced, bank.stated) == (("once",), ("once",), ("only",))
+    # Nothing was proved, so nothing was enforced.
+    assert (bank.missing_required, bank.enforced, bank.stated) == (("once",), (), ("only",))
     stated_too = "@guarantee(bank.once())\n" + text
-    assert statuses(layer, stated_too) == {"bank": "covered"}
+    assert statuses(layer, stated_too) == {"bank": "covered_by_name"}
 
 
 def test_gaps_come_before_what_is_covered(layer: Layer) -> None:
@@ -131,6 +132,31 @@ def test_whatever_may_call_a_function_uses_its_domain(layer: Layer, program: str
 @pytest.mark.parametrize(
     "program",
     [
+        "def main():\n    f = mailing.send\n    f('a', 'b')\n",
+        "def main():\n    f = g = mailing.send\n    g('a', 'b')\n",
+        "def main():\n    m = mailing\n    m.send('a', 'b')\n",
+        "def main():\n    m = mailing\n    f = m.post\n    f('a', 'b')\n",
+        "def main():\n    mailing.post('a', 'b')\n",
+        "def main():\n    fs = [mailing.send]\n    fs[0]('a', 'b')\n",
+        "def main():\n    for f in [mailing.send]:\n        f('a', 'b')\n",
+        "def go(f):\n    f('a', 'b')\ndef main():\n    go(mailing.send)\n",
+        "def pick():\n    return mailing.send\ndef main():\n    pick()('a', 'b')\n",
+        "def main():\n    (lambda f: f('a', 'b'))(mailing.send)\n",
+        "def main():\n    [f('a', 'b') for f in (mailing.send,)]\n",
+        "def main():\n    if (f := mailing.send):\n        f('a', 'b')\n",
+    ],
+)
+def test_a_function_under_another_name_uses_its_own_domain_and_no_other(
+    layer: Layer, program: str
+) -> None:
+    imports = "from tools.mail.trusted import effects as mailing\n"
+    used = used_policies(imports + program, target="main", layer=layer)
+    assert {policy.label for policy in used} == {"mail"}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
         "def main(f):\n    f()\n",
         "def main(fs):\n    fs[0]()\n",
         'def main():\n    eval("send")("a", "b")\n',
@@ -142,6 +168,8 @@ def test_whatever_may_call_a_function_uses_its_domain(layer: Layer, program: str
         "from . import x\ndef main():\n    x()\n",
         "import tools.mail.trusted.effects as fx\ndef main(go):\n    go(fx)\n",
         "import tools.mail.trusted.effects as fx\ndef main():\n    fx.__dict__\n",
+        "import tools.mail.trusted.effects as fx\ndef main():\n    m = fx\n    m.__dict__['send']()\n",
+        "def main():\n    nowhere()\n",
         "def not_main():\n    return 1\n",
     ],
 )

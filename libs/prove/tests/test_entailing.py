@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lictor_approval.policies import contracts_named, read_policy
 from lictor_ir.jsonform import document_hash
-from lictor_prove.entailing import EntailmentQuestion, Wanted, entailed, look
+from lictor_prove.entailing import EntailmentQuestion, Wanted, entailed, look, wanted_of
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import document_of
 from lictor_prove.shelf import shelf
@@ -173,3 +174,134 @@ def test_programs_in_commands_are_read_again_too(question: EntailmentQuestion) -
     assert answer.problem is None
     assert answer.effects == ("list_contacts", "send_mail")
     assert [verdict for verdict, _ in answer.implied] == ["implied", "not_implied"]
+
+
+SHAPES = """
+    from lictor_layer import DirectoryPath, Row, Spec, contract, effect
+    from tools.mail.trusted.effects import send
+
+    Send = effect(send)
+
+    class Friend(Row):
+        address: str
+
+    @contract
+    def only(to: list[str]) -> Spec:
+        return Send.all(lambda e: e.addr in to)
+
+    @contract
+    def only_one_of(to: set[str]) -> Spec:
+        return Send.all(lambda e: e.addr in to)
+
+    @contract
+    def only_these(to: tuple[str, ...]) -> Spec:
+        return Send.all(lambda e: e.addr in to)
+
+    @contract
+    def only_keys(to: dict[str, int]) -> Spec:
+        return Send.all(lambda e: e.addr in to)
+
+    @contract
+    def only_pairs(pairs: list[tuple[str, str]]) -> Spec:
+        return Send.all(lambda e: (e.addr, e.text) in pairs)
+
+    @contract
+    def shorter_than(most: float) -> Spec:
+        return Send.all(lambda e: len(e.text) < most)
+
+    @contract
+    def at_most(n: int) -> Spec:
+        return Send.count() <= n
+
+    @contract
+    def to_row(row: type[Friend]) -> Spec:
+        return Send.all(lambda e: e.addr == row.address)
+
+    @contract
+    def below(folder: DirectoryPath) -> Spec:
+        prefix = folder.value + "/"
+        return Send.all(lambda e: e.text.startswith(prefix))
+
+    @contract
+    def any_of(to) -> Spec:
+        return Send.all(lambda e: e.addr in to)
+"""
+TO_ANN = """
+from lictor_layer import guarantee
+from tools.mail.trusted.contracts import only, only_pairs
+from tools.mail.trusted.effects import send
+
+@guarantee(only(["ann@example.org"]))
+@guarantee(only_pairs([("ann@example.org", "notes/a")]))
+def main():
+    send("ann@example.org", "notes/a")
+"""
+ANN, BOB = "ann@example.org", "bob@example.org"
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> EntailmentQuestion:
+    base = tmp_path_factory.mktemp("shapes")
+    write(base, {"effects": EFFECTS, "contracts": SHAPES})
+    roots = discover_trusted_roots([base])
+    layer = load_layer(roots, [base])
+    document = document_of(TO_ANN, name="ann.py", layer=layer)
+    return EntailmentQuestion(
+        program=TO_ANN,
+        language="python",
+        name="ann.py",
+        target="main",
+        roots=Roots(tuple(map(str, roots)), (str(base),)),
+        layer_hash=layer.hash,
+        ir_hash=document_hash(document),
+        wanted=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("stated", "implied"),
+    [
+        (f"only, arguments: [[{ANN}, {BOB}]]", "implied"),
+        (f"only, arguments: [[{BOB}]]", "not_implied"),
+        (f"only, named: {{to: [{ANN}]}}", "implied"),
+        (f"only_one_of, arguments: [[{ANN}, {ANN}]]", "implied"),
+        (f"only_one_of, arguments: [[{BOB}]]", "not_implied"),
+        (f"only_these, arguments: [[{ANN}]]", "implied"),
+        (f"only_keys, arguments: [{{{ANN}: 1}}]", "implied"),
+        (f"only_keys, arguments: [{{{BOB}: 1}}]", "not_implied"),
+        (f"only_pairs, arguments: [[[{ANN}, notes/a], [{BOB}, x]]]", "implied"),
+        (f"only_pairs, arguments: [[[{BOB}, notes/a]]]", "not_implied"),
+        ("shorter_than, arguments: [7.5]", "implied"),
+        ("shorter_than, arguments: [6.5]", "not_implied"),
+        ("below, arguments: [notes]", "implied"),
+        ("below, arguments: [notes/a]", "not_implied"),
+        (f"any_of, arguments: [[{ANN}]]", "implied"),
+        ("to_row, arguments: [Friend]", "not_implied"),
+        # What can't mean what is asked for decides nothing.
+        (f"only, arguments: [{ANN}]", "unknown"),
+        ("only, arguments: [[1]]", "unknown"),
+        (f"only_pairs, arguments: [[[{ANN}]]]", "unknown"),
+        ("to_row, arguments: [Nobody]", "unknown"),
+        ("below, arguments: [../notes]", "unknown"),
+        ("shorter_than, arguments: [seven]", "unknown"),
+        ("at_most, arguments: [true]", "unknown"),
+    ],
+)
+def test_a_contract_in_a_policy_decides_whatever_its_arguments_are_made_of(
+    shapes: EntailmentQuestion, stated: str, implied: str
+) -> None:
+    policy = read_policy(
+        f"""
+format: lictor-approval-policy/v1
+rules:
+  - name: stated
+    decision: reject
+    reason: so
+    when:
+      entails: [{{contract: {CONTRACTS}{stated}}}]
+""".encode(),
+        "policy.yaml",
+    )
+    (call,) = contracts_named(policy)
+    ((found, why),) = look(replace(shapes, wanted=(wanted_of(call),))).implied
+    assert found == implied, why

@@ -161,6 +161,22 @@ BAD_POLICIES = {
         "POLICY = [domain_policy(when_used='send', required=['only'], label='mail')]",
         "'only' of the domain mail takes arguments",
     ),
+    "a misspelt recommended contract": (
+        "POLICY = domain_policy(when_used='send', recommended=['unique', 'olny'])",
+        "'olny' is no contract",
+    ),
+    "a recommended contract with arguments it does not take": (
+        "POLICY = domain_policy(when_used='send', recommended=['only(5)'])",
+        "addresses takes list",
+    ),
+    "a recommended contract without all of its arguments": (
+        "POLICY = domain_policy(when_used='send', recommended=['only()'])",
+        "missing a required argument",
+    ),
+    "a recommendation that is no call with literals": (
+        "POLICY = domain_policy(when_used='send', recommended=['only(ALL)'])",
+        "neither a name nor a call with literals",
+    ),
     "something else": ("POLICY = 'unique'", "must be a domain_policy"),
     "nothing": ("POLICIES = []", "must be a domain_policy"),
 }

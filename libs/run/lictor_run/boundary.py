@@ -21,6 +21,7 @@ from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.python.trusted import ROW_VARIABLE
 from lictor_prove.python.whole_floats import SMALL
+from lictor_prove.runnable import MAX_ARGUMENTS
 from lictor_run.errors import ValueRefused
 from lictor_run.lockstep import Lockstep
 from lictor_run.stopping import RunStopped
@@ -29,8 +30,6 @@ from lictor_schema import CanonicalError, canonical_json, hash_bytes
 from lictor_schema.ids import idempotency_key
 from lictor_schema.runs import UndoKind
 
-MAX_ARGUMENTS: Final = 256 * 1024
-"""Bytes of what a call is given, as JSON."""
 MAX_RESULT: Final = 256 * 1024
 """Bytes of a result that are kept in the journal."""
 

@@ -14,6 +14,7 @@ from lictor_prove.errors import ProveError, Rejected
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.prover import document_of
+from lictor_prove.runnable import why_not_run
 from lictor_run.orders import Approved
 from lictor_run.stopping import RunStopped
 from lictor_schema import content_hash, is_executable
@@ -63,13 +64,9 @@ def read_again(approved: Approved, living: LivingLayer) -> Document:
     stated = tuple((each.name, bool(each.required_by)) for each in document.guarantees)
     if stated != approved.guarantees:
         raise stale("stale.guarantees", "the guarantees are not those that were proved")
-    if document.inputs:
-        names = ", ".join(each.name for each in document.inputs)
-        raise RunStopped(
-            "inputs.not_run",
-            f"{approved.target} takes {names}, and an approval names no values for them",
-            "write the values into the program: what is approved is one run of it",
-        )
+    never = why_not_run(document)
+    if never is not None:
+        raise RunStopped(never.code, never.message, never.remedy)
     return document
 
 

@@ -24,11 +24,11 @@ from lictor_ir.literals import is_text, read_int, spell_int
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import RowValue
 from lictor_layer.rows import COLUMN_TYPES, Row, RowType, row_class
+from lictor_prove.runnable import MAX_PARTS
 from lictor_run.errors import ValueRefused
 from lictor_schema import canonical_json
 
 MAX_DEPTH: Final = 24
-MAX_ITEMS: Final = 100_000
 _EXACT: Final = 2**53 - 1
 _LAST_CHARACTER: Final = chr(0x2FFFF)
 _SCALARS: Final[Mapping[str, type]] = {
@@ -46,14 +46,14 @@ def written(value: object) -> Json:
 
 class _Writer:
     def __init__(self) -> None:
-        self._left = MAX_ITEMS
+        self._left = MAX_PARTS
 
     def write(self, value: Any, depth: int) -> Json:
         # What is shared is written each time, so that a small value can be endless; this ends it.
         self._left -= 1
         if self._left < 0 or depth > MAX_DEPTH:
             raise ValueRefused(
-                f"a value has more than {MAX_ITEMS} parts, or is nested more than {MAX_DEPTH} deep;"
+                f"a value has more than {MAX_PARTS} parts, or is nested more than {MAX_DEPTH} deep;"
                 " pass a smaller one"
             )
         kind = cast(Any, type(value))

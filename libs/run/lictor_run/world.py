@@ -24,6 +24,7 @@ from lictor_prove.layer_model import TrustedFunction, TrustedModule
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.python.builtins import BUILTINS, STANDARD
 from lictor_prove.python.imports import LANGUAGE
+from lictor_prove.python.source import leads_out
 from lictor_prove.python.statements import EXCEPTIONS
 
 Call = Callable[[str, tuple[Any, ...], Mapping[str, Any]], Any]
@@ -135,22 +136,10 @@ class World:
                 name = above
 
 
-_WAYS_OUT: Final = frozenset(
-    [
-        *("gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await"),
-        *("ag_frame", "ag_code", "ag_await", "f_back", "f_builtins", "f_code"),
-        *("f_globals", "f_locals", "tb_frame", "tb_next"),
-    ]
-)
-"""Attributes that lead from generators, tracebacks and functions to frames, and from there anywhere."""
-
-
 def _refuse_ways_out(tree: ast.Module) -> None:
     """AttributeError for a program that would look behind a value: every function has its module behind it."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (
-            node.attr.startswith("__") or node.attr in _WAYS_OUT
-        ):
+        if isinstance(node, ast.Attribute) and leads_out(node.attr):
             raise AttributeError(
                 f"line {node.lineno}: .{node.attr} is nothing that a program may read"
             )

@@ -10,6 +10,7 @@ from textwrap import dedent
 from typing import Any
 
 from lictor_ir.jsonform import document_hash
+from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import document_of
 from lictor_run.errors import NotStarted
@@ -215,9 +216,13 @@ class Bank:
             return []
         return [json.loads(line) for line in self.ledger.read_text().splitlines()]
 
+    def layer(self) -> Layer:
+        """As the prover loads it."""
+        return load_layer(discover_trusted_roots([self.root]), [self.root])
+
     def approved(self, source: str, **other: Any) -> Approved:
         """What an approval of the program binds."""
-        layer = load_layer(discover_trusted_roots([self.root]), [self.root])
+        layer = self.layer()
         document = document_of(source, name="program.py", layer=layer)
         given = {
             "run_id": RUN_ID,

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
 
+from lictor_prove.prover import Verdict, prove
+from lictor_prove.runnable import MAX_ARGUMENTS, MAX_PARTS
 from lictor_run.errors import Fenced
 from lictor_run.running import Run
 from lictor_schema.ids import idempotency_key
@@ -227,9 +229,39 @@ def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: s
     assert why_not(bank, approved) == "stale.layer"
 
 
-def test_a_program_with_parameters_does_not_run(bank: Bank) -> None:
-    source = program("send('x')").replace("def main()", "def main(cents: int)")
-    assert why_not(bank, bank.approved(source)) == "inputs.not_run"
+NEVER_RUN = {
+    "parameters": program("send('x')").replace("def main()", "def main(cents: int)"),
+    "an argument of more bytes than a call takes": program(f"send('{'a' * (MAX_ARGUMENTS + 1)}')"),
+    "an argument of more parts than a call takes": program(
+        f"keep([{','.join('0' * (MAX_PARTS + 1))}], {{}})"
+    ),
+}
+MAY_RUN = {
+    "a large argument": program(f"send('{'a' * (MAX_ARGUMENTS // 2)}')"),
+    "rows, a list and a map": program(
+        "keep([1, 2], {'a': 1})\nfor each in accounts():\n    send(each.name)"
+    ),
+    "a helper that nobody calls": program("send('x')", "def other(x):\n    return x\n"),
+    "modules of the subset": program(
+        "send(str(math.floor(1.5)))", "import math\nimport re\nimport typing\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", NEVER_RUN.values(), ids=NEVER_RUN)
+def test_what_the_runner_refuses_each_time_is_told_with_the_proof(bank: Bank, source: str) -> None:
+    proof = prove(source, name="program.py", layer=bank.layer())
+    assert proof.verdict is Verdict.PROVED
+    assert proof.cannot_run is not None
+    assert why_not(bank, bank.approved(source)) == proof.cannot_run.code
+
+
+@pytest.mark.parametrize("source", MAY_RUN.values(), ids=MAY_RUN)
+async def test_what_is_told_to_be_runnable_runs(bank: Bank, source: str) -> None:
+    proof = prove(source, name="program.py", layer=bank.layer())
+    assert (proof.verdict, proof.cannot_run) == (Verdict.PROVED, None)
+    ended, _ = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
 
 
 async def test_a_run_that_somebody_else_claimed_does_nothing(bank: Bank) -> None:

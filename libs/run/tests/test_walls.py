@@ -75,7 +75,16 @@ def test_a_program_that_got_past_the_front_end_still_reaches_nothing(
         World(living, _nothing).run(text, "escape.py")
 
 
-@pytest.mark.parametrize("text", ["import os", "x = open('f')", "main.__globals__"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os",
+        "x = open('f')",
+        "main.__globals__",
+        # Nobody calls it, and the runner would stop the whole program for it.
+        "def other(x):\n    return x.gi_frame",
+    ],
+)
 def test_a_program_that_tries_is_rejected_and_so_never_approved(bank: Bank, text: str) -> None:
     with pytest.raises(Rejected):
         bank.approved(program("send('x')", more=text))

@@ -24,7 +24,10 @@ DottedName = Annotated[
     ),
 ]
 RuleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-Argument = Scalar | Annotated[tuple[Scalar, ...], Field(max_length=_MAX_LISTED)]
+Several = Field(max_length=_MAX_LISTED)
+Item = Scalar | Annotated[tuple[Scalar, ...], Several] | Annotated[dict[Label, Scalar], Several]
+Argument = Scalar | Annotated[tuple[Item, ...], Several] | Annotated[dict[Label, Item], Several]
+"""A literal: a scalar, a list or a map, nested once. What it means is told by what the contract asks for."""
 
 
 class ContractCall(Model):
@@ -41,8 +44,17 @@ class ContractCall(Model):
     )
 
     def __str__(self) -> str:
-        given = [*map(repr, self.arguments), *(f"{k}={v!r}" for k, v in self.named.items())]
-        return f"{self.contract}({', '.join(given)})"
+        named = (f"{name}={_spelled(value)}" for name, value in self.named.items())
+        return f"{self.contract}({', '.join([*map(_spelled, self.arguments), *named])})"
+
+
+def _spelled(value: Argument | Item) -> str:
+    """A literal as the policy has it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_spelled, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name!r}: {_spelled(each)}' for name, each in value.items())}}}"
+    return repr(value)
 
 
 Contracts = Annotated[tuple[ContractCall, ...], Field(min_length=1, max_length=_MAX_LISTED)]

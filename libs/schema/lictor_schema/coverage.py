@@ -27,6 +27,8 @@ class CoverageStatus(StrEnum):
     """What is proved implies those that are not stated."""
     REQUIRED_ENFORCED = "required_enforced"
     """A required contract was not stated; it was enforced and held."""
+    COVERED_BY_NAME = "covered_by_name"
+    """A contract that takes arguments is stated, and nobody compared what it was given with anything."""
     RECOMMENDED_GAP = "recommended_gap"
     """The domain is addressed, but a recommended contract is missing."""
     SILENT_GAP = "silent_gap"
@@ -44,9 +46,35 @@ class DomainCoverage(Model):
     status: CoverageStatus = Field(description="How well it is covered")
     stated: Names = Field(default=(), description="Contracts the program states about it")
     entailed: Names = Field(default=(), description="Contracts implied by what is proved")
-    enforced: Names = Field(default=(), description="Required contracts added to the proof")
+    by_name: Names = Field(
+        default=(),
+        # Reports from before it was told keep their hashes.
+        exclude_if=lambda names: not names,
+        description="Recommended contracts that are stated with arguments which were compared with nothing",
+    )
+    enforced: Names = Field(
+        default=(), description="Required contracts that were added to the proof, and held"
+    )
     missing_recommended: Names = Field(default=(), description="Recommended, neither of these")
     missing_required: Names = Field(default=(), description="Required, neither of these")
+
+    def told(self) -> str:
+        """What is missing and what else is known of its contracts, for whoever reads the report."""
+        parts = (
+            (self.missing_required, "required, not stated, and not proved"),
+            (self.missing_recommended, "recommended, and neither stated nor implied"),
+            (self.by_name, "named, and what it was given is compared with nothing"),
+            (self.enforced, "required and not stated; it was added to the proof, and holds"),
+            (self.entailed, "implied by what is proved"),
+        )
+        told = [f"{_are(names)} {words}" for names, words in parts if names]
+        return "; ".join(told) or (
+            f"{_are(self.stated)} stated" if self.stated else "nothing is stated about it"
+        )
+
+
+def _are(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
 class CoverageReport(Model):

@@ -18,6 +18,7 @@ from lictor_schema.model import (
     Text,
     Timestamp,
 )
+from lictor_schema.strengths import ProofStrength
 
 MAX_PROGRAM_LENGTH = 512 * 1024
 
@@ -85,15 +86,6 @@ def refuse_descriptive(submission: ProgramSubmission) -> ProofReason | None:
         message=f"{submission.source_name} is an Effect IR document: it tells what happens, and nothing executes it",
         remedy="write the program in Python or in commands, and have that proved",
     )
-
-
-class ProofStrength(StrEnum):
-    """For which runs a guarantee holds."""
-
-    EVERY_PREFIX = "every_prefix"
-    """However early the run ends, also when a trusted call fails."""
-    ON_COMPLETION = "on_completion"
-    """When the run completes: it promises that something happens, and a failing call may keep it from happening."""
 
 
 class GuaranteeResult(Model):
@@ -212,6 +204,10 @@ class ProofResult(Model):
         default=False,
         description="Whether it is about a program that can run, and not about a description of one",
     )
+    cannot_run: ProofReason | None = Field(
+        default=None,
+        description="Why nobody can approve or run it, whatever was proved; null when it can run",
+    )
 
     @model_validator(mode="after")
     def _verdict_follows_from_the_parts(self) -> Self:
@@ -227,6 +223,10 @@ class ProofResult(Model):
         if (self.certificate_hash is None) != (self.certificate_level is None):
             raise PydanticCustomError(
                 "proof_certificate", "a certificate is named together with its level"
+            )
+        if self.executable and self.cannot_run is not None:
+            raise PydanticCustomError(
+                "proof_executable", "what can't run is not executable: give one of them"
             )
         if self.certificate_hash is not None and not proved:
             raise PydanticCustomError(

@@ -405,6 +405,7 @@ def _coherence(drawn: Fields) -> Fields:
 
 
 def _proof(drawn: Fields) -> Fields:
+    drawn = {**drawn, "executable": drawn["executable"] and drawn["cannot_run"] is None}
     if drawn["reasons"]:
         drawn = {**drawn, "certificate_hash": None, "certificate_level": None}
         failed = drawn["verdict"] is not ProofVerdict.PROVED

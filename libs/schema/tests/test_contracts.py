@@ -22,6 +22,7 @@ from lictor_schema import (
     TriageState,
     Verdict,
     Verification,
+    content_hash,
 )
 from lictor_schema.episodes import DecisionEpisode
 
@@ -212,6 +213,22 @@ def test_the_loudest_domain_is_the_badge_of_a_coverage_report() -> None:
         program_hash=HASH, level="mention", domains=tuple(map(domain, statuses))
     )
     assert report.worst is CoverageStatus.SILENT_GAP
+
+
+def test_a_report_without_what_is_covered_by_name_has_the_hash_it_always_had() -> None:
+    domain = DomainCoverage(
+        domain="mail",
+        when_used=("send",),
+        used_calls=("send",),
+        status=CoverageStatus.COVERED,
+        stated=("only",),
+    )
+    report = CoverageReport(program_hash=HASH, level="entailment", domains=(domain,))
+    assert content_hash(report) == (
+        "sha256:a5b9e8afd2d6b34b41a1429ff36c86426632cf884ca65e8915a6faeecea7198a"
+    )
+    by_name = domain.model_copy(update={"by_name": ("only",)})
+    assert DomainCoverage.from_json(by_name.to_json()) == by_name
 
 
 def test_a_gate_answer_is_made_by_name() -> None:

@@ -9,7 +9,9 @@ from approval_bus import Bus
 from approval_samples import ALICE, BOB, PROGRAM
 from approval_samples import submission as sample
 
-from lictor_approval.deciding import ran
+from lictor.approvals import approval_of
+from lictor.errors import NotInTime
+from lictor_approval.deciding import ran, withdrawn
 from lictor_approval.signing import sign_decision
 from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
@@ -49,9 +51,38 @@ async def test_what_is_not_proved_or_can_not_run_is_asked_of_nobody(bus: Bus) ->
     async with bus.service():
         await bus.answer(await bus.submit(submission_id="s-refuted"), **NOT_PROVED)
         await bus.prove(submission_id="s-ir", language="ir", source_name="d.ir")
+        with_inputs = await bus.submit(submission_id="s-inputs", source_name="i.py")
+        never = ProofReason(code="inputs.not_run", message="main takes n", remedy="write it in")
+        await bus.answer(with_inputs, cannot_run=never)
         await bus.until_handled()
         assert await bus.states() == []
         assert await bus.dead() == []
+
+
+async def test_an_agent_is_told_where_its_approval_stands_now_and_not_what_was_so_once(
+    bus: Bus,
+) -> None:
+    async with bus.service():
+        submitted = await bus.submit()
+        result = await bus.answer(submitted)
+        await bus.until_states("requested")
+        (life,) = await bus.lives()
+        await bus.decide(life)
+        assert (await approval_of(bus.client, result, 10)).state is ApprovalState.APPROVED
+        # The runner finds that it can't run: what was approved is so no more.
+        (life,) = await bus.lives()
+        await bus.write(withdrawn(life, ApprovalState.STALE, bus.now(), "the layer is another"))
+        told = await approval_of(bus.client, result, 10)
+        assert (told.state, told.reason) == (ApprovalState.STALE, "the layer is another")
+        # A request in its place is waited for, and counts instead.
+        bus.layers[:] = [OTHER_LAYER]
+        await bus.answer(submitted, layer_hash=OTHER_LAYER)
+        await bus.until_states("stale", "requested")
+        _, again = await bus.lives()
+        with pytest.raises(NotInTime):
+            await approval_of(bus.client, result, 0.5)
+        await bus.decide(again)
+        assert (await approval_of(bus.client, result, 10)).state is ApprovalState.APPROVED
 
 
 async def test_proofs_that_come_again_make_one_request(bus: Bus) -> None:

@@ -47,7 +47,7 @@ def proved() -> Certified:
         GuaranteeResult(
             name=found.name,
             verdict=ProofVerdict.PROVED,
-            strength=ProofStrength(found.strength.value) if found.strength else None,
+            strength=found.strength,
             required=bool(stated.required_by),
         )
         for stated, found in zip(document.document.guarantees, proof.guarantees, strict=True)

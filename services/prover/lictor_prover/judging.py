@@ -18,11 +18,10 @@ from lictor_schema import (
     ProofAnalysis,
     ProofReason,
     ProofResult,
-    ProofStrength,
     ProofTimings,
     ProofVerdict,
     content_hash,
-    is_executable,
+    refuse_descriptive,
 )
 from lictor_schema.ids import proof_id
 from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
@@ -63,6 +62,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         verdict = ProofVerdict.UNKNOWN if verdict is ProofVerdict.PROVED else verdict
         reasons = (_TOO_LONG, *reasons)
     timings = proof.timings
+    never = refuse_descriptive(submission) or (proof.cannot_run and _reason(proof.cannot_run))
     certificate = proof.certificate if verdict is ProofVerdict.PROVED else None
     result = ProofResult(
         submission_id=submission.submission_id,
@@ -88,7 +88,8 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
             certify_ms=round(timings.certify_ms),
         ),
         engine=ENGINE,
-        executable=is_executable(submission.language),
+        executable=never is None,
+        cannot_run=never,
     )
     if len(result.to_json()) <= MAX_RESULT:
         return result
@@ -108,7 +109,6 @@ def answered_before(
             "elapsed_ms": 0,
             "timings": None,
             "cached": True,
-            "executable": is_executable(submission.language),
         }
     )
 
@@ -131,7 +131,7 @@ def _guarantee(found: Found) -> GuaranteeResult:
         description=_cut(found.description, MAX_TEXT_LENGTH) or None,
         counterexample=None if run is None else _cut(run, MAX_RUN),
         required=bool(found.required_by),
-        strength=None if found.strength is None else ProofStrength(found.strength.value),
+        strength=found.strength,
         decided_by=_decided_by(found.how),
     )
 

@@ -15,7 +15,7 @@ from reporting import reach, service_process, wait_until_ready
 
 import lictor
 from lictor.embedded import EmbeddedServers, Endpoints
-from lictor.errors import NotInTime
+from lictor.errors import LictorError, NotInTime
 from lictor.governor import Governor
 from lictor_bus import subjects
 from lictor_bus.dead import list_dead
@@ -164,9 +164,25 @@ async def test_commands_are_proved_like_python_and_only_programs_can_run(clean_i
         ("rejected", True),
         ("rejected", False),
     ]
+    assert [each.cannot_run is None for each in results] == [each.executable for each in results]
     codes = [each.reasons[0].code for each in results[3:]]
     assert codes == ["program.descriptive", "source.syntax", "ir.unreadable"]
     assert (again.cached, again.executable) == (True, True)
+
+
+async def test_a_program_with_parameters_is_proved_and_told_to_be_one_that_nobody_can_approve(
+    clean_infra,
+):
+    asked = lictor.Program(NEWSLETTER.replace("def main()", "def main(count: int)"))
+    async with prover(clean_infra) as governor:
+        for cached in (False, True):
+            (result,) = await governor.prove(asked, task_id="t")
+            assert (result.cached, result.verdict.value) == (cached, "proved")
+            assert not result.executable
+            assert result.cannot_run is not None
+            assert result.cannot_run.code == "inputs.not_run"
+            with pytest.raises(LictorError, match="main takes count"):
+                await governor.approval(result)
 
 
 async def test_a_layer_that_is_not_here_proves_nothing(clean_infra):

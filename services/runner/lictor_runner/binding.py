@@ -20,7 +20,6 @@ from lictor_schema import (
     RunFinished,
     RunOutcome,
     content_hash,
-    refuse_descriptive,
 )
 
 STATES: Mapping[RunOutcome, ApprovalState] = {
@@ -48,9 +47,6 @@ def approved_of(
     submission = dict(submissions).get(request.program_sequence)
     if submission is None or not is_of(request, submission):
         raise Stale("the submission is not the one that was approved")
-    descriptive = refuse_descriptive(submission)
-    if descriptive is not None:
-        raise Stale(descriptive.message)
     if proof is None:
         raise Stale("the proof is not there any more")
     try:

@@ -7,7 +7,7 @@ from lictor.commands.approvals_sources import all_requests, life_as_json, reques
 from lictor.commands.output import common_arguments, counted, quiet_logs, say, say_json, say_table
 from lictor_approval.counting import Counts, counts
 from lictor_approval.life import Life
-from lictor_schema import ApprovalState
+from lictor_schema import ApprovalRequest, ApprovalState
 
 HELP = "List requests and where they stand; those that wait first. Without --all, only those that are open."
 
@@ -37,7 +37,7 @@ async def run(options: Namespace) -> int:
         return OK
     if shown:
         say_table(
-            ("request", "state", "until", "agent", "program"),
+            ("request", "state", "coverage", "until", "agent", "program"),
             (_row(life) for life in sorted(shown, key=lambda each: not each.state.is_open)),
         )
     say(_summed(told))
@@ -48,7 +48,19 @@ def _row(life: Life) -> tuple[str, ...]:
     binding = life.request.binding
     program = f"{binding.source_name} ({binding.target}) of task {binding.task_id}"
     until = life.due if life.state.is_open else "-"
-    return (life.request.request_id, life.state.value, until, binding.agent_id, program)
+    return (
+        life.request.request_id,
+        life.state.value,
+        _badge(life.request),
+        until,
+        binding.agent_id,
+        program,
+    )
+
+
+def _badge(request: ApprovalRequest) -> str:
+    """The worst coverage of all domains: what a reviewer sees at a glance."""
+    return "not told" if request.coverage is None else request.coverage.worst.value
 
 
 def _summed(told: Counts) -> str:
@@ -57,7 +69,12 @@ def _summed(told: Counts) -> str:
         f"{told.approved} approved and {told.rejected} rejected by people",
         f"{told.automatic} by policy",
         f"{told.expired} expired",
+        f"{told.stale} stale",
     ]
+    if told.lapsed:
+        parts.append(
+            f"nothing ran by {counted(told.lapsed, 'approval')} that expired or went stale"
+        )
     if told.rate is not None and told.median_s is not None:
         parts += [f"{told.rate:.0%} approved", f"decided after {told.median_s:.0f} s (median)"]
     return "; ".join(parts)

@@ -1,5 +1,6 @@
 """`lictor approvals policy`: check an approval policy, and see what it would say."""
 
+import os
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +34,9 @@ from lictor_bus.certificates import load_certificate
 from lictor_schema import ApprovalPolicy, ApprovalRequest
 
 HELP = """\
-`lint FILE` checks a policy. `explain FILE REQUEST` tells what each of its rules comes to for a request, and what
-the policy would decide; nothing is decided by it. The layers are those of LICTOR_LAYERS.
+`lint FILE` checks a policy, and where LICTOR_LAYERS is set that a layer there has its contracts. `explain FILE REQUEST`
+tells what each of its rules comes to for a request, and what the policy would decide; nothing is decided by it. The
+layers are those of LICTOR_LAYERS.
 """
 _LOOK_WITHIN_S = 60.0
 
@@ -59,12 +61,15 @@ async def run(options: Namespace) -> int:
             warn(str(error))
         return FAILED
     if options.action == "lint":
-        told = {"ok": True, "policy_hash": policy_hash(policy), "rules": len(policy.rules)}
+        problems = _undecidable(policy)
+        told = {"ok": not problems, "policy_hash": policy_hash(policy), "rules": len(policy.rules)}
         if options.json:
-            say_json(told)
+            say_json({**told, "problem": "; ".join(problems)} if problems else told)
         else:
             say(f"{options.policy}: {counted(len(policy.rules), 'rule')}, {told['policy_hash']}")
-        return OK
+            for problem in problems:
+                warn(problem)
+        return FAILED if problems else OK
     if options.request is None:
         raise LictorError("`explain` needs a request; `lictor approvals list --all` shows them.")
     async with requests_at(options.url) as client:
@@ -78,6 +83,27 @@ async def run(options: Namespace) -> int:
             looked = await _with_certificate(looked, life.request, data)
     _tell(judge(policy, life.request, looked), options.json)
     return OK
+
+
+def _undecidable(policy: ApprovalPolicy) -> list[str]:
+    """The contracts by which no rule will ever be decided under the layers of LICTOR_LAYERS."""
+    contracts = contracts_named(policy)
+    if not contracts or not os.environ.get("LICTOR_LAYERS"):
+        return []
+    try:
+        from lictor_prove.entailing import why_undecidable
+        from lictor_prove.layers import load_layer
+        from lictor_prove.shelf import shelf
+    except ModuleNotFoundError as error:
+        raise LictorError(
+            f"LICTOR_LAYERS is set, and {error.name} is not installed here to read them."
+        ) from None
+    layers = [
+        load_layer(list(map(Path, roots.trusted)), list(map(Path, roots.imports)))
+        for roots in shelf().layers.values()
+    ]
+    found = [(call, why_undecidable(call, layers)) for call in contracts]
+    return [f"{call} decides nothing: {why}" for call, why in found if why is not None]
 
 
 async def _look(policy: ApprovalPolicy, request: ApprovalRequest, program: str) -> Findings:

@@ -89,15 +89,13 @@ def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:
     yield f"Coverage ({request.coverage.level}): {request.coverage.worst.value}"
     domains = sorted(request.coverage.domains, key=lambda each: -each.status.loudness)
     for domain in domains:
-        missing = [*domain.missing_required, *domain.missing_recommended]
-        lacks = f", nothing said by {', '.join(missing)}" if missing else ""
         used = f" (uses {', '.join(domain.used_calls)})" if domain.used_calls else ""
-        yield f"  {domain.status.value:<22} {printable(domain.domain + used + lacks)}"
+        yield f"  {domain.status.value:<22} {printable(f'{domain.domain}{used}: {domain.told()}')}"
     yield ""
 
 
 def _guarantee(each: GuaranteeResult) -> str:
-    strength = "" if each.strength is None else f" [{each.strength.value.replace('_', ' ')}]"
+    strength = "" if each.strength is None else f" [{each.strength.words}]"
     required = " (required by the layer)" if each.required else ""
     said = f": {each.description}" if each.description else ""
     return printable(f"{each.name}{strength}{required}{said}")

@@ -4,8 +4,8 @@ import os
 import sys
 from typing import cast
 
-from lictor.cli import FAILED, UNREACHABLE
-from lictor.errors import InvalidEvent, LictorError, Unreachable
+from lictor.cli import FAILED, LAYER, UNREACHABLE
+from lictor.errors import InvalidEvent, LayerUnusable, LictorError, Unreachable
 
 
 def report(error: BaseException) -> int:
@@ -17,7 +17,9 @@ def report(error: BaseException) -> int:
         traceback.print_exception(error)
     sys.stdout.flush()
     sys.stderr.write(f"lictor: {sentence(error)}\n")
-    return UNREACHABLE if _is_unreachable(error) else FAILED
+    if _is_unreachable(error):
+        return UNREACHABLE
+    return LAYER if _is_of_a_layer(error) else FAILED
 
 
 def sentence(error: BaseException) -> str:
@@ -66,6 +68,12 @@ def _is_unreachable(error: BaseException) -> bool:
         isinstance(error, Unreachable)
         or _is_a(error, "lictor_bus.errors", "BrokerUnreachable")
         or _is_a(error, "lictor_bus.errors", "StoreUnreachable")
+    )
+
+
+def _is_of_a_layer(error: BaseException) -> bool:
+    return isinstance(error, LayerUnusable) or _is_a(
+        error, "lictor_prove.errors", "ProverConfigError"
     )
 
 

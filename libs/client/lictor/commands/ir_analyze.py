@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lictor.cli import DIFFERENT, FAILED, OK
+from lictor.commands.layer_source import layer_arguments, layer_of, names_layer
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
 from lictor.commands.prove import language_argument, language_of, read_source
 from lictor.errors import LictorError
@@ -34,8 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--implies", metavar="OTHER", type=Path, help="a file whose guarantees may be implied"
     )
     language_argument(parser)
-    parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
+    layer_arguments(parser)
     parser.add_argument("--target", metavar="NAME", default="main")
     parser.add_argument(
         "--timeout",
@@ -101,19 +101,17 @@ def _read(file: Path, options: Namespace) -> _Read:
     from lictor_ir.validate import validate
     from lictor_prove.documents import bound_to, read_document
     from lictor_prove.errors import ProveError, Rejected
-    from lictor_prove.layers import discover_trusted_roots, load_layer
     from lictor_prove.prover import document_of
     from lictor_prove.signatures import signature_of
 
     source = read_source(file)
     language = language_of(file, options)
     try:
-        if language == "ir" and not options.import_root and not options.trusted_root:
+        if language == "ir" and not names_layer(options):
             document = read_document(source.encode())
             validate(document)
             return _Read(document, Signature.of(document))
-        imports = options.import_root or [Path.cwd(), file.resolve().parent]
-        layer = load_layer(options.trusted_root or discover_trusted_roots(imports), imports)
+        layer = layer_of(file, options)
         if language != "ir":
             document = document_of(
                 source, name=file.name, target=options.target, layer=layer, language=language

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, OK
+from lictor.commands.layer_source import layer_arguments, layer_of
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
-from lictor.errors import LictorError
+from lictor.errors import LayerUnusable, LictorError
 
 if TYPE_CHECKING:
     from lictor_ir.document import Document
@@ -40,8 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
         default="main",
         help="with --program: the function that is called (default: main)",
     )
-    parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
+    layer_arguments(parser)
     common_arguments(parser, connects=False)
 
 
@@ -68,6 +68,8 @@ def _compare(options: Namespace) -> int:
     try:
         if document_hash(_derived(options, carried, front_end.value)) != document_hash(carried):
             why = "under this layer, it has another Effect IR than the certificate carries"
+    except LayerUnusable:
+        raise
     except LictorError as error:
         why = str(error)
     if options.json:
@@ -82,7 +84,6 @@ def _derived(options: Namespace, carried: "Document", language: str) -> "Documen
     """The Effect IR of the program, read again as it was read for the certificate."""
     try:
         from lictor_prove.errors import ProveError
-        from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.prover import document_of
     except ModuleNotFoundError as error:
         raise LictorError(f"{error.name} is not installed here; install lictor-prove.") from None
@@ -99,9 +100,8 @@ def _derived(options: Namespace, carried: "Document", language: str) -> "Documen
             " name the one that is called with --target."
         )
     source = read_source(options.program)
-    imports = options.import_root or [Path.cwd(), options.program.resolve().parent]
+    layer = layer_of(options.program, options)
     try:
-        layer = load_layer(options.trusted_root or discover_trusted_roots(imports), imports)
         return document_of(
             source,
             name=carried.program,

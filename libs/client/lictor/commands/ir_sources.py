@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lictor.commands.layer_source import layer_arguments, layer_of
 from lictor.commands.output import printable, warn
 from lictor.commands.prove import language_argument, language_of, read_source
 from lictor.errors import LictorError
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 def source_arguments(parser: ArgumentParser) -> None:
     """What programs are read with."""
     language_argument(parser)
-    parser.add_argument("--import-root", metavar="DIR", action="append", type=Path)
-    parser.add_argument("--trusted-root", metavar="DIR", action="append", type=Path)
+    layer_arguments(parser)
     parser.add_argument("--target", metavar="NAME", default="main")
 
 
@@ -44,12 +44,9 @@ def _read(file: Path, options: Namespace) -> "Document":
     source = read_source(file)
     language = language_of(file, options)
     if language != "ir":
-        from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.prover import document_of
 
-        imports = options.import_root or [Path.cwd(), file.resolve().parent]
-        trusted = options.trusted_root or discover_trusted_roots(imports)
-        layer = load_layer(trusted, imports)
+        layer = layer_of(file, options)
         return document_of(
             source, name=file.name, target=options.target, layer=layer, language=language
         )

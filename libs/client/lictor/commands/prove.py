@@ -7,13 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lictor.cli import FAILED, OK
+from lictor.cli import FAILED, LAYER, OK
 from lictor.commands.counting import counting
+from lictor.commands.layer_source import layer_arguments, layer_of, layer_roots, names_layer
 from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.prove_goals import written_goals
 from lictor.commands.prove_text import told
-from lictor.errors import LictorError
+from lictor.errors import LayerUnusable, LictorError
 
 if TYPE_CHECKING:
+    from lictor_prove.errors import Reason
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Ir, Proof
     from lictor_prove.settings import Settings
@@ -30,6 +33,7 @@ The trusted layer is Python code that is run to learn what it declares: name onl
 With --submit, the running prover decides, with its own layers.
 """
 MAX_BYTES = 4 * 1024 * 1024
+_BROKEN = "layer.broken"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -41,20 +45,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="programs in Python (.py) or commands (.lictor), or Effect IR documents",
     )
     language_argument(parser)
-    parser.add_argument(
-        "--import-root",
-        metavar="DIR",
-        action="append",
-        type=Path,
-        help="where imports of the program start (default: the working directory and the file's own)",
-    )
-    parser.add_argument(
-        "--trusted-root",
-        metavar="DIR",
-        action="append",
-        type=Path,
-        help="a trusted package (default: tools/*/trusted and tools/*/*/trusted below the import roots)",
-    )
+    layer_arguments(parser)
     parser.add_argument(
         "--target", metavar="NAME", default="main", help="the function to prove (default: main)"
     )
@@ -81,6 +72,12 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         help="write a certificate of each proof there; `lictor ir check` checks it without a solver",
+    )
+    parser.add_argument(
+        "--smtlib",
+        metavar="DIR",
+        type=Path,
+        help="write every goal of each file there as an SMT-LIB script, whatever was found about it",
     )
     parser.add_argument(
         "--submit", action="store_true", help="have the running prover decide, as one batch"
@@ -127,19 +124,21 @@ async def run(options: Namespace) -> int:
             "--certificate is for proofs made here; with --submit, the result names its certificate, and"
             " `lictor ir fetch HASH` fetches it."
         )
-    told_all = True
+    if options.submit and options.smtlib is not None:
+        raise LictorError("--smtlib is for proofs made here: leave --submit or --smtlib out.")
+    codes = [OK]
     if options.submit:
         for document in await _submitted(options):
-            told_all &= _tell(document, options)
-        return OK if told_all else FAILED
+            codes.append(_tell(document, options))
+        return max(codes)
     with counting("proving", len(options.files), quiet=options.json) as advance:
         for document in _proved_here(options):
-            told_all &= _tell(document, options)
+            codes.append(_tell(document, options))
             advance()
-    return OK if told_all else FAILED
+    return max(codes)
 
 
-def _tell(document: dict[str, Any], options: Namespace) -> bool:
+def _tell(document: dict[str, Any], options: Namespace) -> int:
     if options.json:
         say_json(document)
     else:
@@ -147,7 +146,9 @@ def _tell(document: dict[str, Any], options: Namespace) -> bool:
             say(line)
         for line in (document.get("summary") or "").splitlines() if options.summary else ():
             say(f"    {line}")
-    return document["verdict"] == "proved"
+    if any(reason["code"] == _BROKEN for reason in document["reasons"]):
+        return LAYER
+    return OK if document["verdict"] == "proved" else FAILED
 
 
 def _lines(file: str) -> list[str]:
@@ -181,9 +182,8 @@ def read_source(path: Path) -> str:
 def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
     try:
         from lictor_ir.errors import IrError
-        from lictor_prove.documents import prove_bound, read_document
+        from lictor_prove.documents import prove_alone, prove_bound, read_document
         from lictor_prove.errors import ProverConfigError
-        from lictor_prove.layers import discover_trusted_roots, load_layer
         from lictor_prove.limited import prove_limited
         from lictor_prove.prover import prove
         from lictor_prove.settings import Settings
@@ -196,63 +196,55 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
     total_ms = round(options.timeout * 1000)
     # Reading a program takes time too.
     settings = Settings(total_ms=total_ms, wall_ms=total_ms + 10_000, coverage=options.coverage)
-    layers: dict[tuple[Path, ...], Layer | str] = {}
+    layers: dict[tuple[Path, ...], Layer] = {}
 
-    def layer_for(file: Path) -> "Layer | str":
-        imports = options.import_root or [Path.cwd(), file.resolve().parent]
-        trusted = options.trusted_root or discover_trusted_roots(imports)
+    def layer_for(file: Path) -> "Layer":
+        trusted, imports = layer_roots(file, options)
         key = (*imports, Path(os.pardir), *trusted)
         if key not in layers:
-            try:
-                layers[key] = load_layer(trusted, imports)
-            except ProverConfigError as error:
-                layers[key] = str(error)
+            layers[key] = layer_of(file, options)
         return layers[key]
 
     for name in options.files:
         path = Path(name)
+        language = language_of(path, options)
         try:
             source = read_source(path)
         except LictorError as error:
             yield _refused(name, "source.unreadable", str(error), "name a readable file")
             continue
-        layer = layer_for(path)
-        if isinstance(layer, str):
-            yield _refused(
-                name, "layer.broken", layer, "mend the layer; no program is judged by it"
-            )
-            continue
-        language = language_of(path, options)
-        if language != "ir":
-            proving = partial(
-                prove,
-                source,
-                name=path.name,
-                layer=layer,
-                target=options.target,
-                language=language,
-                settings=settings,
-            )
-        else:
-            try:
-                document = read_document(source.encode())
-            except IrError as error:
-                remedy = "name a program (.py, .lictor), or a document in one of its two forms"
-                yield _refused(name, "ir.unreadable", str(error), remedy)
-                continue
-            proving = partial(prove_bound, document, layer, settings)
         try:
+            if language != "ir":
+                proving = partial(
+                    prove,
+                    source,
+                    name=path.name,
+                    layer=layer_for(path),
+                    target=options.target,
+                    language=language,
+                    settings=settings,
+                )
+            elif names_layer(options) or layer_roots(path, options)[0]:
+                document = read_document(source.encode())
+                proving = partial(prove_bound, document, layer_for(path), settings)
+            else:
+                proving = partial(prove_alone, read_document(source.encode()), settings)
             proof = prove_limited(proving, settings)
-        except ProverConfigError as error:
-            remedy = "mend the layer; no program is judged by it"
-            yield _refused(name, "layer.broken", str(error), remedy)
+        except IrError as error:
+            remedy = "name a program (.py, .lictor), or a document in one of its two forms"
+            yield _refused(name, "ir.unreadable", str(error), remedy)
+            continue
+        except (LayerUnusable, ProverConfigError) as error:
+            yield _refused(name, _BROKEN, str(error), "mend the layer; no program is judged by it")
             continue
         told = (
             _document(name, proof)
             if options.certificate is None
             else _certified(path, language, proof, options.certificate, settings)
         )
-        yield {**told, "executable": is_executable(language)}
+        if options.smtlib is not None:
+            told["smtlib"] = written_goals(path, proof, options.smtlib)
+        yield {**told, "executable": is_executable(language) and proof.cannot_run is None}
 
 
 def _certified(
@@ -309,16 +301,7 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
             }
             for each in proof.guarantees
         ],
-        "reasons": [
-            {
-                "code": each.code,
-                "message": each.message,
-                "remedy": each.remedy,
-                "line": each.line,
-                "column": each.column,
-            }
-            for each in proof.reasons
-        ],
+        "reasons": [_reason(each) for each in proof.reasons],
         "broken": [
             {
                 "kind": each.kind,
@@ -335,7 +318,18 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
         "summary": None if proof.ir is None else _summary(proof.ir),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
+        "cannot_run": None if proof.cannot_run is None else _reason(proof.cannot_run),
         "ms": round(proof.ms, 3),
+    }
+
+
+def _reason(reason: "Reason") -> dict[str, Any]:
+    return {
+        "code": reason.code,
+        "message": reason.message,
+        "remedy": reason.remedy,
+        "line": reason.line,
+        "column": reason.column,
     }
 
 

@@ -1,15 +1,12 @@
 """A proof's verdict in lines for a person."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lictor.commands.output import printable
+from lictor.commands.output import counted, printable
+from lictor_schema import CoverageReport, CoverageStatus, ProofStrength
 
-_STRENGTHS = {
-    "every_prefix": "however early the run ends",
-    "on_completion": "if no trusted call fails",
-}
-_LOUD = ("required_gap", "silent_gap", "recommended_gap", "required_enforced")
 _IMPOSSIBLE = {
     "impossible": "no program can keep it",
     "only_trivial": "it can be kept only by doing nothing that it speaks of",
@@ -24,7 +21,9 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
     if not document["guarantees"] and document["verdict"] == "proved":
         yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
     if document["verdict"] == "proved" and not document.get("executable", True):
-        yield "    this is a description: it tells what happens, and nothing runs it"
+        yield from _cannot_run(document.get("cannot_run"))
+    if document["verdict"] != "rejected" and document["layer_hash"] is None:
+        yield "    no trusted layer: what its calls demand and promise is the document's own word"
     for broken in document.get("broken") or ():
         yield from _broken(broken, source)
     if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):
@@ -33,13 +32,22 @@ def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
     yield from _analysis(document.get("analysis"))
     yield from _coverage(document.get("coverage"))
     yield from _certificate(document)
+    yield from _goals(document.get("smtlib"))
+
+
+def _cannot_run(never: Mapping[str, Any] | None) -> Iterator[str]:
+    if never is None or never["code"] == "program.descriptive":
+        yield "    this is a description: it tells what happens, and nothing runs it"
+        return
+    yield f"    can't be approved or run: {printable(never['message'])}  [{never['code']}]"
+    yield f"        to do: {printable(never['remedy'])}"
 
 
 def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
     required = guarantee.get("required_by") or guarantee.get("required")
     by = " (required by the layer)" if required else ""
-    strength = _STRENGTHS.get(guarantee.get("strength") or "")
-    holds = f": {strength}" if strength else ""
+    strength = guarantee.get("strength")
+    holds = f": {ProofStrength(strength).words}" if strength else ""
     yield f"    {guarantee['verdict']:<9} {printable(guarantee['name'])}{by}{holds}"
     if guarantee["verdict"] == "unknown" and guarantee.get("reason"):
         yield f"        {printable(guarantee['reason'])}"
@@ -93,13 +101,11 @@ def _analysis(analysis: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
-    for domain in (coverage or {}).get("domains", ()):
-        if domain["status"] in _LOUD:
-            missing = [*domain["missing_required"], *domain["missing_recommended"]]
-            unsaid = f": nothing is said of {', '.join(map(printable, missing))}" if missing else ""
-            if domain["status"] == "required_enforced":
-                unsaid = f": {', '.join(map(printable, domain['enforced']))} was enforced, and held"
-            yield f"    {domain['status']}  {printable(domain['domain'])}{unsaid}"
+    if coverage is None:
+        return
+    for domain in CoverageReport.from_json(json.dumps(coverage)).domains:
+        if domain.status.loudness > CoverageStatus.COVERED_BY_ENTAILMENT.loudness:
+            yield f"    {domain.status.value}  {printable(f'{domain.domain}: {domain.told()}')}"
 
 
 def _certificate(document: Mapping[str, Any]) -> Iterator[str]:
@@ -111,3 +117,13 @@ def _certificate(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"    no certificate: {printable(here['missing'])}"
     else:
         yield f"    certificate  level {here['level']}: {printable(here['file'])}"
+
+
+def _goals(written: Mapping[str, Any] | None) -> Iterator[str]:
+    if written is None or written["folder"] is None:
+        return
+    here = [each for each in written["goals"] if each["missing"] is None]
+    yield f"    smtlib  {counted(len(here), 'goal')} in {printable(written['folder'])}"
+    for each in written["goals"]:
+        if each["missing"] is not None:
+            yield f"        {each['goal']} can't be written: {printable(each['missing'])}"

@@ -35,10 +35,6 @@ ETHOS: Final = (
     "ethos --include=CVC5/proofs/eo/cpc/Cpc.eo --reference-define-fun --require-proof-of-false"
     " --reference={goal}.smt2 {goal}.cpc"
 )
-_STRENGTHS: Final = {
-    Strength.EVERY_PREFIX: "however early the run ends",
-    Strength.ON_COMPLETION: "if no trusted call fails",
-}
 _README: Final = """\
 Goals of the certificate {hash},
 as SMT-LIB 2 scripts, and their proofs in the CPC format. CVC5 is a checkout of cvc5's sources. The scripts name their
@@ -195,7 +191,7 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
     yield f"    IR       {certificate.ir_hash}"
     yield f"    layer    {certificate.layer_hash or 'none'}"
     for guarantee, strength in _guarantees(report):
-        yield f"    guarantee  {printable(guarantee.name)}: {_STRENGTHS[strength]}"
+        yield f"    guarantee  {printable(guarantee.name)}: {strength.words}"
         # A name is what somebody wrote; this is what was shown.
         yield f"      {printable(write_contract(report.document, guarantee.contract))}"
     if not report.document.guarantees:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lictor_ir.terms import FALSE, Term, Var
+from lictor_schema.strengths import ProofStrength as Strength
+
+__all__ = ["Goal", "GoalKind", "Strength"]
 
 
 class GoalKind(StrEnum):
@@ -19,15 +22,6 @@ class GoalKind(StrEnum):
     """What trusted calls promise can come true. It must be satisfiable; otherwise it would prove anything."""
     UNREACHED = "unreached"
     """A call whose promises can't come true is never made; made from a consistency goal, by `never_reached`."""
-
-
-class Strength(StrEnum):
-    """Of which runs something is promised."""
-
-    EVERY_PREFIX = "every_prefix"
-    """It holds however early the run ends."""
-    ON_COMPLETION = "on_completion"
-    """It holds of runs in which no trusted call fails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc
+import re
 import types
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -20,6 +21,8 @@ _COLLECTIONS: Final[tuple[Any, ...]] = (
     collections.abc.Container,
 )
 _MAPPINGS: Final[tuple[Any, ...]] = (dict, collections.abc.Mapping)
+_FRACTION: Final = re.compile(r"-?[0-9]{1,300}\.[0-9]{1,300}")
+_LARGE: Final = re.compile(r"-?[1-9][0-9]{15,300}")
 _SETS: Final[tuple[Any, ...]] = (set, frozenset, collections.abc.Set)
 
 
@@ -64,6 +67,63 @@ def fits(value: object, annotation: object) -> bool:
             return _fits_container(value, origin) and all(
                 fits(item, args[0]) for item in cast(collections.abc.Iterable[object], value)
             )
+
+
+def meant(value: object, annotation: object, rows: Mapping[str, type[Row]]) -> object:
+    """What a value of JSON means where such a type is asked for; one that can't mean it comes back as it is.
+
+    JSON has one kind of list: it stands for the list, tuple or set that is asked for. A string stands for a row class
+    of that name, for a path, and for a number that a policy has no other way to write: `1.5`, or one beyond 2**53.
+    """
+    if fits(value, annotation):
+        return value
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return meant(value, args[0], rows)
+    if origin in (Union, types.UnionType):
+        choices = (meant(value, choice, rows) for choice in args)
+        return next((each for each in choices if fits(each, annotation)), value)
+    kind = origin or annotation
+    if isinstance(value, str):
+        return _named(value, kind, rows)
+    if isinstance(value, dict) and kind in _MAPPINGS and args:
+        told = cast(dict[str, object], value)
+        return {key: meant(item, args[1], rows) for key, item in told.items()}
+    if isinstance(value, list) and kind in (list, tuple, *_SETS, *_SEQUENCES, *_COLLECTIONS):
+        return _listed(cast(list[object], value), kind, args, rows)
+    return cast(object, value)
+
+
+def _named(value: str, kind: object, rows: Mapping[str, type[Row]]) -> object:
+    if kind is float and _FRACTION.fullmatch(value):
+        return float(value)
+    if kind is int and _LARGE.fullmatch(value):
+        return int(value)
+    if kind is type:
+        return rows.get(value, value)
+    if isinstance(kind, type) and getattr(kind, "__lictor_literal__", False):
+        try:
+            return kind(value)
+        except (TypeError, ValueError):
+            return value
+    return value
+
+
+def _listed(
+    value: list[object], kind: object, args: tuple[Any, ...], rows: Mapping[str, type[Row]]
+) -> object:
+    each: collections.abc.Sequence[Any] = [args[0] if args else Any] * len(value)
+    if kind is tuple and args and args[-1] is not Ellipsis:
+        each = args
+    if len(each) != len(value):
+        return value
+    items = [meant(item, wanted, rows) for item, wanted in zip(value, each, strict=True)]
+    if kind is tuple:
+        return tuple(items)
+    try:
+        return set(items) if kind in _SETS else items
+    except TypeError:
+        return value
 
 
 def _fits_plain(value: object, annotation: object) -> bool:

@@ -71,6 +71,20 @@ class LayerContract:
             contract = Converter(self.words, self.sources, self.place).contract(spec)
         return contract, said
 
+    def build_stated(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[Contract, str]:
+        """The contract for arguments that are stated in JSON, as an approval policy does."""
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise ProveError(f"{self.name} can't be called so: {error}") from None
+        with self.runtime.active():
+            hints = annotations.resolved(self.function)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = arguments.meant(value, hints.get(name, object), self.rows)
+        return self.build(bound.args, bound.kwargs)
+
     def _call(self, bound: inspect.BoundArguments) -> Spec:
         try:
             spec = self.function(*bound.args, **bound.kwargs)

@@ -13,7 +13,7 @@ from lictor_ir.document import Schema
 from lictor_layer import DomainPolicy as DeclaredPolicy
 from lictor_layer import Row
 from lictor_layer.contracts import contract_declaration
-from lictor_prove.errors import ProverConfigError
+from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.layer_model import DomainPolicy, Layer, TrustedFunction, TrustedModule
 from lictor_prove.layers.builders import LayerContract
 from lictor_prove.layers.checks import check_relations
@@ -21,7 +21,7 @@ from lictor_prove.layers.files import LayerFiles, read_files
 from lictor_prove.layers.reader import Reader
 from lictor_prove.layers.runtime import Runtime
 from lictor_prove.layers.vocabulary import Vocabulary
-from lictor_prove.policies import contract_of_domain
+from lictor_prove.policies import contract_of_domain, recommended
 
 MAX_LABEL: Final = 256
 """What a coverage report holds."""
@@ -179,6 +179,15 @@ def _policy(
     policy = DomainPolicy(
         label, package, declared.when_used, declared.recommended, declared.required
     )
+    for text in policy.recommended:
+        try:
+            wanted = recommended(text, package, contracts)
+            if wanted.arguments is not None:
+                wanted.contract()
+        except ProveError as error:
+            raise ProverConfigError(
+                f"{place}: the recommended contract {text!r} of the domain {label} can't be stated: {error}"
+            ) from None
     for name in policy.required:
         required = contract_of_domain(name, package, contracts)
         if required is None:

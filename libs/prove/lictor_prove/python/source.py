@@ -117,6 +117,21 @@ _REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
+_WAYS_OUT: Final = frozenset(
+    [
+        *("gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await"),
+        *("ag_frame", "ag_code", "ag_await", "f_back", "f_builtins", "f_code"),
+        *("f_globals", "f_locals", "tb_frame", "tb_next"),
+    ]
+)
+"""Attributes that lead from generators, tracebacks and functions to frames, and from there anywhere."""
+
+
+def leads_out(attribute: str) -> bool:
+    """Whether an attribute looks behind a value: no program may read it, and the runner stops one that does."""
+    return attribute.startswith("__") or attribute in _WAYS_OUT
+
+
 class Source:
     """The text of a program, and where things stand in it."""
 
@@ -238,7 +253,7 @@ def _check_details(node: ast.AST) -> None:
     match node:
         case ast.Name(id=name) if name.startswith("__") and name.endswith("__"):
             refuse("name.dunder", f"{name} reaches into the interpreter", "Don't use it.", node)
-        case ast.Attribute(attr=name) if name.startswith("__"):
+        case ast.Attribute(attr=name) if leads_out(name):
             refuse(
                 "attribute.dunder", f".{name} reaches into the interpreter", "Don't use it.", node
             )

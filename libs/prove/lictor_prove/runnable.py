@@ -1,0 +1,53 @@
+"""Whether a program can run at all, read off its document: asked before anybody is asked to approve it, and again by
+the runner. What is refused here is refused every time, whatever was proved and whoever approved it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lictor_ir.document import Atom, Document
+from lictor_ir.terms import TRUE, App, Const, Term
+from lictor_prove.errors import Reason
+
+MAX_ARGUMENTS: Final = 256 * 1024
+"""Bytes of what a call is given, as JSON."""
+MAX_PARTS: Final = 100_000
+"""Parts of a value that crosses from a program to its layer."""
+
+
+def why_not_run(document: Document) -> Reason | None:
+    """Why no runner will ever run this program; None when nothing is known against it."""
+    if document.inputs:
+        names = ", ".join(each.name for each in document.inputs)
+        return Reason(
+            "inputs.not_run",
+            f"{document.target} takes {names}, and an approval names no values for them",
+            "write the values into the program: what is approved is one run of it",
+        )
+    for atom in document.atoms:
+        # Any other call may never be made.
+        if atom.guard is TRUE and not atom.binders and _is_too_large(atom):
+            return Reason(
+                "argument.size",
+                f"{atom.effect} is given more than {MAX_ARGUMENTS} bytes or {MAX_PARTS} parts",
+                "give it less",
+                atom.span.line if atom.span is not None else None,
+                atom.span.column if atom.span is not None else None,
+            )
+    return None
+
+
+def _is_too_large(atom: Atom) -> bool:
+    """Whether what is written out of the arguments alone is more than a call may be given."""
+    size = parts = 0
+    # Lists may share their items, and be endless when written out: this ends early.
+    left: list[Term] = list(atom.arguments.values())
+    while left and size <= MAX_ARGUMENTS and parts <= MAX_PARTS:
+        term = left.pop()
+        parts += 1
+        if isinstance(term, Const) and isinstance(term.value, str):
+            size += len(term.value.encode())
+        elif isinstance(term, App) and term.op in ("list", "tuple"):
+            left += term.args
+    return size > MAX_ARGUMENTS or parts > MAX_PARTS
