@@ -17,7 +17,8 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
 from lictor.errors import LictorError
-from lictor.server_process import HOST, EmbeddedError, find_nats_server, find_redis_server
+from lictor.ports import HOST
+from lictor.server_process import EmbeddedError, find_nats_server, find_redis_server
 from lictor.service_process import SERVICES
 from lictor.where import data_directory, find_running, nats_url, packs_directory, redis_url
 from lictor_bus.connection import connect_nats, connect_redis

@@ -27,7 +27,7 @@ class Extent(NamedTuple):
 @asynccontextmanager
 async def streams_at(url: str | None, name: str) -> AsyncGenerator[Client, None]:
     """A connection to read with."""
-    client = await connect_nats(nats_url(url).url, name=f"lictor-{name}", timeout_s=3.0)
+    client = await connect_nats(nats_url(url).now, name=f"lictor-{name}", timeout_s=3.0)
     try:
         yield client
     finally:

@@ -66,7 +66,7 @@ def _task(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Show it, or order something."""
     quiet_logs()
-    client = await connect_nats(nats_url(options.url).url, name="lictor-contract", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-contract", timeout_s=3.0)
     try:
         answer = await _ask(client, options)
     finally:

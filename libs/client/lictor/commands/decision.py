@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Show a decision."""
     quiet_logs()
-    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url), timeout_s=3.0) as governor:
         record = await governor.find_decision(options.record, task_id=options.task)
         if record is None:
             where = f"on task {options.task}" if options.task else "at all"

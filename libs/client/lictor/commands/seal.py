@@ -224,7 +224,7 @@ async def _export(options: Namespace) -> int:
     from lictor.session import connect
 
     quiet_logs()
-    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url), timeout_s=3.0) as governor:
         if options.task is not None:
             bundle = await governor.sealed(options.task, timeout_s=options.wait)
         else:

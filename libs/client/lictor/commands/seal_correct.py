@@ -71,7 +71,7 @@ async def correct(options: Namespace) -> int:
     except ValidationError as error:
         problem = describe_validation_error(error)[0]
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
-    client = await connect_nats(nats_url(options.url).url, name="lictor-seal", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-seal", timeout_s=3.0)
     try:
         answer = await ask_desk_for(client, "correct", order, CorrectionAnswer)
     except Unreachable as error:

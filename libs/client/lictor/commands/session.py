@@ -68,8 +68,7 @@ def _count(text: str) -> int:
 async def run(options: Namespace) -> int:
     """Show it, or change its state."""
     quiet_logs()
-    url = nats_url(options.url).url
-    client = await connect_nats(url, name="lictor-session", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-session", timeout_s=3.0)
     try:
         if options.verb == "show":
             return await _show(client, options)

@@ -43,7 +43,7 @@ def _count(text: str) -> int:
 async def run(options: Namespace) -> int:
     """Show decisions until there are enough of them."""
     quiet_logs()
-    where = nats_url(options.url).url
+    where = nats_url(options.url)
     with ending_with_reader():
         async with connect(where, timeout_s=3.0) as governor:
             await _watch(governor, options)
