@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -136,7 +137,12 @@ def find_running() -> Running | None:
 
 
 def packs_directory(start: Path | None = None) -> Path:
-    """The policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
+    """The policy packs to judge by: one's own, or without any those that come with Lictor."""
+    return own_packs(start) or shipped_packs()
+
+
+def own_packs(start: Path | None = None) -> Path | None:
+    """One's own policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
     if given := os.environ.get("LICTOR_PACKS"):
         if not Path(given).is_dir():
             raise LictorError(
@@ -146,10 +152,24 @@ def packs_directory(start: Path | None = None) -> Path:
     for folder in _upwards(start):
         if (folder / PACKS_DIR).is_dir():
             return folder / PACKS_DIR
+    return None
+
+
+def changeable_packs() -> Path:
+    """One's own policy packs, for whoever is going to change or release them."""
+    if found := own_packs():
+        return found
+    copying = f"cp -rL {shlex.quote(str(shipped_packs()))} {PACKS_DIR}"
     raise LictorError(
-        f"No {PACKS_DIR} directory was found in {start or _here()} or above it;"
-        " set LICTOR_PACKS to the directory with your policy packs."
+        f"No {PACKS_DIR} directory was found in {_here()} or above it, and the packs that come with Lictor are not"
+        f" yours to change; copy them with `{copying}`, or set LICTOR_PACKS."
     )
+
+
+def shipped_packs() -> Path:
+    """The packs that come with Lictor."""
+    # A link in the source tree, to the one place where they are written; a folder where it is installed.
+    return (Path(__file__).parent / "policy_packs").resolve()
 
 
 def agents_directory() -> Path | None:

@@ -14,6 +14,8 @@ import pytest
 from lictor import where
 from lictor.errors import LictorError
 
+ROOT = Path(__file__).parents[3]
+
 
 def running(folder: Path, *, pid: int | None = None, port: int = 1234) -> where.Running:
     return where.Running(
@@ -119,12 +121,17 @@ def test_packs_are_found_upwards(
     assert where.packs_directory() == tmp_path / "project" / "policy-packs"
 
 
-def test_missing_packs_are_a_sentence(here: Path) -> None:
+def test_without_own_packs_those_that_come_with_lictor_are_judged_by() -> None:
+    assert where.own_packs() is None
+    assert where.packs_directory() == ROOT / "policy-packs"
+
+
+def test_packs_that_come_with_lictor_are_not_changed(here: Path) -> None:
     with pytest.raises(LictorError) as caught:
-        where.packs_directory()
+        where.changeable_packs()
     assert str(caught.value) == (
-        f"No policy-packs directory was found in {here} or above it;"
-        " set LICTOR_PACKS to the directory with your policy packs."
+        f"No policy-packs directory was found in {here} or above it, and the packs that come with Lictor are not yours"
+        f" to change; copy them with `cp -rL {ROOT / 'policy-packs'} policy-packs`, or set LICTOR_PACKS."
     )
 
 

@@ -52,7 +52,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--packs",
         metavar="DIR",
-        help="the packs as they are (default: LICTOR_PACKS, or the nearest policy-packs)",
+        help="the packs as they are (default: LICTOR_PACKS, or the nearest"
+        " policy-packs, or those that come with Lictor)",
     )
     common_arguments(parser)
 

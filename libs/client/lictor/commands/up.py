@@ -26,8 +26,9 @@ HELP = """\
 Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
 
 NATS and Redis run embedded, on loopback, unless LICTOR_NATS_URL or LICTOR_REDIS_URL name others.
-Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards; agent
-definitions from LICTOR_AGENTS, or from `agents` in the nearest directory upwards that has some.
+Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards, or are
+those that come with Lictor; agent definitions come from LICTOR_AGENTS, or from `agents` in the nearest
+directory upwards that has some.
 """
 
 
