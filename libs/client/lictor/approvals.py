@@ -43,7 +43,7 @@ async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> 
                     entry = read_entry(await anext(stored), ApprovalEntry.from_json)
                     if entry is None:
                         continue
-                    if entry.request is not None and _is_about(entry, result):
+                    if entry.request is not None and is_about(entry, result):
                         mine.add(entry.request_id)
                     elif entry.request_id in mine and entry.state is not ApprovalState.STALE:
                         return entry
@@ -55,7 +55,8 @@ async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> 
             ) from None
 
 
-def _is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
+def is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
+    """Whether the request that an entry opens is about this proof."""
     binding = entry.request.binding if entry.request is not None else None
     return binding is not None and (
         binding.task_id,
