@@ -14,6 +14,7 @@ async def main() -> None:
         claim = await task.claim_complete("The release notes are tidy.")
         record = await task.decision_on(claim)
         print(f"{record.decision.decision.value}: {record.decision.reason}")
+        print(f"see: lictor decision show {record.record_id}")
 
 
 asyncio.run(main())

@@ -71,6 +71,7 @@ async def main() -> None:
         await task.claim_complete("Order o-17 is refunded.")
         episode = json.loads(await task.sealed())["sealedEpisode"]
         print(f"sealed: {episode['outcome']['code']}, by {episode['dteRef']['dteHash'][:20]}…")
+        print(f"see: lictor seal export {episode['episodeId']} -o refund.json")
 
 
 if __name__ == "__main__":

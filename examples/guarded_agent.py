@@ -15,11 +15,10 @@ import lictor
 async def main() -> None:
     workspace = Path(tempfile.mkdtemp(prefix="guarded-"))
     (workspace / "notes.txt").write_text("what was there before\n")
+    session = str(uuid.uuid4())
     async with (
         lictor.connect(agent_id="scribe") as governor,
-        governor.guard(
-            str(uuid.uuid4()), definition="scribe", workspace=workspace, cwd=workspace
-        ) as guard,
+        governor.guard(session, definition="scribe", workspace=workspace, cwd=workspace) as guard,
     ):
 
         @guard.tool
@@ -44,6 +43,7 @@ async def main() -> None:
                 print("   advice:", advice)
         assert guard.stopped is not None
         print("the work is", guard.stopped.status)
+        print(f"see: lictor session log {session}")
 
 
 asyncio.run(main())

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from nats.aio.client import Client
+from nats.aio.client import Client, Srv
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
@@ -25,17 +25,40 @@ log = logging.getLogger("lictor.bus")
 DirectHandler = Callable[[bytes, bytes, bytes, bytes | None], None]
 """Called with subject, reply subject, body and header block of a message, as they came."""
 
+Whereabouts = str | Callable[[], str | None]
+"""A broker's address; or how to look it up, where it may change: None while it has none."""
+
 
 class TolerantClient(Client):
-    """nats-py with two changes in how messages come in; both reach into it, and tests would tell if it changed.
+    """nats-py with three changes; all reach into it, and tests would tell if it changed.
 
-    It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. And it
-    takes every message through a queue and a task, headers parsed; a worker's deliveries skip both.
+    It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
+    takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
+    reconnects for ever to the address it began with; this one looks the address up before each attempt.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, where: Whereabouts = "") -> None:
         super().__init__()
         self._direct: dict[int, DirectHandler] = {}
+        self._where = where
+        self._found = where if isinstance(where, str) else where()
+
+    @property
+    def found(self) -> str | None:
+        """The address as it was last looked up."""
+        return self._found
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        if not isinstance(self._where, str):
+            url = self._where()
+            if url is None:
+                # Not to the last address: whoever listens there now need not be ours.
+                raise NatsError("nats: the broker has no address at the moment")
+            if url != self._found:
+                self._found = url
+                self.set_server_pool([each.strip() for each in url.split(",")])
+                raise NatsError(f"nats: the broker has moved to {_printable(url)}")
+        await super()._connect_to_server(s)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
         """Subscribe with a plain function that the read loop calls; it must not block."""
@@ -112,7 +135,7 @@ class SeldomLog:
         self._last = ""
 
 
-async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> TolerantClient:
+async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0) -> TolerantClient:
     """A NATS connection that reconnects for ever; the first connection must succeed in time."""
 
     # While the server is away every attempt to reconnect fails in the same way.
@@ -125,14 +148,17 @@ async def connect_nats(url: str, *, name: str, timeout_s: float = 5.0) -> Tolera
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
-            log.warning("nats: disconnected from %s", _printable(url))
+            log.warning("nats: disconnected from %s", _printable(client.found or url))
 
     async def on_reconnected() -> None:
         warnings.over()
         log.info("nats: reconnected")
 
     connected = False
-    client = TolerantClient()
+    client = TolerantClient(where)
+    if client.found is None:
+        raise BrokerUnreachable("No `lictor up` runs there any more; start it again.")
+    url = client.found
     try:
         async with asyncio.timeout(timeout_s):
             await _knock(url)

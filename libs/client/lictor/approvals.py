@@ -77,7 +77,7 @@ def _entries(client: Client, *, after: int) -> AsyncIterator[tuple[Delivery, App
 
 
 def _concerns(entry: ApprovalEntry, mine: Mapping[str, ApprovalEntry], result: ProofResult) -> bool:
-    return entry.request_id in mine or (entry.request is not None and _is_about(entry, result))
+    return entry.request_id in mine or (entry.request is not None and is_about(entry, result))
 
 
 def _latest(mine: Mapping[str, ApprovalEntry]) -> ApprovalEntry:
@@ -86,7 +86,8 @@ def _latest(mine: Mapping[str, ApprovalEntry]) -> ApprovalEntry:
     return (alive or list(mine.values()))[-1]
 
 
-def _is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
+def is_about(entry: ApprovalEntry, result: ProofResult) -> bool:
+    """Whether the request that an entry opens is about this proof."""
     binding = entry.request.binding if entry.request is not None else None
     return binding is not None and (
         binding.task_id,

@@ -8,18 +8,28 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
+from lictor.embedded import in_use
 from lictor.errors import LictorError
-from lictor.server_process import HOST, EmbeddedError, find_nats_server, find_redis_server
+from lictor.ports import HOST
+from lictor.server_process import EmbeddedError, find_nats_server, find_redis_server
 from lictor.service_process import SERVICES
-from lictor.where import data_directory, find_running, nats_url, packs_directory, redis_url
+from lictor.where import (
+    Found,
+    agents_directory,
+    data_directory,
+    find_running,
+    nats_url,
+    packs_directory,
+    redis_url,
+)
 from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.errors import BusError
 from lictor_bus.health import ask_health
@@ -43,35 +53,68 @@ async def examine(
     *, url: str | None, data_dir: Path | None, ports: tuple[int, ...]
 ) -> AsyncGenerator[Finding, None]:
     """Every finding, as it is made: this machine first, then what runs."""
-    yield python()
-    yield await asyncio.to_thread(
-        binary, "nats-server", find_nats_server, MINIMUM_SERVER, "LICTOR_NATS_URL"
-    )
-    yield await asyncio.to_thread(
-        binary, "redis-server", find_redis_server, OLDEST_REDIS, "LICTOR_REDIS_URL"
-    )
-    yield packs()
-    yield writable_directory(data_dir)
-    yield loopback_ports(ports)
-    where = nats_url(url)
-    try:
-        client = await connect_nats(where.url, name="lictor-doctor", timeout_s=3.0)
-    except BusError as error:
-        yield Finding("nats", False, f"{_what(error)} (address: {where.source})", "run `lictor up`")
-        client = None
-    else:
-        found = client.connected_server_version
-        version = f"{found.major}.{found.minor}.{found.patch}"
-        yield Finding("nats", True, f"{version} at {where.url} ({where.source})")
+    machine = [
+        python(),
+        await asyncio.to_thread(
+            binary, "nats-server", find_nats_server, MINIMUM_SERVER, "LICTOR_NATS_URL"
+        ),
+        await asyncio.to_thread(
+            binary, "redis-server", find_redis_server, OLDEST_REDIS, "LICTOR_REDIS_URL"
+        ),
+        packs(),
+        agents(),
+        writable_directory(data_dir),
+    ]
+    listening = loopback_ports(ports)
+    for finding in (*machine, listening):
+        yield finding
+    where, store = nats_url(url), redis_url()
+    client, broker = await nats(where)
+    stored = await redis(store)
+    # Ports that were asked about need not be those of `lictor up`, which starts no server that somebody named.
+    needed = [*machine, *([] if ports else [listening])]
+    needed += [each for at, each in ((where, broker), (store, stored)) if _is_named(at)]
+    start = how_to_start(needed, _data_folder(data_dir))
+    yield replace(broker, remedy=_start_that(where, start))
+    if client is not None:
         yield await jetstream(client)
-    yield await redis()
+    yield replace(stored, remedy=_start_that(store, start))
     if client is None:
         names = ", ".join(SERVICES)
-        yield Finding("services", False, f"not asked, without NATS: {names}", "run `lictor up`")
+        remedy = _start_that(where, start)
+        yield Finding("services", False, f"not asked, without NATS: {names}", remedy)
         return
+    if where.source == "given":
+        start = "start the services on that server: run `lictor up` with LICTOR_NATS_URL set to it"
     for service in SERVICES:
-        yield await health(client, service)
+        yield await health(client, service, start)
     await client.close()
+
+
+def _is_named(where: Found) -> bool:
+    return where.source.startswith("LICTOR_")
+
+
+def how_to_start(machine: Sequence[Finding], data_dir: Path) -> str:
+    """How Lictor is started here: not by a `lictor up` that would fail by what was found before."""
+    bad = ", ".join(finding.name for finding in machine if not finding.ok)
+    if bad:
+        return f"solve what is said of {bad}, then run `lictor up`"
+    if in_use(data_dir):
+        return (
+            f"a `lictor up` has {data_dir} in use and is starting, stopping or stuck: wait, see its logs in"
+            f" {data_dir / 'log'}, or stop it and run `lictor up`"
+        )
+    return "run `lictor up`"
+
+
+def _start_that(where: Found, start: str) -> str:
+    """How the server at an address is started: `lictor up` starts none where somebody named one."""
+    if where.source == "given":
+        return "start the server there, or leave --url out"
+    if _is_named(where):
+        return f"start the server there, or unset {where.source}, and run `lictor up`"
+    return start
 
 
 def python() -> Finding:
@@ -128,13 +171,20 @@ def packs() -> Finding:
     )
 
 
+def agents() -> Finding:
+    """Whether the agent definitions that are named are there."""
+    try:
+        folder = agents_directory()
+    except LictorError as error:
+        return Finding("agents", False, str(error), "set LICTOR_AGENTS, or unset it")
+    return Finding(
+        "agents", True, "none; sessions get lictor-default" if folder is None else f"{folder}"
+    )
+
+
 def writable_directory(given: Path | None) -> Finding:
     """Whether the data directory, or the nearest directory above it that exists, can be written."""
-    try:
-        folder = (given or data_directory(packs_directory())).absolute()
-    except LictorError:
-        folder = data_directory()
-    existing = folder
+    existing = folder = _data_folder(given)
     while not os.path.lexists(existing) and existing != existing.parent:
         existing = existing.parent
     try:
@@ -146,6 +196,13 @@ def writable_directory(given: Path | None) -> Finding:
         remedy = "fix its permissions, or choose another with --data-dir"
         return Finding("data", False, detail, remedy)
     return Finding("data", True, f"{folder} is writable")
+
+
+def _data_folder(given: Path | None) -> Path:
+    try:
+        return (given or data_directory(packs_directory())).absolute()
+    except LictorError:
+        return data_directory()
 
 
 def loopback_ports(wanted: tuple[int, ...]) -> Finding:
@@ -174,36 +231,39 @@ async def jetstream(client: Client) -> Finding:
     return Finding("jetstream", True, f"{account.streams} streams")
 
 
-async def redis() -> Finding:
+async def nats(where: Found) -> tuple[Client | None, Finding]:
+    """Whether NATS answers, and a connection to it."""
+    try:
+        client = await connect_nats(where.now, name="lictor-doctor", timeout_s=3.0)
+    except BusError as error:
+        return None, Finding("nats", False, f"{_what(error)} (address: {where.source})")
+    found = client.connected_server_version
+    version = f"{found.major}.{found.minor}.{found.patch}"
+    return client, Finding("nats", True, f"{version} at {where.url} ({where.source})")
+
+
+async def redis(where: Found) -> Finding:
     """Whether Redis answers."""
-    where = redis_url()
     try:
         client = await connect_redis(where.url)
     except BusError as error:
-        return Finding(
-            "redis", False, f"{_what(error)} (address: {where.source})", "run `lictor up`"
-        )
+        return Finding("redis", False, f"{_what(error)} (address: {where.source})")
     await client.aclose()
     return Finding("redis", True, f"{where.url} ({where.source})")
 
 
-async def health(client: Client, service: str) -> Finding:
+async def health(client: Client, service: str, start: str) -> Finding:
     """Whether a service runs and can work."""
+    running = find_running()
+    remedy = start if running is None else f"see {Path(running.logs) / f'{service}.log'}"
     try:
         state = await ask_health(client, service)
     except BusError as error:
-        return Finding(service, False, _what(error), _look_at_log(service))
+        return Finding(service, False, _what(error), remedy)
     detail = f"version {state.version}" + (f", {state.detail}" if state.detail else "")
-    return Finding(service, state.ready, detail, _look_at_log(service))
+    return Finding(service, state.ready, detail, remedy)
 
 
 def _what(error: BusError) -> str:
     """The error without its advice, which a finding gives on a line of its own."""
     return str(error).partition(";")[0]
-
-
-def _look_at_log(service: str) -> str:
-    running = find_running()
-    if running is None:
-        return "run `lictor up`"
-    return f"see {Path(running.logs) / f'{service}.log'}"

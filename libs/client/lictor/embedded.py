@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from lictor.ports import HOST, KeptPorts
 from lictor.server_process import (
-    HOST,
     POLL_SECONDS,
     STOP_SECONDS,
     EmbeddedError,
@@ -47,8 +47,8 @@ class EmbeddedServers:
 
     `durable` makes NATS sync every write to disk before it acknowledges it; without it data survives a
     crash of a server but not of the machine. Redis never waits for the disk: after a crash of the machine
-    it may lack its last second, and what it holds is folded again from there. A port of 0 means any free one, and
-    None that this server is not wanted.
+    it may lack its last second, and what it holds is folded again from there. A port of 0 means the one that the
+    server had last on this directory, or any free one; None means that this server is not wanted.
     """
 
     def __init__(
@@ -88,6 +88,8 @@ class EmbeddedServers:
             redis_port or 0,
         )
         self._lock_fd: int | None = None
+        self.moved: dict[str, int] = {}
+        """The servers that could not listen where they did last, and where that was."""
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -133,14 +135,21 @@ class EmbeddedServers:
                 f"The embedded servers on {self._data_dir} are already running; stop them first."
             )
         self._lock_fd = await _lock(self._data_dir)
+        ports = KeptPorts(self._data_dir)
         try:
             if self._wants_nats:
-                await self.start_nats()
+                await self._start_first(self._nats, "nats", ports)
             if self._wants_redis:
-                await self.start_redis()
+                await self._start_first(self._redis, "redis", ports)
         except BaseException:
             await self.stop()
             raise
+
+    async def _start_first(self, server: ServerProcess, name: str, ports: KeptPorts) -> None:
+        last = ports.last(name)
+        if await server.start(self.held_lock(), last) and last is not None:
+            self.moved[name] = last
+        ports.keep(name, server.port)
 
     async def stop(self) -> None:
         """Stop both servers, let them flush, and keep their data. Harmless when already stopped."""
@@ -151,11 +160,11 @@ class EmbeddedServers:
 
     async def start_nats(self) -> None:
         """Start nats-server again, on the same port and data."""
-        await self._nats.start(self._held_lock())
+        await self._nats.start(self.held_lock())
 
     async def start_redis(self) -> None:
         """Start redis-server again, on the same port and data."""
-        await self._redis.start(self._held_lock())
+        await self._redis.start(self.held_lock())
 
     async def revive(self) -> list[str]:
         """Start those again that have died, and name them."""
@@ -178,7 +187,8 @@ class EmbeddedServers:
         """Kill redis-server without warning, as a crash would."""
         await self._redis.kill()
 
-    def _held_lock(self) -> int:
+    def held_lock(self) -> int:
+        """What keeps the directory taken; a child that is given it keeps it taken until it is gone."""
         if self._lock_fd is None:
             raise EmbeddedError(
                 f"The embedded servers on {self._data_dir} are stopped; call start() first."

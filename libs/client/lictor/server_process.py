@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import importlib.util
 import os
-import random
 import shutil
 import signal
 import socket
@@ -19,12 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lictor.errors import LictorError
+from lictor.ports import HOST, any_port, is_free
 
-HOST = "127.0.0.1"
-
-# Below the range the kernel gives to outgoing connections. On a port inside that range a client
-# that keeps reconnecting to a stopped server can connect to itself and so take the port away.
-_FREE_PORTS = range(20_000, 32_000)
 _PORT_ATTEMPTS = 10
 # Long, because a server replays its data before it listens; a dead child is noticed at once.
 _START_SECONDS = 60.0
@@ -98,15 +93,16 @@ class ServerProcess:
         """Whether it was started and has ended by itself."""
         return self._process is not None and self._process.poll() is not None
 
-    async def start(self, lock_fd: int) -> None:
+    async def start(self, lock_fd: int, last_port: int | None = None) -> bool:
+        """Start it where it must listen; else where it did last, or where it can. Whether it had to move."""
         if self._process is not None:
             raise EmbeddedError(f"{self._spec.name}-server is already running.")
         binary = self._spec.binary()
         if self._port:
             await self._start_on(self._port, binary, lock_fd)
-            return
+            return False
         for attempt in range(_PORT_ATTEMPTS):
-            candidate = random.choice(_FREE_PORTS)
+            candidate = last_port if last_port and attempt == 0 else any_port()
             try:
                 await self._start_on(candidate, binary, lock_fd)
             except _PortTakenError:
@@ -114,7 +110,8 @@ class ServerProcess:
                     raise
             else:
                 self._port = candidate
-                return
+                return last_port not in (None, candidate)
+        raise AssertionError("the last attempt returns or raises")
 
     async def _start_on(self, port: int, binary: Path, lock_fd: int) -> None:
         _refuse_taken_port(self._spec.name, port)
@@ -250,12 +247,8 @@ def _port_taken(name: str, port: int) -> str:
 
 
 def _refuse_taken_port(name: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise _PortTakenError(_port_taken(name, port)) from error
+    if not is_free(port):
+        raise _PortTakenError(_port_taken(name, port))
 
 
 def exchange(port: int, request: bytes, lines: int = 1) -> bytes:

@@ -71,8 +71,8 @@ class ServiceProcess:
         """How long ago it was started."""
         return time.monotonic() - self._started
 
-    def start(self) -> None:
-        """Start the child; it is not ready yet."""
+    def start(self, lock_fd: int) -> None:
+        """Start the child, which keeps the data directory taken until it is gone; it is not ready yet."""
         with writable(self.spec.log_path.parent):
             self.spec.log_path.parent.mkdir(parents=True, exist_ok=True)
             log = self.spec.log_path.open("ab")
@@ -85,6 +85,8 @@ class ServiceProcess:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.spec.environment},
+                # Its port, too, is free again when the next one has the lock.
+                pass_fds=(lock_fd,),
                 # The terminal's Ctrl-C goes to the parent, which stops the children in order.
                 process_group=0,
             )

@@ -8,7 +8,7 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, Unreachable
 from lictor.governor import Governor, Identity
-from lictor.where import judge_url
+from lictor.where import Found, judge_url
 from lictor_bus.connection import connect_nats
 from lictor_bus.errors import BrokerUnreachable, BusError
 from lictor_schema import OperatorContext
@@ -16,7 +16,7 @@ from lictor_schema import OperatorContext
 
 @asynccontextmanager
 async def connect(
-    url: str | None = None,
+    url: str | Found | None = None,
     *,
     runtime: str = "python",
     agent_id: str = "agent",
@@ -27,7 +27,8 @@ async def connect(
     """Connect as an agent of a runtime: `async with lictor.connect() as governor`.
 
     Without a URL: `LICTOR_NATS_URL`, then this user's `lictor up` of the nearest directory upwards, then
-    `nats://127.0.0.1:4222`. The connection comes back by itself when NATS does.
+    `nats://127.0.0.1:4222`. The connection comes back by itself when NATS does, and with the `lictor up` also when
+    it was started again on another port.
     """
     identity = Identity(
         runtime=runtime,
@@ -35,10 +36,9 @@ async def connect(
         adapter_version=adapter_version or f"lictor-client/{version('lictor-client')}",
         operator=operator or OperatorContext(),
     )
+    found = url if isinstance(url, Found) else judge_url(url)
     try:
-        client = await connect_nats(
-            judge_url(url).url, name=f"lictor-client {runtime}", timeout_s=timeout_s
-        )
+        client = await connect_nats(found.now, name=f"lictor-client {runtime}", timeout_s=timeout_s)
     except BrokerUnreachable as error:
         raise Unreachable(str(error)) from None
     except BusError as error:

@@ -5,7 +5,6 @@ Everything lives under one data directory; stopping keeps it, and the next start
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from typing import Self
 
 from lictor.embedded import EmbeddedServers
 from lictor.errors import LictorError, Unreachable
-from lictor.server_process import HOST, writable
+from lictor.ports import HOST, KeptPorts, free_port, is_free
+from lictor.server_process import writable
 from lictor.service_process import SERVICES, ServiceProcess, ServiceSpec, how_it_ended
 from lictor.where import (
     Running,
@@ -44,7 +44,7 @@ class Happening:
     """Something a person at the terminal wants to know."""
 
     what: str
-    """`starting`, `ready`, `unknown`, `died`, `restarted`, `draining` or `stopped`."""
+    """`starting`, `moved`, `ready`, `unknown`, `died`, `restarted`, `draining` or `stopped`."""
     name: str
     detail: str = ""
 
@@ -60,7 +60,8 @@ class StackSettings:
     redis_url: str | None = None
     nats_port: int = 0
     redis_port: int = 0
-    http_ports: Mapping[str, int] | None = None
+    http_port: int | None = None
+    """Where the services' HTTP ports begin; 0 for any, None for no HTTP."""
     seal_key: Path | None = None
     log_origin: str = DEFAULT_LOG_ORIGIN
 
@@ -78,6 +79,7 @@ class Stack:
             redis_port=None if settings.redis_url else settings.redis_port,
         )
         self._services: list[ServiceProcess] = []
+        self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
         self._announced = False
 
@@ -119,6 +121,9 @@ class Stack:
     async def _start(self) -> None:
         self._tell(Happening("starting", "servers"))
         await self._servers.start()
+        for name, port in self._servers.moved.items():
+            self._tell_moved(name, port)
+        self._http_ports = self._service_ports()
         nats_url = self._settings.nats_url or self._servers.nats_url
         redis_url = self._settings.redis_url or self._servers.redis_url
         key, trust = prepare_key(
@@ -135,7 +140,7 @@ class Stack:
                 for name, module in SERVICES.items():
                     spec = self._service_spec(name, module, self._running, key)
                     self._services.append(ServiceProcess(spec))
-                    self._services[-1].start()
+                    self._services[-1].start(self._servers.held_lock())
                 for service in self._services:
                     await service.ready(client)
                     self._tell(Happening("ready", service.spec.name, self._where(service)))
@@ -153,11 +158,37 @@ class Stack:
             # All else works, so it goes on; hooks and guards have to be told the address then.
             self._tell(Happening("unknown", "to guards", str(error)))
 
+    def _tell_moved(self, name: str, last: int) -> None:
+        # Whoever was told the address by hand does not find it again; all others look it up.
+        self._tell(
+            Happening(
+                "moved", name, f"port {last} is taken by another process, so it has a new one"
+            )
+        )
+
+    def _service_ports(self) -> Mapping[str, int]:
+        """The HTTP ports of the services: consecutive ones, or those that they had last, or free ones."""
+        first = self._settings.http_port
+        if first is None:
+            return {}
+        if first:
+            return {name: first + number for number, name in enumerate(SERVICES)}
+        kept, chosen = KeptPorts(self._data_dir), dict[str, int]()
+        for name in SERVICES:
+            last = kept.last(name)
+            if last is not None and is_free(last):
+                chosen[name] = last
+                continue
+            if last is not None:
+                self._tell_moved(name, last)
+            chosen[name] = free_port({*chosen.values(), *map(kept.last, SERVICES)})
+            kept.keep(name, chosen[name])
+        return chosen
+
     def _where(self, service: ServiceProcess) -> str:
         return self.running.http.get(service.spec.name, f"pid {service.pid}")
 
     def _describe(self, nats_url: str, redis_url: str, trust: Path) -> Running:
-        ports = self._settings.http_ports or {}
         return Running(
             pid=os.getpid(),
             nats_url=nats_url,
@@ -166,7 +197,7 @@ class Stack:
             packs=str(self._settings.packs.absolute()),
             trust_file=str(trust),
             logs=str(self._data_dir / "log"),
-            http={name: f"http://{HOST}:{port}" for name, port in ports.items()},
+            http={name: f"http://{HOST}:{port}" for name, port in self._http_ports.items()},
             agents=None if self._settings.agents is None else str(self._settings.agents.absolute()),
         )
 
@@ -178,10 +209,8 @@ class Stack:
             "LICTOR_AGENTS": running.agents or "",
             "LICTOR_SEAL_KEY": str(key),
             "LICTOR_LOG_ORIGIN": self._settings.log_origin,
-            "LICTOR_HTTP_PORT": "",
+            "LICTOR_HTTP_PORT": str(self._http_ports.get(name, "")),
         }
-        if self._settings.http_ports is not None:
-            environment["LICTOR_HTTP_PORT"] = str(self._settings.http_ports[name])
         return ServiceSpec(
             name=name,
             module=module,
@@ -205,7 +234,7 @@ class Stack:
             self._tell(Happening("died", name, f"{how}; starting it again in {pause:g} s"))
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
-            service.start()
+            service.start(self._servers.held_lock())
             self._tell(Happening("restarted", name, f"pid {service.pid}"))
 
     async def _stop(self) -> None:
@@ -265,19 +294,3 @@ def prepare_key(folder: Path, given: Path | None, origin: str) -> tuple[Path, Pa
             " file away and a new one is made."
         )
     return key_path, trust_path
-
-
-def free_ports(names: Mapping[str, str], first: int) -> dict[str, int]:
-    """A port for each service: consecutive from `first`, or any free ones for 0."""
-    if first + len(names) > 65_536:
-        raise LictorError(f"{len(names)} ports from {first} on are wanted; choose a lower one.")
-    if first:
-        return {name: first + number for number, name in enumerate(names)}
-    holders = [socket.create_server((HOST, 0)) for _ in names]
-    try:
-        return {
-            name: int(holder.getsockname()[1]) for name, holder in zip(names, holders, strict=True)
-        }
-    finally:
-        for holder in holders:
-            holder.close()

@@ -1,9 +1,10 @@
 """Reading what a stream holds now, from its first message to its last, and no further."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
@@ -15,6 +16,8 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.read import read_from, read_since
 
 _PAGE = 500
+_ASK_S = 10.0
+_STREAM_NOT_FOUND = 10059
 
 
 class Extent(NamedTuple):
@@ -27,7 +30,7 @@ class Extent(NamedTuple):
 @asynccontextmanager
 async def streams_at(url: str | None, name: str) -> AsyncGenerator[Client, None]:
     """A connection to read with."""
-    client = await connect_nats(nats_url(url).url, name=f"lictor-{name}", timeout_s=3.0)
+    client = await connect_nats(nats_url(url).now, name=f"lictor-{name}", timeout_s=3.0)
     try:
         yield client
     finally:
@@ -45,18 +48,51 @@ async def extent(client: Client, stream: str) -> Extent:
     return Extent(info.state.messages, info.state.last_seq)
 
 
+async def subjects_at(client: Client, stream: str, subject: str) -> dict[str, int]:
+    """Every subject that a filter matches, and how many messages are on it; the stream's leader says so."""
+    found: dict[str, int] = {}
+    while True:
+        request = json.dumps({"subjects_filter": subject, "offset": len(found)}).encode()
+        answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", request, timeout=_ASK_S)
+        content: dict[str, Any] = json.loads(answer.data)
+        if "error" in content:
+            if content["error"].get("err_code") == _STREAM_NOT_FOUND:
+                return {}
+            raise LictorError(f"{stream} can't be asked: {content['error'].get('description')}.")
+        page: dict[str, int] = content["state"].get("subjects") or {}
+        found |= page
+        if not page or len(found) >= content.get("total", 0):
+            return found
+
+
+async def latest(
+    client: Client, stream: str, subject: str, *, since: datetime | None = None
+) -> AsyncGenerator[Delivery, None]:
+    """Messages on a subject, the newest first: read in pieces that grow, so that the last few are cheap."""
+    end, span = (await extent(client, stream)).last_sequence, _PAGE
+    while end > 0:
+        start = max(1, end - span + 1)
+        piece = [delivery async for delivery in stored(client, stream, subject, end, start=start)]
+        for delivery in reversed(piece):
+            if since is not None and delivery.stored_at < since:
+                return
+            yield delivery
+        end, span = start - 1, span * 2
+
+
 async def stored(
     client: Client,
     stream: str,
     subject: str,
     upto: int,
     *,
+    start: int = 1,
     since: datetime | None = None,
     page: int = _PAGE,
 ) -> AsyncGenerator[Delivery, None]:
-    """Every message on a subject up to a sequence, or those of them stored since a time."""
+    """Every message on a subject from one sequence up to another, or those of them stored since a time."""
     found = await (
-        read_from(client, stream, subject, 1, page)
+        read_from(client, stream, subject, start, page)
         if since is None
         else read_since(client, stream, subject, since, page)
     )

@@ -2,13 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lictor.adapter.address import endpoints_file, registered, state_folder
+from lictor.adapter.address import endpoints_file, registered, running_by, state_folder
 from lictor.errors import LictorError
 
 DATA_DIR = ".lictor"
@@ -45,6 +47,16 @@ class Found:
 
     url: str
     source: str
+    again: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)
+    """How to look it up again, where it may change: None while what was found does not run."""
+
+    def now(self) -> str | None:
+        """The address at this moment, for whoever connects, or connects again.
+
+        A `lictor up` may have been started again on another port. Only the same one counts: while it does not run
+        there is no address, since another process may listen on its old port.
+        """
+        return self.url if self.again is None else self.again()
 
 
 def nats_url(explicit: str | None = None) -> Found:
@@ -53,22 +65,55 @@ def nats_url(explicit: str | None = None) -> Found:
         return Found(explicit, "given")
     if url := os.environ.get("LICTOR_NATS_URL"):
         return Found(url, "LICTOR_NATS_URL")
-    if running := find_running():
-        return Found(running.nats_url, f"`lictor up` in {running.data_dir}")
-    from lictor_bus.settings import DEFAULT_NATS_URL
-
-    return Found(DEFAULT_NATS_URL, "the default")
+    here = _here()
+    return _up_or_default(partial(_found_running, here))
 
 
 def judge_url(explicit: str | None = None) -> Found:
     """The NATS address for those who guard: a file in a directory that an agent may write to does not choose it."""
     if explicit or os.environ.get("LICTOR_NATS_URL"):
         return nats_url(explicit)
-    if found := registered(os.environ, str(_here())):
-        return Found(found[1], f"`lictor up` in {found[0]}")
+    here = str(_here())
+    return _up_or_default(partial(_found_registered, here))
+
+
+def _found_running(start: Path) -> Found | None:
+    for folder in _upwards(start):
+        path = folder / DATA_DIR / ENDPOINTS_FILE
+        if running := _read(path):
+            source = f"`lictor up` in {running.data_dir}"
+            return Found(running.nats_url, source, partial(_url_in, path))
+    return None
+
+
+def _url_in(path: Path) -> str | None:
+    running = _read(path)
+    return None if running is None else running.nats_url
+
+
+def _found_registered(start: str) -> Found | None:
+    found = registered(os.environ, start)
+    if found is None:
+        return None
+    data_dir, url = found
+    path = endpoints_file(os.environ, data_dir)
+    return Found(url, f"`lictor up` in {data_dir}", partial(running_by, path))
+
+
+def _up_or_default(search: Callable[[], Found | None]) -> Found:
+    """The nearest `lictor up`; without one the default, until one is started: who comes first may wait for it."""
+    if found := search():
+        return found
     from lictor_bus.settings import DEFAULT_NATS_URL
 
-    return Found(DEFAULT_NATS_URL, "the default")
+    later: list[Found] = []
+
+    def again() -> str | None:
+        if not later and (up := search()):
+            later.append(up)
+        return later[0].now() if later else DEFAULT_NATS_URL
+
+    return Found(DEFAULT_NATS_URL, "the default", again)
 
 
 def redis_url() -> Found:
@@ -92,7 +137,12 @@ def find_running() -> Running | None:
 
 
 def packs_directory(start: Path | None = None) -> Path:
-    """The policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
+    """The policy packs to judge by: one's own, or without any those that come with Lictor."""
+    return own_packs(start) or shipped_packs()
+
+
+def own_packs(start: Path | None = None) -> Path | None:
+    """One's own policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
     if given := os.environ.get("LICTOR_PACKS"):
         if not Path(given).is_dir():
             raise LictorError(
@@ -102,10 +152,24 @@ def packs_directory(start: Path | None = None) -> Path:
     for folder in _upwards(start):
         if (folder / PACKS_DIR).is_dir():
             return folder / PACKS_DIR
+    return None
+
+
+def changeable_packs() -> Path:
+    """One's own policy packs, for whoever is going to change or release them."""
+    if found := own_packs():
+        return found
+    copying = f"cp -rL {shlex.quote(str(shipped_packs()))} {PACKS_DIR}"
     raise LictorError(
-        f"No {PACKS_DIR} directory was found in {start or _here()} or above it;"
-        " set LICTOR_PACKS to the directory with your policy packs."
+        f"No {PACKS_DIR} directory was found in {_here()} or above it, and the packs that come with Lictor are not"
+        f" yours to change; copy them with `{copying}`, or set LICTOR_PACKS."
     )
+
+
+def shipped_packs() -> Path:
+    """The packs that come with Lictor."""
+    # A link in the source tree, to the one place where they are written; a folder where it is installed.
+    return (Path(__file__).parent / "policy_packs").resolve()
 
 
 def agents_directory() -> Path | None:

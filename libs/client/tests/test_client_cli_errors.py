@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import shlex
 import socket
@@ -207,8 +208,8 @@ async def test_a_missing_binary_is_named(cli: Cli, tmp_path: Path, server: str) 
     assert f"{variable} names {tmp_path / 'absent'}" in sentence(outcome)
 
 
-async def test_missing_packs_are_named(cli: Cli, tmp_path: Path) -> None:
-    outcome = await cli("up", LICTOR_PACKS="")
+async def test_packs_to_publish_that_are_missing_are_named(cli: Cli, tmp_path: Path) -> None:
+    outcome = await cli("pack", "publish", "--key", "key.pem", LICTOR_PACKS="")
     assert outcome.returncode == 1
     assert f"No policy-packs directory was found in {tmp_path}" in sentence(outcome)
 
@@ -288,7 +289,43 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(cli: Cli, taken_port
 async def test_the_doctor_gives_the_same_advice_once(cli: Cli) -> None:
     outcome = await cli("doctor", "--url", NOBODY, LICTOR_REDIS_URL="redis://127.0.0.1:9/0")
     assert outcome.stdout.count("problem  ") == 3
-    assert outcome.stdout.count("what to do: run `lictor up`") == 1
+    assert outcome.stdout.count("what to do: start the server there, or leave --url out") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("LICTOR_PACKS", "absent"),
+        ("LICTOR_AGENTS", "absent"),
+        ("LICTOR_NATS_SERVER", "absent"),
+        ("LICTOR_REDIS_SERVER", "absent"),
+        ("LICTOR_NATS_URL", NOBODY),
+        ("LICTOR_REDIS_URL", "redis://127.0.0.1:9/0"),
+        ("", ""),
+    ],
+)
+async def test_the_doctor_does_not_advise_what_fails_for_the_same_reason(
+    cli: Cli, tmp_path: Path, setting: str, value: str
+) -> None:
+    if not setting:
+        (tmp_path / ".lictor").touch()
+    given = {setting: value} if setting else {}
+    tried = await cli("up", **given)
+    assert tried.returncode != 0
+    outcome = await cli("doctor", "--json", **given)
+    bad = [one for one in json.loads(outcome.stdout)["findings"] if not one["ok"]]
+    assert bad
+    assert "run `lictor up`" not in {one["remedy"] for one in bad}
+
+
+async def test_the_doctor_does_not_advise_a_second_lictor_up(cli: Cli, tmp_path: Path) -> None:
+    data = tmp_path / ".lictor"
+    data.mkdir()
+    with (data / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        outcome = await cli("doctor", "--json")
+    found = {one["name"]: one for one in json.loads(outcome.stdout)["findings"]}
+    assert f"{data} in use" in found["nats"]["remedy"]
 
 
 @pytest.mark.parametrize("folder", ["/proc/x", "file", "file/x", "dangling"])

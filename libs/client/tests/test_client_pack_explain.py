@@ -90,8 +90,8 @@ async def test_an_earlier_event_of_a_task_is_chosen_by_its_id(cli: Cli, url: str
     ("which", "said"),
     [
         (("--task", "nobody"), "no events of task nobody"),
-        (("--task", "task-1", "--event", "nothing"), "task task-1 has no event nothing"),
-        (("--record", "rec-2"), "no decision record rec-2"),
+        (("--task", "task-1", "--event", "nothing"), "no event of this task nothing"),
+        (("--record", "rec-2"), "no decision on an event rec-2"),
     ],
 )
 async def test_what_is_not_in_the_stream_is_one_sentence(

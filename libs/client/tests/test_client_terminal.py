@@ -109,6 +109,29 @@ def test_lines_fit_and_words_stay_whole(script: str, columns: int) -> None:
     assert RULE in re.sub(r"\s+", "", told)
 
 
+@pytest.mark.parametrize("columns", [20, 40, 60, 80, 200])
+def test_a_table_that_does_not_fit_keeps_its_header(columns: int) -> None:
+    titles = ("N", "service", "stream", "received", "reason")
+    lines = at_terminal(SCRIPTS["table"], columns)
+    told = " ".join("\n".join(lines).partition("policy-")[0].split())
+    assert told == " ".join((*titles, "1"))
+
+
+def test_cells_stand_below_their_titles() -> None:
+    lines = at_terminal(SCRIPTS["table"], 60)
+    assert lines[:2] == ["N  service           stream    received", "    reason"]
+    assert lines[2] == "1  policy-evaluator  EVENTS 1  2026-01-01T10:20:30.400Z"
+    assert lines[3].startswith("    The task claims completion")
+
+
+def test_a_piped_table_has_its_header() -> None:
+    script = f"REASON, RULE = {REASON!r}, {RULE!r}\n{SCRIPTS['table']}"
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.splitlines()[0].split() == ["N", "service", "stream", "received", "reason"]
+
+
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_story_longer_than_the_screen_shows_every_decision(columns: int) -> None:
     told = "\n".join(at_terminal(SCRIPTS["story"], columns))

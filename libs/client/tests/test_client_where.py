@@ -6,12 +6,15 @@ import dataclasses
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lictor import where
 from lictor.errors import LictorError
+
+ROOT = Path(__file__).parents[3]
 
 
 def running(folder: Path, *, pid: int | None = None, port: int = 1234) -> where.Running:
@@ -118,12 +121,17 @@ def test_packs_are_found_upwards(
     assert where.packs_directory() == tmp_path / "project" / "policy-packs"
 
 
-def test_missing_packs_are_a_sentence(here: Path) -> None:
+def test_without_own_packs_those_that_come_with_lictor_are_judged_by() -> None:
+    assert where.own_packs() is None
+    assert where.packs_directory() == ROOT / "policy-packs"
+
+
+def test_packs_that_come_with_lictor_are_not_changed(here: Path) -> None:
     with pytest.raises(LictorError) as caught:
-        where.packs_directory()
+        where.changeable_packs()
     assert str(caught.value) == (
-        f"No policy-packs directory was found in {here} or above it;"
-        " set LICTOR_PACKS to the directory with your policy packs."
+        f"No policy-packs directory was found in {here} or above it, and the packs that come with Lictor are not yours"
+        f" to change; copy them with `cp -rL {ROOT / 'policy-packs'} policy-packs`, or set LICTOR_PACKS."
     )
 
 
@@ -147,3 +155,51 @@ def test_data_goes_beside_the_packs_when_they_are_upwards(
     packs = tmp_path / "other" / "policy-packs"
     assert where.data_directory(packs) == tmp_path / "other" / ".lictor"
     assert where.data_directory(Path("/usr/share/packs")) == Path.cwd() / ".lictor"
+
+
+def registered_up(data: Path, port: int) -> None:
+    where.register(data, running(data, port=port))
+    where.write_running(data, running(data, port=port))
+
+
+@pytest.mark.parametrize("find", [where.nats_url, where.judge_url])
+def test_an_address_is_looked_up_again_with_the_same_lictor_up(
+    tmp_path: Path, here: Path, find: Callable[[], where.Found]
+) -> None:
+    data = tmp_path / "project" / ".lictor"
+    registered_up(data, 1234)
+    found = find()
+    assert found.now() == "nats://127.0.0.1:1234"
+    registered_up(data, 5678)
+    assert found.now() == "nats://127.0.0.1:5678"
+    # A nearer one that came later is another one.
+    (here / ".lictor").mkdir()
+    registered_up(here / ".lictor", 6666)
+    assert found.now() == "nats://127.0.0.1:5678"
+    where.unregister(data)
+    where.remove_running(data)
+    assert found.now() is None
+
+
+@pytest.mark.parametrize("find", [where.nats_url, where.judge_url])
+def test_whoever_comes_before_lictor_up_finds_it_when_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find: Callable[[], where.Found]
+) -> None:
+    other = tmp_path / "other"
+    (other / ".lictor").mkdir(parents=True)
+    monkeypatch.chdir(other)
+    found = find()
+    assert found.now() == "nats://127.0.0.1:4222"
+    registered_up(other / ".lictor", 5678)
+    monkeypatch.chdir(tmp_path)
+    assert found.now() == "nats://127.0.0.1:5678"
+    where.unregister(other / ".lictor")
+    where.remove_running(other / ".lictor")
+    assert found.now() is None
+
+
+def test_an_address_that_is_given_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LICTOR_NATS_URL", "nats://elsewhere:1")
+    found = where.judge_url()
+    monkeypatch.setenv("LICTOR_NATS_URL", "nats://elsewhere:2")
+    assert found.now() == "nats://elsewhere:1"

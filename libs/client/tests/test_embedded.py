@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -247,3 +248,29 @@ async def test_a_failed_start_leaves_no_process_and_no_lock(
     assert psutil.Process().children() == before
     async with EmbeddedServers(tmp_path, durable=False) as servers:
         assert servers.nats_pid
+
+
+async def test_servers_listen_again_where_they_did_last_on_their_data(tmp_path: Path) -> None:
+    async with EmbeddedServers(tmp_path, durable=False) as servers:
+        first = servers.endpoints
+    async with EmbeddedServers(tmp_path, durable=False) as servers:
+        assert servers.endpoints == first
+        assert servers.moved == {}
+
+
+async def test_a_server_whose_port_is_taken_moves_and_stays_there(
+    tmp_path: Path, taken_port: int
+) -> None:
+    (tmp_path / "ports.json").write_text(json.dumps({"nats": taken_port}))
+    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+        assert servers.moved == {"nats": taken_port}
+        url = servers.nats_url
+    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+        assert (servers.nats_url, servers.moved) == (url, {})
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"nats": "x"}', '{"nats": 70000}'])
+async def test_kept_ports_that_can_not_be_read_are_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "ports.json").write_text(content)
+    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+        assert servers.moved == {}

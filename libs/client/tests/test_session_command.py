@@ -101,6 +101,6 @@ async def test_a_session_that_is_not_there_is_told_so(session: dict[str, str], c
     for verb in (("show",), ("log",), ("reset", "--cause", "x")):
         unknown = await cli("session", *verb, "nobody", **session)
         assert unknown.returncode == 1
-        assert "no session nobody of claude-code" in unknown.stderr
+        assert "there is no session nobody" in unknown.stderr
     away = await cli("session", "show", "s", LICTOR_NATS_URL="nats://127.0.0.1:1")
     assert away.returncode == 3

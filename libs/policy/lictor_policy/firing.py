@@ -29,6 +29,9 @@ def can_fire(rule: Rule, event_type: EventType) -> bool:
 
 def fires_whenever(rule: Rule, other: Rule) -> bool:
     """Whether a rule fires on everything that the other fires on; false when the other never does."""
+    named = (*rule.triggers.derived_signals, *other.triggers.derived_signals)
+    if any(name not in SIGNALS for name in named):
+        return False
     types = event_types_of(other)
     claims = set(other.triggers.claim_types or ClaimType)
     if rule.triggers != other.triggers:

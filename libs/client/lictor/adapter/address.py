@@ -42,7 +42,7 @@ class NotRunning(Exception):
 def pinned_url(environment: "Mapping[str, str]", url: str, endpoints: str) -> str:
     """The broker's URL where the place was chosen before: no search, and nothing of the environment but the user."""
     if not url:
-        found = _running_by(endpoints)
+        found = running_by(endpoints)
         if found is None:
             raise NotRunning(f"no `lictor up` runs that has left its address in {endpoints}")
         return found
@@ -68,7 +68,7 @@ def registered(environment: "Mapping[str, str]", folder: str) -> "tuple[str, str
         return None
     while True:
         data_dir = f"{folder}/{_DATA_DIR}"
-        url = _running_by(endpoints_file(environment, data_dir))
+        url = running_by(endpoints_file(environment, data_dir))
         if url is not None:
             return data_dir, url
         above = os.path.dirname(folder)  # noqa: PTH120 -- pathlib costs a hook more than it may take
@@ -146,7 +146,8 @@ def _shown(url: str) -> "list[str] | None":
         return None
 
 
-def _running_by(endpoints: str) -> "str | None":
+def running_by(endpoints: str) -> "str | None":
+    """The broker's URL of the `lictor up` that left this file; None while it does not run."""
     try:
         file = os.open(endpoints, os.O_RDONLY)
     except (OSError, ValueError):

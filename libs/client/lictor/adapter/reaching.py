@@ -7,7 +7,7 @@ from nats.aio.client import Client
 
 from lictor.adapter.answers import Silence
 from lictor.adapter.driving import drive_by, request
-from lictor_bus.connection import close_nats, connect_nats
+from lictor_bus.connection import Whereabouts, close_nats, connect_nats
 from lictor_bus.errors import BusError
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _NEXT_TRY_S = 0.5
 class Reaching:
     """Drives operations; connects when it is first asked, and again until that succeeds."""
 
-    def __init__(self, url: str, *, name: str) -> None:
-        self._url = url
+    def __init__(self, where: Whereabouts, *, name: str) -> None:
+        self._where = where
         self._name = name
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
@@ -58,7 +58,7 @@ class Reaching:
                 return self._failed[1]
             try:
                 self._client = await connect_nats(
-                    self._url, name=self._name, timeout_s=_CONNECT_TIMEOUT_S
+                    self._where, name=self._name, timeout_s=_CONNECT_TIMEOUT_S
                 )
             except (BusError, OSError, ValueError) as error:
                 told = Silence(reason=str(error) or type(error).__name__)

@@ -14,7 +14,7 @@ from lictor.adapter.operations import token, unique_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from typing import Any, TypeVar
 
     from lictor.adapter.operations import Ask
@@ -36,14 +36,17 @@ class Connection:
 
     def __init__(
         self,
-        url: str,
+        where: "str | Callable[[], str | None]",
         *,
         name: str = "lictor",
         connect_timeout_s: float = 2.0,
         until: float = float("inf"),
     ) -> None:
-        """`until`: when all questions together must have ended, on the monotonic clock."""
-        self._url = url
+        """`where`: the broker's URL, or how to look it up; None while it has none.
+
+        `until`: when all questions together must have ended, on the monotonic clock.
+        """
+        self._where = where
         self._name = name
         self._connect_timeout_s = connect_timeout_s
         self._until = until
@@ -57,6 +60,8 @@ class Connection:
         """Ask, and wait that long for the answer, connecting included."""
         deadline = min(time.monotonic() + timeout_s, self._until)
         try:
+            if self._socket is not None and self._is_over():
+                self.close()
             if self._socket is None:
                 self._connect(deadline)
             if len(body) > self.max_payload:
@@ -94,8 +99,11 @@ class Connection:
 
     def _connect(self, deadline: float) -> None:
         """To the first server that takes us."""
+        url = self._where if isinstance(self._where, str) else self._where()
+        if url is None:
+            raise Broken("the `lictor up` that judges is not running")
         failures: list[str] = []
-        for address in addresses(self._url):
+        for address in addresses(url):
             until = min(deadline, time.monotonic() + self._connect_timeout_s)
             try:
                 self._socket = _dial(address, until)
@@ -106,6 +114,23 @@ class Connection:
             else:
                 return
         raise Broken(f"the broker can't be reached ({'; '.join(failures)})")
+
+    def _is_over(self) -> bool:
+        """Whether the server has ended the connection since the last question, which the next one need not find out."""
+        if hasattr(self._socket, "pending"):  # TLS: reading may need to write
+            return False
+        self._socket.settimeout(0)
+        try:
+            while len(self._buffer) <= _MOST_LINE:
+                data = self._socket.recv(_READ)
+                if not data:
+                    return True
+                self._buffer += data
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return False
 
     def _greet(self, address: Address, deadline: float) -> None:
         line = self._line(deadline)

@@ -7,6 +7,7 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.ids import one_of
 from lictor.stored import extent, streams_at
 from lictor.where import AGENTS_DIR, agents_directory
 from lictor_bus import subjects
@@ -77,6 +78,9 @@ async def find_definition(given: str, url: str | None) -> Found:
     async with streams_at(url, "agent") as client:
         kept = await kept_versions(client)
     by_hash = given.startswith(_HASH)
+    if by_hash:
+        hashes = (each.version.hash for each in kept)
+        given = one_of(given, hashes, "definition", "lictor agent list --all")
     matching = [
         each
         for each in kept
@@ -84,8 +88,7 @@ async def find_definition(given: str, url: str | None) -> Found:
     ]
     if not matching:
         names = {each.version.definition.metadata.name for each in kept}
-        hint = "`lictor agent list --all` lists them" if by_hash else nearest(given, names)
-        raise LictorError(f"no definition {given!r} is stored; {hint}.")
+        raise LictorError(f"no definition {given!r} is stored; {nearest(given, names)}.")
     version = matching[-1].version
     return Found(version.definition, version.hash, dict(version.plugins), "stored")
 

@@ -9,6 +9,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.ids import REQUEST, whole_id
 from lictor.stored import extent, streams_at
 from lictor_approval.binding import is_of
 from lictor_approval.errors import BrokenLog
@@ -24,7 +25,11 @@ EVERY_CHANGE = "lictor.appr.*.*"
 
 def request_argument(parser: ArgumentParser) -> None:
     """The request's id."""
-    parser.add_argument("request", metavar="REQUEST", help="its id in `lictor approvals list`")
+    parser.add_argument(
+        "request",
+        metavar="REQUEST",
+        help="its id in `lictor approvals list`, or its first characters",
+    )
 
 
 @asynccontextmanager
@@ -35,21 +40,13 @@ async def requests_at(url: str | None) -> AsyncGenerator[Client, None]:
         yield client
 
 
-async def find_request(client: Client, request_id: str) -> tuple[Life, list[ApprovalEntry]]:
+async def find_request(client: Client, given: str) -> tuple[Life, list[ApprovalEntry]]:
     """A request and its entries; its first characters name it where they are enough."""
-    wanted = request_id
-    if len(request_id) < 36:
-        ids = {life.request.request_id for life in await all_requests(client)}
-        matching = [each for each in ids if request_id and each.startswith(request_id)]
-        if len(matching) > 1:
-            raise LictorError(f"{len(matching)} requests begin with {request_id}; write out more.")
-        wanted = matching[0] if matching else request_id
-    entries = [entry for _, entry in (await approval_log(client, wanted)).entries]
+    request_id = await whole_id(client, REQUEST, given)
+    entries = [entry for _, entry in (await approval_log(client, request_id)).entries]
     life = folded(entries)
     if life is None:
-        raise LictorError(
-            f"there is no request {request_id}; `lictor approvals list` shows what there is."
-        )
+        raise LictorError(f"there is nothing about request {request_id} that can be read.")
     return life, entries
 
 

@@ -20,6 +20,7 @@ from lictor.commands.output import (
 )
 from lictor.desk import ask_desk, new_request_id
 from lictor.errors import LictorError
+from lictor.ids import one_of
 from lictor.stored import extent, streams_at
 from lictor_bus.entry_logs import all_entries
 from lictor_bus.read import read_all
@@ -244,10 +245,8 @@ async def all_cycles(client: Client) -> dict[str, CerpaCycle]:
     return found
 
 
-async def find_cycle(client: Client, cycle_id: str) -> CerpaCycle:
-    """A cycle as it is now."""
+async def find_cycle(client: Client, given: str) -> CerpaCycle:
+    """A cycle as it is now; its first characters name it where they are enough."""
     await extent(client, CERPA)
-    found = (await all_cycles(client)).get(cycle_id)
-    if found is None:
-        raise LictorError(f"there is no cycle {cycle_id}; `lictor claim cycles` shows them.")
-    return found
+    cycles = await all_cycles(client)
+    return cycles[one_of(given, cycles, "cycle", "lictor claim cycles")]

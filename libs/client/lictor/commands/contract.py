@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import re
 import uuid
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from lictor.asking import UNANSWERED
 from lictor.cli import FAILED, OK, UNREACHABLE
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.contracts import ask_contract
+from lictor.errors import LictorError
+from lictor.ids import TASK, one_of, whole_or_given
 from lictor.where import nats_url
 from lictor_bus import subjects
 from lictor_bus.connection import close_nats, connect_nats
@@ -20,6 +23,7 @@ from lictor_schema import ContractAnswer, DecisionShowAnswer, DecisionStanding
 
 HELP = "Show a governed decision; approve its actions, freeze or resume it; halt or release all of them."
 
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _ORDERS = {
     "approve": "approve one exact action, or that the ladder's bypass is taken",
     "freeze": "stop a decision until somebody resumes it",
@@ -57,7 +61,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _task(parser: ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="the task's id")
+    parser.add_argument("task", metavar="TASK", help="the task's id, or its first characters")
     parser.add_argument(
         "--runtime", metavar="NAME", default="python", help="its runtime (default: python)"
     )
@@ -66,7 +70,7 @@ def _task(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Show it, or order something."""
     quiet_logs()
-    client = await connect_nats(nats_url(options.url).url, name="lictor-contract", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-contract", timeout_s=3.0)
     try:
         answer = await _ask(client, options)
     finally:
@@ -92,7 +96,8 @@ async def _ask(client: Client, options: Namespace) -> ContractAnswer:
     }
     answer_type: type[ContractAnswer] = ContractAnswer
     if options.verb not in ("halt", "release"):
-        question |= {"runtime": options.runtime, "task_id": options.task}
+        task_id = await whole_or_given(client, TASK, options.task)
+        question |= {"runtime": options.runtime, "task_id": task_id}
     if options.verb == "show":
         question["agent_id"] = _user(None)
         subject, answer_type = (
@@ -103,9 +108,21 @@ async def _ask(client: Client, options: Namespace) -> ContractAnswer:
         question |= {"by": _user(options.by), "reason": options.reason}
         subject = subjects.contract_order(options.verb)
     if options.verb == "approve":
-        question["action_hash"] = options.action
+        question["action_hash"] = await _whole_action(client, options)
     body = json.dumps(question).encode()
     return await ask_contract(client, subject, body, request_id, answer_type)
+
+
+async def _whole_action(client: Client, options: Namespace) -> str | None:
+    """The action that is meant: what is approved is one exact contract, however it was named."""
+    if options.action is None or _HASH.fullmatch(options.action):
+        return options.action
+    shown = await _ask(client, Namespace(verb="show", runtime=options.runtime, task=options.task))
+    standing = shown.standing if isinstance(shown, DecisionShowAnswer) else None
+    if standing is None:
+        raise LictorError(f"{shown.reason}; {shown.remedy or 'see `lictor contract show`'}")
+    hashes = (action.action_hash for action in standing.actions)
+    return one_of(options.action, hashes, "action", "lictor contract show TASK")
 
 
 def _user(named: str | None) -> str:

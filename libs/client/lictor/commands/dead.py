@@ -165,7 +165,7 @@ async def _replay_one(client: Client, number: int, as_json: bool) -> bool:
 
 @asynccontextmanager
 async def _dead_stream(url: str | None) -> AsyncGenerator[Client, None]:
-    client = await connect_nats(nats_url(url).url, name="lictor-dead", timeout_s=3.0)
+    client = await connect_nats(nats_url(url).now, name="lictor-dead", timeout_s=3.0)
     try:
         try:
             await client.jetstream().stream_info(DEAD)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open

@@ -2,21 +2,29 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 
-from lictor.cli import FAILED, OK
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
-from lictor.session import connect
-from lictor.where import nats_url
-from lictor_schema import DecisionRecord, ReceiptReport
+from lictor.cli import OK
+from lictor.commands.decision_list import list_arguments, list_decisions
+from lictor.commands.decision_text import what
+from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
+from lictor.decided import decision_named
+from lictor.ids import TASK, whole_or_given
+from lictor.receipts import receipts_of
+from lictor.stored import streams_at
+from lictor_schema import DecisionRecord, GuardDecision, ReceiptReport
 
-HELP = "Show one decision: what was claimed, what was decided, what was done, what was really sent."
+HELP = "List decisions; show one: what was claimed, what was decided, what was done, what was really sent."
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="show")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show")
+    list_arguments(verbs.add_parser("list", help="list the newest", allow_abbrev=False))
     show = verbs.add_parser("show", help="show a decision and its receipts", allow_abbrev=False)
-    show.add_argument("record", metavar="RECORD_ID", help="the decision record's id")
+    show.add_argument(
+        "record", metavar="RECORD_ID", help="the decision record's id, or its first characters"
+    )
     show.add_argument(
         "--task", metavar="TASK", help="its task; without it the whole stream is searched"
     )
@@ -24,15 +32,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 async def run(options: Namespace) -> int:
-    """Show a decision."""
+    """List, or show one."""
+    if options.verb == "list":
+        return await list_decisions(options)
     quiet_logs()
-    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
-        record = await governor.find_decision(options.record, task_id=options.task)
-        if record is None:
-            where = f"on task {options.task}" if options.task else "at all"
-            warn(f"there is no decision {printable(options.record, 80)} {where}")
-            return FAILED
-        receipts = await governor.receipts(record)
+    async with streams_at(options.url, "decision") as client:
+        task = None if options.task is None else await whole_or_given(client, TASK, options.task)
+        record = await decision_named(client, options.record, task)
+        receipts = [] if isinstance(record, GuardDecision) else await receipts_of(client, record)
     if options.json:
         say_json(
             {
@@ -40,9 +47,37 @@ async def run(options: Namespace) -> int:
                 "receipts": [json.loads(each.to_json()) for each in receipts],
             }
         )
+    elif isinstance(record, GuardDecision):
+        _show_guarded(record)
     else:
         _show(record, receipts)
     return OK
+
+
+def _show_guarded(record: GuardDecision) -> None:
+    decision = record.decision
+    _say_lines(
+        [
+            ("record", record.record_id),
+            ("decision", f"{decision.decision.value} by {decision.policy_id}"),
+            ("reason", decision.reason),
+            ("on", f"{what(record)} of task {record.task_id}"),
+            ("session", f"{record.session_id} of {record.runtime}"),
+            ("decided", record.recorded_at),
+            ("call", record.call_id),
+            ("work", record.stop_status),
+            ("definition", record.definition),
+        ]
+    )
+    for denial in record.denials:
+        remedy = f"; {denial.remedy}" if denial.remedy else ""
+        say(f"{'denied':<13}  {printable(f'{denial.policy_id}: {denial.reason}{remedy}')}")
+
+
+def _say_lines(lines: Iterable[tuple[str, str | None]]) -> None:
+    for name, text in lines:
+        if text:
+            say(f"{name:<13}  {printable(text)}")
 
 
 def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
@@ -51,6 +86,7 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
     receipt = receipts[-1].receipt if receipts else record.receipt
     sent = next((each.message_sent for each in reversed(receipts) if each.message_sent), None)
     lines = [
+        ("record", record.record_id),
         ("decision", f"{decision.decision.value} by {decision.policy_id}"),
         ("reason", decision.reason),
         ("event", f"{record.event_type} {record.event_id} of task {record.task_id}"),
@@ -67,9 +103,7 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
         ),
         ("really sent", sent or "nothing that was reported"),
     ]
-    for name, text in lines:
-        if text:
-            say(f"{name:<13}  {printable(text)}")
+    _say_lines(lines)
     for each in receipts:
         told = each.receipt
         proof = f", shown by {each.proof.kind} {each.proof.ref}" if each.proof else ""

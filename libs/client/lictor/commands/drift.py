@@ -8,7 +8,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor.cli import FAILED, OK
+from lictor.cli import OK
 from lictor.commands.output import (
     common_arguments,
     printable,
@@ -16,10 +16,11 @@ from lictor.commands.output import (
     say,
     say_json,
     say_table,
-    warn,
 )
 from lictor.commands.since import since_argument
 from lictor.desk import ask_desk, new_request_id
+from lictor.errors import LictorError
+from lictor.ids import DRIFT_EVENT, whole_id
 from lictor.stored import extent, streams_at
 from lictor_bus.entry_logs import all_entries, triage_log
 from lictor_bus.streams import DRIFT
@@ -55,10 +56,10 @@ def arguments(parser: ArgumentParser) -> None:
     since_argument(listing)
     common_arguments(listing)
     show = verbs.add_parser("show", help="show one, and its handling", allow_abbrev=False)
-    show.add_argument("drift", metavar="DRIFT_ID")
+    show.add_argument("drift", metavar="DRIFT_ID", help="its id, or its first characters")
     common_arguments(show)
     triage = verbs.add_parser("triage", help="move one a step forward", allow_abbrev=False)
-    triage.add_argument("drift", metavar="DRIFT_ID")
+    triage.add_argument("drift", metavar="DRIFT_ID", help="its id, or its first characters")
     triage.add_argument(
         "to", metavar="STATE", choices=[each.value for each in list(TriageState)[1:]]
     )
@@ -112,10 +113,10 @@ async def _list(client: Client, options: Namespace) -> int:
 
 
 async def _show(client: Client, options: Namespace) -> int:
-    found = _handled(entry for _, entry in (await triage_log(client, options.drift)).entries)
+    drift_id = await whole_id(client, DRIFT_EVENT, options.drift)
+    found = _handled(entry for _, entry in (await triage_log(client, drift_id)).entries)
     if not found:
-        warn(f"there is no drift event {printable(options.drift, 80)}; see `lictor drift list`")
-        return FAILED
+        raise LictorError(f"there is nothing about drift event {drift_id} that can be read.")
     each = found[0]
     if options.json:
         say_json(_as_json(each))
@@ -140,9 +141,10 @@ async def _show(client: Client, options: Namespace) -> int:
 
 
 async def _triage(client: Client, options: Namespace) -> int:
+    drift_id = await whole_id(client, DRIFT_EVENT, options.drift)
     move = TriageMove(
         request_id=new_request_id(),
-        drift_id=options.drift,
+        drift_id=drift_id,
         to=TriageState(options.to),
         by=options.by,
         reason=options.reason,
@@ -151,7 +153,7 @@ async def _triage(client: Client, options: Namespace) -> int:
     if options.json:
         say_json(json.loads(answer.to_json()))
     else:
-        say(f"{printable(options.drift)} is {answer.state}")
+        say(f"{printable(drift_id)} is {answer.state}")
     return OK
 
 

@@ -69,7 +69,7 @@ async def run(options: Namespace) -> int:
         raise LictorError(f"{options.workspace} is not a directory; correct --workspace.")
     token, kept_in = _token(options.host)
     listener = _listen(options.host, options.port)
-    reaching = Reaching(judge_url(options.url).url, name=f"lictor-http {options.runtime}")
+    reaching = Reaching(judge_url(options.url).now, name=f"lictor-http {options.runtime}")
     sessions = HttpSessions(
         reaching,
         runtime=options.runtime,

@@ -4,9 +4,12 @@ import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from nats.aio.client import Client
+
 from lictor.cli import OK
 from lictor.commands.output import common_arguments, quiet_logs, say, say_json
 from lictor.errors import LictorError
+from lictor.ids import CERTIFICATE, whole_id
 from lictor.stored import extent, streams_at
 from lictor_bus.certificates import load_certificate
 from lictor_bus.streams import CERTIFICATES
@@ -16,11 +19,12 @@ Fetch the certificate that a proof's result names (`certificate_hash`), and writ
 name is not written. `lictor ir check FILE` checks it, offline.
 """
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_START = re.compile(r"(?:sha256:)?[0-9a-f]{1,64}")
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("hash", metavar="HASH", help="sha256:…")
+    parser.add_argument("hash", metavar="HASH", help="sha256:…, or its first digits")
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -36,11 +40,11 @@ async def run(options: Namespace) -> int:
     from lictor_ir.errors import IrError
 
     quiet_logs()
-    wanted: str = options.hash
-    if not _HASH.fullmatch(wanted):
-        raise LictorError(f"{ascii(wanted)[:80]} is no hash: it must be sha256: and 64 digits.")
+    if not _START.fullmatch(options.hash):
+        raise LictorError(f"{ascii(options.hash)[:80]} is no hash: it is sha256: and 64 digits.")
     async with streams_at(options.url, "ir") as client:
         await extent(client, CERTIFICATES)
+        wanted = await _whole(client, options.hash)
         data = await load_certificate(client, wanted)
     if data is None:
         raise LictorError(f"the broker keeps no certificate {wanted}.")
@@ -57,6 +61,13 @@ async def run(options: Namespace) -> int:
     else:
         say(f"{out}: {len(data)} bytes; `lictor ir check {out}` checks it")
     return OK
+
+
+async def _whole(client: Client, given: str) -> str:
+    if _HASH.fullmatch(given):
+        return given
+    # Subjects hold the digits alone.
+    return "sha256:" + await whole_id(client, CERTIFICATE, given.removeprefix("sha256:"))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -103,7 +103,7 @@ def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
 @asynccontextmanager
 async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
     """A connection to a broker that has the log."""
-    client = await connect_nats(nats_url(url).url, name="lictor-log")
+    client = await connect_nats(nats_url(url).now, name="lictor-log")
     try:
         await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
         yield client

@@ -97,17 +97,20 @@ def say_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _say_fitted(titles: Sequence[str], rows: list[list[str]], widths: list[int]) -> None:
-    """As columns if the last one, which may wrap, keeps a readable width; else row below row."""
+    """As columns beside each other; what finds no room goes to lines below, the titles as the cells."""
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Column, Table
     from rich.text import Text
 
     console = Console()
-    *leading, last = widths
-    room = console.width - sum(leading) - 2 * len(leading)
-    if room < min(last, _READABLE):
-        for row in rows:
-            say_beside(Text("  ".join(row[:-1])), Text(row[-1]), beside=False)
+    lines = _lines_of_columns(widths, console.width)
+    if len(lines) > 1:
+        for number, row in enumerate([list(titles), *rows]):
+            for indent, columns in zip((0, *[4] * len(lines)), lines, strict=False):
+                cells = "  ".join(row[at].ljust(widths[at]) for at in columns).rstrip()
+                told = Text(cells, "" if number else "bold")
+                console.print(Padding(told, (0, 0, 0, indent), expand=False), overflow="fold")
         return
     columns = [*(Column(title, no_wrap=True) for title in titles[:-1]), _folding(titles[-1])]
     table = Table(*columns, box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
@@ -116,7 +119,21 @@ def _say_fitted(titles: Sequence[str], rows: list[list[str]], widths: list[int])
     console.print(table)
 
 
-def say_beside(head: "Text", body: "Text", *, beside: bool = True) -> None:
+def _lines_of_columns(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Which columns stand beside each other; the last of all may wrap, if a readable width is left for it."""
+    lines: list[list[int]] = [[]]
+    left = room
+    for number, width in enumerate(widths):
+        least = min(width, _READABLE) if number == len(widths) - 1 else width
+        if lines[-1] and least > left:
+            lines.append([])
+            left = room - 4
+        lines[-1].append(number)
+        left -= width + 2
+    return lines
+
+
+def say_beside(head: "Text", body: "Text") -> None:
     """At a terminal: the body in a column beside the head, or below it where that would be too narrow.
 
     Lines break between words; a word is broken only when it is longer than its line.
@@ -126,7 +143,7 @@ def say_beside(head: "Text", body: "Text", *, beside: bool = True) -> None:
     from rich.table import Column, Table
 
     console = Console()
-    if not beside or console.width - head.cell_len < _READABLE:
+    if console.width - head.cell_len < _READABLE:
         console.print(head, overflow="fold")
         console.print(Padding(body, (0, 0, 0, 4)), overflow="fold")
         return

@@ -31,7 +31,8 @@ def arguments(parser: ArgumentParser) -> None:
         "packs",
         metavar="PACKS",
         nargs="?",
-        help="a directory of packs, or one pack (default: LICTOR_PACKS, or the nearest policy-packs)",
+        help="a directory of packs, or one pack (default: LICTOR_PACKS, or the nearest"
+        " policy-packs, or those that come with Lictor)",
     )
     parser.add_argument(
         "--strict", action="store_true", help="warnings and what is unknown count as errors"

@@ -19,6 +19,7 @@ from lictor.commands.output import (
 from lictor.commands.pack_proving import facts_in_words, prover_at_hand, timeout_argument
 from lictor.commands.pack_sources import find_packs, profiles_argument
 from lictor.commands.publish import split
+from lictor.ids import TASK, whole_or_given
 from lictor.past import ALL_EVENTS, events_in_file, events_in_stream, events_of_task
 from lictor.stored import extent, streams_at
 from lictor_bus.streams import EVENTS
@@ -111,8 +112,9 @@ def _proved(old: EvaluatorConfig, new: EvaluatorConfig, timeout_ms: int) -> "Com
 
 
 async def _fold_stream(test: Backtest, options: Namespace) -> None:
-    subject = ALL_EVENTS if options.task is None else events_of_task(options.task)
     async with streams_at(options.url, "pack-diff") as client:
+        task = None if options.task is None else await whole_or_given(client, TASK, options.task)
+        subject = ALL_EVENTS if task is None else events_of_task(task)
         size = await extent(client, EVENTS)
         with counting("folding events", size.messages, quiet=options.json) as advance:
             async for past in events_in_stream(client, subject, size.last_sequence):

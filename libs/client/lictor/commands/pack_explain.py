@@ -20,7 +20,9 @@ from lictor.commands.output import (
 from lictor.commands.pack_diff import read_input
 from lictor.commands.pack_sources import find_packs, packs_argument, profiles_argument
 from lictor.commands.publish import split
+from lictor.decided import ON_EVENTS
 from lictor.errors import LictorError
+from lictor.ids import TASK, one_of, whole_or_given
 from lictor.past import PastEvent, events_in_file, events_in_stream, events_of_task
 from lictor.stored import extent, stored, streams_at
 from lictor_bus import subjects
@@ -114,7 +116,7 @@ async def _from_stream(options: Namespace) -> tuple[list[PastEvent], dict[str, A
             record = await _record(client, options.record)
             upto, task_id = int(record["event_sequence"]), str(record["task_id"])
         else:
-            record, task_id = None, options.task
+            record, task_id = None, await whole_or_given(client, TASK, options.task)
             upto = (await extent(client, EVENTS)).last_sequence
         past = [
             each
@@ -123,9 +125,8 @@ async def _from_stream(options: Namespace) -> tuple[list[PastEvent], dict[str, A
         ]
         if options.event is not None:
             ids = [each.event.event_id for each in past]
-            if options.event not in ids:
-                raise LictorError(f"task {task_id} has no event {options.event} in the stream.")
-            past = past[: ids.index(options.event) + 1]
+            event = one_of(options.event, ids, "event of this task", "lictor decision list")
+            past = past[: ids.index(event) + 1]
         if not past:
             raise LictorError(
                 f"there are no events of task {printable(task_id)} in the stream; `lictor watch`"
@@ -136,15 +137,17 @@ async def _from_stream(options: Namespace) -> tuple[list[PastEvent], dict[str, A
     return past, record
 
 
-async def _record(client: Client, record_id: str) -> dict[str, Any]:
+async def _record(client: Client, given: str) -> dict[str, Any]:
     size = await extent(client, DECISIONS)
-    async for delivery in stored(client, DECISIONS, "lictor.dec.*.*", size.last_sequence):
-        # The id is also the message's; looked for first, because most records are others.
-        if record_id.encode() in delivery.body:
+    found: dict[str, dict[str, Any]] = {}
+    async for delivery in stored(client, DECISIONS, ON_EVENTS, size.last_sequence):
+        # Looked for first, because most records are others.
+        if given.encode() in delivery.body:
             record: dict[str, Any] = json.loads(delivery.body)
-            if record.get("record_id") == record_id:
-                return record
-    raise LictorError(f"there is no decision record {printable(record_id)} in the stream.")
+            record_id = str(record.get("record_id"))
+            if record_id.startswith(given):
+                found[record_id] = record
+    return found[one_of(given, found, "decision on an event", "lictor decision list")]
 
 
 async def _record_of(client: Client, past: PastEvent) -> dict[str, Any] | None:

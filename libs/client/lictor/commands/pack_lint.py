@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="DIR|FILE",
         nargs="*",
         help="directories of packs, or single packs (default: LICTOR_PACKS, or the nearest"
-        " policy-packs)",
+        " policy-packs, or those that come with Lictor)",
     )
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     methods_argument(parser)

@@ -6,7 +6,7 @@ from pathlib import Path
 from lictor.cli import OK
 from lictor.commands.output import command_line, common_arguments, say, say_json
 from lictor.errors import LictorError
-from lictor.where import PACKS_DIR, packs_directory
+from lictor.where import PACKS_DIR, own_packs, shipped_packs
 from lictor_policy.scaffold import new_pack
 
 HELP = """\
@@ -32,6 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Write the files; never over others."""
     files = new_pack(options.id, title=options.title, owner=options.owner)
+    first = options.dir is None and own_packs() is None
     folder = _directory(options.dir) / options.id
     try:
         folder.mkdir(parents=True)
@@ -46,13 +47,13 @@ def run(options: Namespace) -> int:
         say(f"wrote {folder / name}")
     say(f"check it with: {command_line('pack', 'lint', folder)}")
     say(f"test it with:  {command_line('pack', 'test', folder)}")
+    if first:
+        say(
+            f"From now on {folder.parent} is what is judged by here, and not the packs that come with Lictor;"
+            f" copy those that you want to keep from {shipped_packs()}."
+        )
     return OK
 
 
 def _directory(given: str | None) -> Path:
-    if given is not None:
-        return Path(given)
-    try:
-        return packs_directory()
-    except LictorError:
-        return Path.cwd() / PACKS_DIR
+    return Path(given) if given is not None else own_packs() or Path.cwd() / PACKS_DIR

@@ -15,7 +15,7 @@ from lictor.commands.output import common_arguments, printable, quiet_logs, say,
 from lictor.commands.pack_sources import methods_argument
 from lictor.errors import LictorError
 from lictor.stored import streams_at
-from lictor.where import packs_directory, replace_file
+from lictor.where import changeable_packs, replace_file
 from lictor_bus import subjects
 from lictor_bus.packs import read_switches, store_bundle
 from lictor_bus.publish import Outgoing, publish_one
@@ -75,7 +75,7 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Check, sign, publish, and see what becomes of it."""
     quiet_logs()
-    directory = Path(options.packs) if options.packs else packs_directory()
+    directory = Path(options.packs) if options.packs else changeable_packs()
     checked = Namespace(
         packs=[str(directory)], strict=False, json=options.json, methods=options.methods
     )

@@ -43,7 +43,8 @@ def packs_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--packs",
         metavar="DIR",
-        help="the packs to judge by (default: LICTOR_PACKS, or the nearest policy-packs)",
+        help="the packs to judge by (default: LICTOR_PACKS, or the nearest"
+        " policy-packs, or those that come with Lictor)",
     )
 
 

@@ -45,7 +45,7 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         nargs="?",
         help="a directory of packs, or one pack (default: LICTOR_PACKS, or the nearest"
-        " policy-packs)",
+        " policy-packs, or those that come with Lictor)",
     )
     common_arguments(parser, connects=False)
 

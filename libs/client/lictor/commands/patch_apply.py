@@ -14,7 +14,7 @@ from lictor.commands.pack_sources import known_methods, methods_argument, profil
 from lictor.commands.patch_sources import by_argument, find_patch, patch_argument, patches_at
 from lictor.desk import DeskRefused, ask_desk, new_request_id
 from lictor.errors import Unreachable
-from lictor.where import packs_directory
+from lictor.where import changeable_packs
 from lictor_contracts.patch_life import Patch
 from lictor_schema import PatchState, PatchStep
 
@@ -53,7 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Check, write, tell; and publish where told."""
     quiet_logs()
-    directory = Path(options.packs) if options.packs else packs_directory()
+    directory = Path(options.packs) if options.packs else changeable_packs()
     names = [name.strip() for name in options.profiles.split(",") if name.strip()]
     async with patches_at(options.url) as client:
         patch, _ = await find_patch(client, options.patch)

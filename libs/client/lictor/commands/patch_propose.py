@@ -43,7 +43,12 @@ def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("pack", metavar="PACK", help="the pack to change")
     parser.add_argument("operations", metavar="FILE", help="the operations; - for stdin")
-    parser.add_argument("--for", dest="patch", metavar="PATCH_ID", help="the patch that waits")
+    parser.add_argument(
+        "--for",
+        dest="patch",
+        metavar="PATCH_ID",
+        help="the patch that waits; its first characters are enough",
+    )
     parser.add_argument(
         "--cycle", metavar="CYCLE_ID", help="the cycle of `lictor claim cycles` that it answers"
     )
@@ -52,7 +57,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--packs",
         metavar="DIR",
-        help="the packs as they are (default: LICTOR_PACKS, or the nearest policy-packs)",
+        help="the packs as they are (default: LICTOR_PACKS, or the nearest"
+        " policy-packs, or those that come with Lictor)",
     )
     common_arguments(parser)
 

@@ -9,6 +9,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.ids import PATCH, whole_id
 from lictor.stored import extent, streams_at
 from lictor_bus.entry_logs import all_entries, patch_log
 from lictor_bus.streams import PATCHES
@@ -18,7 +19,9 @@ from lictor_schema import PatchEntry
 
 def patch_argument(parser: ArgumentParser) -> None:
     """The patch's id."""
-    parser.add_argument("patch", metavar="PATCH_ID", help="its id in `lictor patch list`")
+    parser.add_argument(
+        "patch", metavar="PATCH_ID", help="its id in `lictor patch list`, or its first characters"
+    )
 
 
 def by_argument(parser: ArgumentParser) -> None:
@@ -34,12 +37,13 @@ async def patches_at(url: str | None) -> AsyncGenerator[Client, None]:
         yield client
 
 
-async def find_patch(client: Client, patch_id: str) -> tuple[Patch, list[PatchEntry]]:
-    """A patch and its entries."""
+async def find_patch(client: Client, given: str) -> tuple[Patch, list[PatchEntry]]:
+    """A patch and its entries; its first characters name it where they are enough."""
+    patch_id = await whole_id(client, PATCH, given)
     entries = [entry for _, entry in (await patch_log(client, patch_id)).entries]
     patch = folded(entries)
     if patch is None:
-        raise LictorError(f"there is no patch {patch_id}; `lictor patch list` shows what there is.")
+        raise LictorError(f"there is nothing about patch {patch_id} that can be read.")
     return patch, entries
 
 

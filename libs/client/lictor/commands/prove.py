@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lictor.cli import FAILED, LAYER, OK
 from lictor.commands.counting import counting
 from lictor.commands.layer_source import layer_arguments, layer_of, layer_roots, names_layer
-from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
 from lictor.commands.prove_goals import written_goals
 from lictor.commands.prove_text import told
 from lictor.errors import LayerUnusable, LictorError
@@ -146,9 +146,22 @@ def _tell(document: dict[str, Any], options: Namespace) -> int:
             say(line)
         for line in (document.get("summary") or "").splitlines() if options.summary else ():
             say(f"    {line}")
+        for line in _next_step(document) if options.submit else ():
+            say(f"    {line}")
     if any(reason["code"] == _BROKEN for reason in document["reasons"]):
         return LAYER
     return OK if document["verdict"] == "proved" else FAILED
+
+
+def _next_step(document: dict[str, Any]) -> Iterator[str]:
+    """The ids that the next commands take."""
+    yield f"submission {document['submission_id']} of task {printable(document['task_id'])}"
+    if document["verdict"] != "proved":
+        return
+    if document["request_id"] is None:
+        yield "no approval is asked for yet; `lictor approvals list` shows what waits"
+    else:
+        yield f"request {document['request_id']}: `lictor approvals show {document['request_id']}`"
 
 
 def _lines(file: str) -> list[str]:
@@ -361,6 +374,7 @@ def _summary(ir: "Ir") -> str:
 
 
 async def _submitted(options: Namespace) -> list[dict[str, Any]]:
+    from lictor.commands.prove_requests import request_ids
     from lictor.programs import Program
     from lictor.session import connect
 
@@ -381,8 +395,13 @@ async def _submitted(options: Namespace) -> list[dict[str, Any]]:
         # Each waits for its turn, and for the others before it.
         patience = options.timeout * len(programs) + 30
         found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
+    requests = await request_ids(options.url, found)
     return [
-        _result_document(file, result) for file, result in zip(options.files, found, strict=True)
+        {
+            **_result_document(file, result),
+            "request_id": requests.get(result.submission_id),
+        }
+        for file, result in zip(options.files, found, strict=True)
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lictor.cli import FAILED, OK
 from lictor.commands.counting import counting
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor.ids import TASK, whole_or_given
 from lictor.stored import extent, streams_at
 from lictor_bus.streams import DECISIONS, EVENTS
 
@@ -64,9 +65,12 @@ async def run(options: Namespace) -> int:
         # Of one task it is not known beforehand how much there is.
         quiet = options.json or options.task is not None
         with counting("replaying", total, quiet=quiet) as advance:
+            task = (
+                None if options.task is None else await whole_or_given(client, TASK, options.task)
+            )
             report = await replay(
                 client,
-                task_id=options.task,
+                task_id=task,
                 fixed=fixed,
                 keep=options.limit,
                 advance=advance,

@@ -21,7 +21,11 @@ HELP = "Show a run: by whose decision, each effect with arguments, result and un
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("run", metavar="REQUEST", help="the request by which it was approved")
+    parser.add_argument(
+        "run",
+        metavar="REQUEST",
+        help="the request by which it was approved, or its first characters",
+    )
     common_arguments(parser)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.ids import RUN, NoSuchId, whole_id
 from lictor.stored import extent, streams_at
+from lictor_bus import subjects
 from lictor_bus.entry_logs import all_entries
 from lictor_bus.streams import RUNS
 from lictor_schema import (
@@ -45,18 +47,19 @@ async def all_runs(client: Client) -> dict[str, list[AnyRunEntry]]:
     return journals
 
 
-async def find_run(client: Client, run_id: str) -> list[AnyRunEntry]:
+async def find_run(client: Client, given: str) -> list[AnyRunEntry]:
     """The journal of a run; its first characters name it where they are enough."""
-    journals = await all_runs(client)
-    matching = [each for each in journals if run_id and each.startswith(run_id)]
-    if len(matching) > 1:
-        raise LictorError(f"{len(matching)} runs begin with {run_id}; write out more.")
-    if not matching:
-        raise LictorError(
-            f"there is no run {run_id}; `lictor runs list` shows what there is, and"
-            " `lictor approvals show` why a request did not run."
-        )
-    return journals[matching[0]]
+    try:
+        run_id = await whole_id(client, RUN, given)
+    except NoSuchId as error:
+        raise NoSuchId(
+            f"{error} `lictor approvals show` tells why a request did not run."
+        ) from None
+    subject = f"lictor.run.*.{subjects.token(run_id)}"
+    entries = [entry async for _, entry in all_entries(client, RUNS, subject, parse_run_entry)]
+    if not entries:
+        raise LictorError(f"there is nothing about run {run_id} that can be read.")
+    return entries
 
 
 def begun(entries: Sequence[AnyRunEntry]) -> RunStarted | None:

@@ -70,7 +70,9 @@ def arguments(parser: ArgumentParser) -> None:
     common_arguments(verify, connects=False)
     export = verbs.add_parser("export", help="write a bundle to a file", allow_abbrev=False)
     which = export.add_mutually_exclusive_group(required=True)
-    which.add_argument("episode", metavar="EPISODE", nargs="?", help="the episode's id")
+    which.add_argument(
+        "episode", metavar="EPISODE", nargs="?", help="the episode's id, or its first characters"
+    )
     which.add_argument("--task", metavar="TASK", help="the task that the episode covers")
     export.add_argument(
         "--version",
@@ -221,14 +223,17 @@ def _mark(mark: str, text: str) -> None:
 
 
 async def _export(options: Namespace) -> int:
+    from lictor.ids import EPISODE, TASK, id_at
     from lictor.session import connect
 
     quiet_logs()
-    async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url), timeout_s=3.0) as governor:
         if options.task is not None:
-            bundle = await governor.sealed(options.task, timeout_s=options.wait)
+            task = await id_at(options.url, TASK, options.task)
+            bundle = await governor.sealed(task, timeout_s=options.wait)
         else:
-            bundle = await _of_episode(governor, options.episode, options.wait)
+            episode = await id_at(options.url, EPISODE, options.episode)
+            bundle = await _of_episode(governor, episode, options.wait)
         if options.version is not None:
             bundle = await governor.sealed_version(_episode_in(bundle), options.version)
     if options.output is None:

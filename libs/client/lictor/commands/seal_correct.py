@@ -19,7 +19,9 @@ _OUTCOMES = ("partial", "fail", "abstain", "bypassed")
 
 def correct_arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("episode", metavar="EPISODE", help="the episode's id")
+    parser.add_argument(
+        "episode", metavar="EPISODE", help="the episode's id, or its first characters"
+    )
     parser.add_argument("--by", metavar="NAME", required=True, help="who orders it; it is sealed")
     parser.add_argument("--reason", metavar="TEXT", required=True, help="why; it is sealed too")
     parser.add_argument(
@@ -49,6 +51,7 @@ async def correct(options: Namespace) -> int:
 
     from lictor.desk import ask_desk_for, new_request_id
     from lictor.errors import LictorError, Unreachable
+    from lictor.ids import EPISODE, id_at
     from lictor_bus.connection import close_nats, connect_nats
     from lictor_schema import (
         CorrectionAnswer,
@@ -58,10 +61,11 @@ async def correct(options: Namespace) -> int:
     )
 
     quiet_logs()
+    episode = await id_at(options.url, EPISODE, options.episode)
     try:
         order = CorrectionOrder(
             request_id=options.request_id or new_request_id(),
-            episode_id=options.episode,
+            episode_id=episode,
             by=options.by,
             reason=options.reason,
             outcome=None if options.outcome is None else OutcomeCode(options.outcome),
@@ -71,7 +75,7 @@ async def correct(options: Namespace) -> int:
     except ValidationError as error:
         problem = describe_validation_error(error)[0]
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
-    client = await connect_nats(nats_url(options.url).url, name="lictor-seal", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-seal", timeout_s=3.0)
     try:
         answer = await ask_desk_for(client, "correct", order, CorrectionAnswer)
     except Unreachable as error:
@@ -86,5 +90,5 @@ async def correct(options: Namespace) -> int:
         last = ", its last" if options.archive else ""
         late = f"with {answer.late} late messages"
         say(f"sealed version {answer.version}{last}, {late}: {answer.hash}")
-        say(f"export it with: {command_line('seal', 'export', printable(options.episode))}")
+        say(f"export it with: {command_line('seal', 'export', printable(episode))}")
     return OK

@@ -13,23 +13,27 @@ from lictor.adapter.driving import drive
 from lictor.adapter.operations import SessionOperations
 from lictor.cli import FAILED, OK, UNREACHABLE
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor.commands.session_list import list_arguments, list_sessions
 from lictor.errors import LictorError
 from lictor.session_story import Overview, entries, moment, told
-from lictor.where import nats_url
-from lictor_bus.connection import close_nats, connect_nats
+from lictor.sessions import KnownSession, session_named
+from lictor.stored import streams_at
 from lictor_schema import AnySessionEntry
 
 if TYPE_CHECKING:
     from lictor.adapter.operations import Operation
     from lictor.adapter.verdicts import StateChange
 
-HELP = "Show a guarded session and its log; keep its state, set it back or reset it."
+HELP = "List guarded sessions; show one and its log; keep its state, set it back or reset it."
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     verbs = parser.add_subparsers(
-        dest="verb", required=True, metavar="show|log|snapshot|restore|reset"
+        dest="verb", required=True, metavar="list|show|log|snapshot|restore|reset"
+    )
+    list_arguments(
+        verbs.add_parser("list", help="those that went on last, first", allow_abbrev=False)
     )
     show = verbs.add_parser("show", help="how it stands", allow_abbrev=False)
     log = verbs.add_parser("log", help="everything that changed it", allow_abbrev=False)
@@ -49,12 +53,13 @@ def arguments(parser: ArgumentParser) -> None:
     for verb in (restore, reset):
         verb.add_argument("--cause", metavar="TEXT", required=True, help="why, for the log")
     for verb in (show, log, snapshot, restore, reset):
-        verb.add_argument("session", metavar="SESSION", help="the session's id")
+        verb.add_argument(
+            "session", metavar="SESSION", help="the session's id, or its first characters"
+        )
         verb.add_argument(
             "--runtime",
             metavar="NAME",
-            default="claude-code",
-            help="the runtime it belongs to, such as python, http, mcp (default: claude-code)",
+            help="the runtime it belongs to, such as claude-code, python, http (default: any)",
         )
         common_arguments(verb)
 
@@ -66,26 +71,25 @@ def _count(text: str) -> int:
 
 
 async def run(options: Namespace) -> int:
-    """Show it, or change its state."""
+    """List them, show one, or change its state."""
     quiet_logs()
-    url = nats_url(options.url).url
-    client = await connect_nats(url, name="lictor-session", timeout_s=3.0)
-    try:
+    if options.verb == "list":
+        return await list_sessions(options)
+    async with streams_at(options.url, "session") as client:
+        session = await session_named(client, options.session, options.runtime)
         if options.verb == "show":
-            return await _show(client, options)
+            return await _show(client, session, options)
         if options.verb == "log":
-            return await _log(client, options)
-        return await _change(client, options)
-    finally:
-        await close_nats(client)
+            return await _log(client, session, options)
+        return await _change(client, session, options)
 
 
-async def _show(client: Client, options: Namespace) -> int:
+async def _show(client: Client, session: KnownSession, options: Namespace) -> int:
     overview = Overview()
-    async for entry in entries(client, options.runtime, options.session):
+    async for entry in entries(client, session.runtime, session.session_id):
         overview.add(entry)
     if overview.begun is None:
-        return _unknown(options)
+        raise LictorError(f"the log of session {session.session_id} does not say how it began.")
     if options.json:
         say_json(_as_json(overview))
     else:
@@ -140,18 +144,16 @@ def _say_overview(overview: Overview) -> None:
         _say_entry(entry)
 
 
-async def _log(client: Client, options: Namespace) -> int:
+async def _log(client: Client, session: KnownSession, options: Namespace) -> int:
     kept: deque[AnySessionEntry] = deque(maxlen=options.last or 0)
-    found = False
-    async for entry in entries(client, options.runtime, options.session):
-        found = True
+    async for entry in entries(client, session.runtime, session.session_id):
         if options.last is None:
             _tell(entry, options.json)
         else:
             kept.append(entry)
     for entry in kept:
         _tell(entry, options.json)
-    return OK if found else _unknown(options)
+    return OK
 
 
 def _tell(entry: AnySessionEntry, as_json: bool) -> None:
@@ -165,14 +167,11 @@ def _say_entry(entry: AnySessionEntry) -> None:
     say(f"  {moment(entry.at_us)}  {printable(told(entry))}")
 
 
-async def _change(client: Client, options: Namespace) -> int:
-    first = await anext(entries(client, options.runtime, options.session), None)
-    if first is None:
-        return _unknown(options)
+async def _change(client: Client, session: KnownSession, options: Namespace) -> int:
     operations = SessionOperations(
-        runtime=options.runtime,
-        session_id=options.session,
-        task_id=first.task_id,
+        runtime=session.runtime,
+        session_id=session.session_id,
+        task_id=session.task_id,
         agent_id="operator",
         timeout_s=10.0,
     )
@@ -206,11 +205,3 @@ def _document(file: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise LictorError(f"{file} holds no state document.")
     return cast("dict[str, Any]", document)
-
-
-def _unknown(options: Namespace) -> int:
-    warn(
-        f"there is no session {printable(options.session, 80)} of {printable(options.runtime, 40)};"
-        " name its runtime with --runtime"
-    )
-    return FAILED

@@ -4,14 +4,16 @@ import asyncio
 import os
 import shlex
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection
 from pathlib import Path
 
 from lictor.cli import INTERRUPTED, OK
 from lictor.commands.output import common_arguments, quiet_logs, say, say_json
 from lictor.commands.progress import Progress
 from lictor.commands.signals import ending_by_signal
+from lictor.errors import LictorError
 from lictor.service_process import SERVICES
-from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings, free_ports
+from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings
 from lictor.where import (
     Running,
     agents_directory,
@@ -24,8 +26,9 @@ HELP = """\
 Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
 
 NATS and Redis run embedded, on loopback, unless LICTOR_NATS_URL or LICTOR_REDIS_URL name others.
-Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards; agent
-definitions from LICTOR_AGENTS, or from `agents` in the nearest directory upwards that has some.
+Policy packs come from LICTOR_PACKS, or from `policy-packs` in the nearest directory upwards, or are
+those that come with Lictor; agent definitions come from LICTOR_AGENTS, or from `agents` in the nearest
+directory upwards that has some.
 """
 
 
@@ -46,7 +49,7 @@ def stack_arguments(parser: ArgumentParser) -> None:
             metavar="PORT",
             type=port_number,
             default=0,
-            help="the port of the embedded server (default: any free one)",
+            help="the port of the embedded server (default: the one it had last, or any free one)",
         )
     parser.add_argument(
         "--http",
@@ -55,7 +58,7 @@ def stack_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         const=0,
         help="let the services answer HTTP (/health, /metrics) on consecutive ports from this one"
-        " (without PORT: any free ones)",
+        " (without PORT: those they had last, or any free ones)",
     )
 
 
@@ -77,10 +80,16 @@ def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSett
         redis_url=os.environ.get("LICTOR_REDIS_URL"),
         nats_port=options.nats_port,
         redis_port=options.redis_port,
-        http_ports=None if options.http is None else free_ports(SERVICES, options.http),
+        http_port=_first_of(SERVICES, options.http),
         seal_key=Path(seal_key) if seal_key else None,
         log_origin=os.environ.get("LICTOR_LOG_ORIGIN") or DEFAULT_LOG_ORIGIN,
     )
+
+
+def _first_of(names: Collection[str], first: int | None) -> int | None:
+    if first is not None and first + len(names) > 65_536:
+        raise LictorError(f"{len(names)} ports from {first} on are wanted; choose a lower one.")
+    return first
 
 
 async def run(options: Namespace) -> int:

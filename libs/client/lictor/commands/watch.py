@@ -10,12 +10,14 @@ from lictor.commands.output import at_terminal, common_arguments, printable, qui
 from lictor.commands.signals import ending_with_reader
 from lictor.decided import AnyDecision
 from lictor.governor import Governor
+from lictor.ids import TASK, id_at
 from lictor.session import connect
 from lictor.where import nats_url
 
 HELP = """\
 Show decisions as they are made, until Ctrl-C: on events, and on calls and stops of guarded
-sessions. Goes on over restarts of NATS, without losing or repeating one.
+sessions. `lictor decision show` takes the ids. Goes on over restarts of NATS and of `lictor up`,
+without losing or repeating one.
 """
 
 
@@ -43,7 +45,7 @@ def _count(text: str) -> int:
 async def run(options: Namespace) -> int:
     """Show decisions until there are enough of them."""
     quiet_logs()
-    where = nats_url(options.url).url
+    where = nats_url(options.url)
     with ending_with_reader():
         async with connect(where, timeout_s=3.0) as governor:
             await _watch(governor, options)
@@ -54,7 +56,8 @@ async def _watch(governor: Governor, options: Namespace) -> None:
     show = _shower(options.json, with_task=options.task is None)
     if at_terminal():
         warn("watching decisions; Ctrl-C ends it")
-    records = governor.all_decisions(options.task, since_start=options.since_start)
+    task = None if options.task is None else await id_at(options.url, TASK, options.task)
+    records = governor.all_decisions(task, since_start=options.since_start)
     shown = 0
     async with aclosing(records):
         async for record in records:
@@ -69,7 +72,7 @@ def _shower(as_json: bool, *, with_task: bool) -> Callable[[AnyDecision], None]:
         say(record.to_json().decode())
 
     def show_line(record: AnyDecision) -> None:
-        say(line(record, with_task=with_task))
+        say(f"{record.record_id}  {line(record, with_task=with_task)}")
 
     if as_json:
         return show_json
@@ -78,6 +81,6 @@ def _shower(as_json: bool, *, with_task: bool) -> Callable[[AnyDecision], None]:
 
     def show_at_terminal(record: AnyDecision) -> None:
         task = f"  {printable(record.task_id, 36)}" if with_task else ""
-        say_decision(record, f"{what(record)}{task}")
+        say_decision(record, f"{what(record)}{task}  {record.record_id}")
 
     return show_at_terminal

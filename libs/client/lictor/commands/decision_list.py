@@ -1,0 +1,68 @@
+"""`lictor decision list`: the newest decisions, with the ids that other commands take."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from nats.aio.client import Client
+
+from lictor.cli import OK
+from lictor.commands.decision_text import what
+from lictor.commands.listing import first_of, limit_argument, warn_of_more
+from lictor.commands.output import common_arguments, quiet_logs, say, say_table
+from lictor.commands.since import since_argument
+from lictor.decided import AnyDecision, latest_decisions
+from lictor.ids import TASK, whole_or_given
+from lictor.stored import streams_at
+from lictor_schema import Disposition
+
+
+def list_arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--task", metavar="TASK", help="only decisions on this task")
+    parser.add_argument("--decision", choices=[each.value for each in Disposition])
+    parser.add_argument("--rule", metavar="ID", help="only decisions by this rule or policy")
+    since_argument(parser)
+    limit_argument(parser)
+    common_arguments(parser)
+
+
+async def list_decisions(options: Namespace) -> int:
+    """List the newest, on events and on calls and stops of guarded sessions."""
+    quiet_logs()
+    async with streams_at(options.url, "decision") as client:
+        found, more = await first_of(_wanted(client, options), options.limit)
+    if options.json:
+        for record in found:
+            say(record.to_json().decode())
+    elif found:
+        say_table(("decision", "decided", "what", "on", "task", "rule"), map(_row, found))
+    else:
+        say("no decisions")
+    warn_of_more(more, options.limit)
+    return OK
+
+
+async def _wanted(client: Client, options: Namespace) -> AsyncGenerator[AnyDecision, None]:
+    task = None if options.task is None else await whole_or_given(client, TASK, options.task)
+    records = latest_decisions(client, task, options.since)
+    async with aclosing(records):
+        async for record in records:
+            decision = record.decision
+            if options.decision in (None, decision.decision.value) and options.rule in (
+                None,
+                decision.policy_id,
+            ):
+                yield record
+
+
+def _row(record: AnyDecision) -> tuple[str, ...]:
+    decision = record.decision
+    return (
+        record.record_id,
+        record.recorded_at,
+        decision.decision.value,
+        what(record),
+        record.task_id,
+        decision.policy_id,
+    )
