@@ -88,10 +88,10 @@ def test_context_fresh_at_plan_and_stale_at_dispatch_is_refused() -> None:
     assert play.judge().decision == "allow"
     play.wait(0.001)
     refused = play.judge(action(actionId="a-2", idempotencyKey="k-2"))
-    assert refused.decision == "deny"
+    assert refused.decision == "wait"
     assert refused.violations[0].gate == Gate.FEATURE_TTL
     assert refused.rung is not None
-    assert refused.rung.step is DegradeStep.ABSTAIN
+    assert refused.rung.step is DegradeStep.HITL
     assert ("freshness", "priceFeed fresh at plan, stale at use", "red") in play.causes
     assert play.capture("priceFeed").ok
     assert play.judge(action(actionId="a-2", idempotencyKey="k-2")).decision == "allow"
@@ -101,7 +101,7 @@ def test_context_that_was_stale_at_plan_already_is_another_cause() -> None:
     play = Play(dte(deadlineMs=1000)).ready()
     play.wait(300)
     play.stage("plan", 1)
-    assert play.judge().decision == "deny"
+    assert play.judge().decision == "wait"
     assert ("freshness", "priceFeed stale at use", "red") in play.causes
 
 
@@ -245,7 +245,7 @@ def test_an_allowance_that_was_lost_on_the_way_is_judged_anew() -> None:
     play = Play(dte(deadlineMs=1000)).ready()
     assert play.judge(request_id="r-1").decision == "allow"
     play.wait(251)
-    assert play.judge(request_id="r-1").decision == "deny"
+    assert play.judge(request_id="r-1").decision == "wait"
     assert play.dispatched().policy_id == "lictor.contract.bypass"
 
 
@@ -465,9 +465,9 @@ def test_who_asks_again_and_again_does_not_fill_the_log() -> None:
     assert play.judge(careful).decision == "allow"
     play.wait(300)
     stale = action(actionId="a-2", idempotencyKey="k-2")
-    assert play.judge(stale).decision == "deny"
+    assert play.judge(stale).decision == "wait"
     refused = len(play.log)
-    assert play.wait(1).judge(stale).decision == "deny"
+    assert play.wait(1).judge(stale).decision == "wait"
     assert len(play.log) == refused
     play.capture("priceFeed")
     assert play.judge(stale).decision == "allow"

@@ -83,7 +83,14 @@ class ContractDesk:
         episode = episode_id(started.task_id, started.event_id)
 
         async def decide(at: At, asked: Asked) -> Decided:
-            governing = Governing(episode, started.decision_type, started.runtime, None, None)
+            governing = Governing(
+                episode,
+                started.decision_type,
+                started.runtime,
+                None,
+                None,
+                session_id=started.session_id,
+            )
             # One that has begun keeps its envelope, whatever is in force by now.
             if at.state is None or at.state.begun.episode_id != episode:
                 try:

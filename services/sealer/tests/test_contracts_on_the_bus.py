@@ -95,10 +95,11 @@ async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) ->
     await asker.report("stage_begun", stage="plan")
     await asker.report("stage_ended", stage="plan")
     await asyncio.sleep(1.6)
-    denied = await asker.act()
-    assert denied["decision"] == "deny"
-    assert denied["violations"][0]["field"] == "freshness.featureTtls.balance"
-    assert denied["rung"]["step"] == "abstain"
+    waiting = await asker.act()
+    assert waiting["decision"] == "wait"
+    assert waiting["violations"][0]["field"] == "freshness.featureTtls.balance"
+    assert waiting["rung"]["step"] == "hitl"
+    assert not (await asker.dispatched())["ok"]
     event = await asker.until_sighted("freshness", "balance fresh at plan, stale at use")
     assert event.severity == "red"
     assert event.episode_id == episode_id("task-1", "task-1-started")
