@@ -51,6 +51,7 @@ from lictor_schema import (
     StageOverrun,
 )
 from lictor_schema.canonical import content_hash
+from lictor_schema.decision_log import CallsSince
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class Governing:
     pack: PackStamp | None
     switch_sequence: int | None = None
     """Where in EVENTS the pack was put in force."""
-    session_id: str | None = None
-    """The session of the task, whose tool calls count."""
+    calls_since: CallsSince | None = None
+    """From where on tool calls count."""
 
 
 def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Governing) -> Decided:
@@ -120,7 +121,7 @@ def _begin(
         dte_hash=content_hash(dte),
         pack=pack,
         switch_sequence=governing.switch_sequence,
-        session_id=governing.session_id,
+        calls_since=governing.calls_since,
     )
     due = fold(state, entry, asked.after + 1).due_us()
     entry = entry.model_copy(update={"next_due_us": due})

@@ -19,6 +19,7 @@ from lictor_schema import (
 )
 
 _MAX_NAMED = 8
+_LADDER = ("abstain", "hitl")
 
 
 class NotDone(NamedTuple):
@@ -33,8 +34,10 @@ class NotDone(NamedTuple):
         if self.status == "never_sent":
             return "it was allowed, and nobody told that it was sent"
         decision = "refuse" if self.status == "refused" else "wait"
-        found = [each.message for each in self.action.reasons if each.decision == decision]
-        return "; ".join(found) or "no reason is noted"
+        found = [each for each in self.action.reasons if each.decision == decision]
+        # What the ladder said to it follows from the others, and is told with the rung.
+        own = [each for each in found if each.code not in _LADDER] or found
+        return "; ".join(each.message for each in own) or "no reason is noted"
 
     def __str__(self) -> str:
         contract = self.action.contract

@@ -124,6 +124,14 @@ class DecisionEntry(Model, Generic[K]):
     )
 
 
+class CallsSince(Model):
+    """From where on tool calls of the task count: what was stored before the decision began does not."""
+
+    session_id: Identifier | None = Field(description="The session of the task, as it was told")
+    gates_sequence: Count = Field(description="The last message of GATES then")
+    sessions_sequence: Count = Field(description="The last message of SESSIONS then")
+
+
 class DecisionBegun(DecisionEntry[Literal["decision_begun"]]):
     """A decision began; this envelope holds for it to its end."""
 
@@ -134,10 +142,10 @@ class DecisionBegun(DecisionEntry[Literal["decision_begun"]]):
         default=None,
         description="Sequence in EVENTS of the switch that had put the pack in force; null in older logs",
     )
-    session_id: Identifier | None = Field(
+    calls_since: CallsSince | None = Field(
         default=None,
         exclude_if=says_nothing,
-        description="The session of the task, whose tool calls count; absent in older logs",
+        description="From where on tool calls count that the tool gate saw; absent in older logs",
     )
 
 

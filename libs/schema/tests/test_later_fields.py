@@ -19,7 +19,7 @@ from lictor_schema.canonical import content_hash
 from lictor_schema.model import Model
 
 LATER: dict[type[Model], dict[str, object]] = {
-    DecisionBegun: {"session_id": None},
+    DecisionBegun: {"calls_since": None},
     ContextCaptured: {"value": None},
     ActionJudged: {"calls_seen": 0},
     ActionVerified: {"check_hash": None},

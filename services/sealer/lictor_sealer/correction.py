@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from lictor_contracts.acting import is_somebody, one_person
-from lictor_contracts.outcomes import badness
+from lictor_contracts.outcomes import Sign, badness
 from lictor_schema import (
     Correction,
     CorrectionOrder,
@@ -130,7 +130,7 @@ def corrected(
     changed = {
         "records": tuple(records),
         "sources": sources,
-        "outcome": lowered(_outcome(previous.outcome, order), [*source_signs(sources)]),
+        "outcome": lowered(_outcome(previous.outcome, order), _signs(previous, sources)),
         "correction": Correction(
             request_id=order.request_id,
             by=order.by,
@@ -148,6 +148,10 @@ def corrected(
         raise CorrectionRefused(
             f"{problem.path}: {problem.problem}", "correct it, or leave the outcome as it is"
         ) from None
+
+
+def _signs(previous: SealedEpisode, sources: EpisodeSources) -> list[Sign]:
+    return [*source_signs(sources, governed=previous.dte_ref is not None)]
 
 
 def _outcome(before: Outcome, order: CorrectionOrder) -> Outcome:

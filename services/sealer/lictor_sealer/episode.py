@@ -113,7 +113,9 @@ def assemble(
         plan=Plan(planner="rules", summary=last.episode.title),
         actions=(),
         verification=Verification(required=False, result=VerificationResult.NA),
-        outcome=ungoverned_outcome([*record_signs(records), *source_signs(sources)]),
+        outcome=ungoverned_outcome(
+            [*record_signs(records), *source_signs(sources, governed=governed is not None)]
+        ),
         telemetry=Telemetry(
             end_to_end_ms=max(0, round((ended - started).total_seconds() * 1000)),
             hop_count=sum(record.event_type == "subagent_spawned" for record in records),

@@ -11,6 +11,7 @@ from lictor_schema import (
     DecisionRecord,
     Disposition,
     EpisodeSources,
+    GateNote,
     OutcomeCode,
     ReceiptNote,
     ReceiptStatus,
@@ -18,9 +19,11 @@ from lictor_schema import (
     TaskStatus,
 )
 from lictor_schema.decisions import NO_RULE_MATCHED
+from lictor_schema.episode_sources import MAX_NOTES
 from lictor_schema.runs import RunOutcome
 
 _ENDED_WELL = (RunOutcome.EXECUTED,)
+_FOR_GOOD = ("lictor.contract.ended", "lictor.contract.too-long")
 _DID_NOTHING = (RunOutcome.FAILED, RunOutcome.COMPENSATED)
 
 
@@ -52,11 +55,12 @@ def _closing(last: DecisionRecord) -> Sign:
     return Sign(left, f"{what}, and {judged}")
 
 
-def source_signs(sources: EpisodeSources | None) -> Iterator[Sign]:
-    """What everything else about the task shows."""
+def source_signs(sources: EpisodeSources | None, *, governed: bool) -> Iterator[Sign]:
+    """What everything else about the task shows; ``governed`` is whether a decision of it ever began."""
     if sources is None:
         return
     yield from _runs(sources.runs)
+    yield from _denials(sources.gates, governed)
     newest: dict[str, ReceiptNote] = {each.record_id: each for each in sources.receipts}
     for each in newest.values():
         if each.status is ReceiptStatus.FAILED:
@@ -64,9 +68,24 @@ def source_signs(sources: EpisodeSources | None) -> Iterator[Sign]:
             yield Sign(OutcomeCode.PARTIAL, why)
 
 
+def _denials(gates: Sequence[GateNote], governed: bool) -> Iterator[Sign]:
+    """Actions that were denied without an entry in a decision's log, and can't have been allowed after that."""
+    denied = [each for each in gates if each.gate == "action" and each.decision == "deny"]
+    if denied and not governed:
+        why = f"no decision began, and an action was denied: {denied[0].reason}"
+        yield Sign(OutcomeCode.FAIL, why)
+    for each in denied:
+        if governed and each.policy_id in _FOR_GOOD:
+            yield Sign(OutcomeCode.PARTIAL, f"an action was denied: {each.reason}")
+
+
 def _runs(runs: Sequence[RunNote]) -> Iterator[Sign]:
     """A run that did not do what was approved; where none did, it is no part of a success that is left."""
     some = any(run.outcome in _ENDED_WELL for run in runs)
+    if len(runs) >= MAX_NOTES:
+        yield Sign(
+            OutcomeCode.PARTIAL, f"of more than {MAX_NOTES} runs only the first were looked at"
+        )
     for run in runs:
         if run.outcome in _ENDED_WELL:
             continue

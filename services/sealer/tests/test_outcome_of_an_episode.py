@@ -18,6 +18,7 @@ from lictor_schema import (
     DecisionEpisode,
     DecisionReport,
     EpisodeSources,
+    GateNote,
     OutcomeCode,
     PackStamp,
     SafeActionContract,
@@ -220,6 +221,26 @@ def test_a_log_that_an_older_sealer_closed_as_a_success_is_sealed_as_what_it_sho
 def test_a_failed_run_is_no_success(runs: list[str | None], outcome: OutcomeCode) -> None:
     episode = assemble(stored("completed", 0, 0), None, sources(runs, []))
     assert episode.outcome.code is outcome
+
+
+def test_an_action_that_was_denied_because_no_decision_began_is_no_success() -> None:
+    note = GateNote(
+        record_id=uuid(1),
+        recorded_at=MOMENT,
+        gate="action",
+        decision="deny",
+        policy_id="lictor.contract.not-begun",
+        reason="no decision of task began",
+        message_hash=HASH,
+    )
+    seen = sources([], []).model_copy(update={"gates": (note,)})
+    records = stored("completed", 0, 0)
+    assert assemble(records, None, seen).outcome.code is FAIL
+    # Where one began after that, what it did is in its own log; but for what was asked after its end.
+    assert assemble(records, decided("done", records), seen).outcome.code is SUCCESS
+    late = note.model_copy(update={"policy_id": "lictor.contract.ended"})
+    seen = seen.model_copy(update={"gates": (late,)})
+    assert assemble(records, decided("done", records), seen).outcome.code is PARTIAL
 
 
 def test_the_plan_and_the_outcome_are_told_in_plain_words() -> None:
