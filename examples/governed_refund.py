@@ -13,9 +13,11 @@ import lictor
 from lictor.contracts import ActionDenied
 
 ORDERS = {"o-17": {"status": "paid"}}
+KEY = str(uuid.uuid4())
 
 
 def contract(action_id: str, **other: str) -> dict[str, Any]:
+    """The refund; every try of it has the same key."""
     return {
         "actionId": action_id,
         "actionType": "refund",
@@ -23,7 +25,7 @@ def contract(action_id: str, **other: str) -> dict[str, Any]:
         "targetRefs": [{"type": "order", "id": "o-17"}],
         "constraints": {},
         "authorization": {"mode": "auto"},
-        "idempotencyKey": str(uuid.uuid4()),
+        "idempotencyKey": KEY,
         "rollbackPlan": {"type": "compensate"},
         **other,
     }
@@ -48,16 +50,12 @@ async def main() -> None:
             except ActionDenied as denied:
                 print(f"denied: {denied}")
             async with decision.stage("context"):
-                await decision.capture("balance")
-            try:
-                await decision.carry_out(contract("a-2", blastRadiusTier="large"), refund)
-            except ActionDenied as denied:
-                print(f"denied: {denied}")
+                await decision.capture("balance", value={"cents": 4900})
             async with decision.stage("act"):
-                result = await decision.carry_out(contract("a-3"), refund)
+                result = await decision.carry_out(contract("a-2"), refund)
             print(f"allowed: the order is {result['status']}")
             answer = await decision.verify(
-                "a-3", expected={"status": "refunded"}, observed=read_back
+                "a-2", expected={"status": "refunded"}, observed=read_back
             )
             assert answer.verification is not None
             print(f"verified: {answer.verification.result.value}")
@@ -70,7 +68,9 @@ async def main() -> None:
         )
         await task.claim_complete("Order o-17 is refunded.")
         episode = json.loads(await task.sealed())["sealedEpisode"]
-        print(f"sealed: {episode['outcome']['code']}, by {episode['dteRef']['dteHash'][:20]}…")
+        outcome = episode["outcome"]
+        print(f"sealed: {outcome['code']}, by {episode['dteRef']['dteHash'][:20]}…")
+        print(f"because: {outcome['reason']}")
         print(f"see: lictor seal export {episode['episodeId']} -o refund.json")
 
 

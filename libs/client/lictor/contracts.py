@@ -2,7 +2,7 @@
 
     async with task.decision() as decision:
         async with decision.stage("context"):
-            await decision.capture("balance")
+            await decision.capture("balance", value=1200)
         await decision.count(hops=0, fanout=1, tool_calls=2, chain_depth=1)
         result = await decision.carry_out(contract, refund)
         await decision.verify("a-1", expected={"status": "refunded"}, observed=read_back())
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from lictor.asking import GATE_TIMEOUT_S, UNANSWERED, ask_gate, build_question
@@ -127,10 +127,16 @@ class GovernedDecision:
         finally:
             await self.report("stage_ended", stage=stage)
 
-    async def capture(self, feature: str, captured_at: datetime | None = None) -> ContractAnswer:
-        """Say that a feature of the context was captured, now or at a moment before."""
+    async def capture(
+        self, feature: str, captured_at: datetime | None = None, *, value: JsonValue = None
+    ) -> ContractAnswer:
+        """Say that a feature of the context was captured, now or at a moment before.
+
+        A value is kept in the decision's log, so that it can be told later what was decided on; at most 16 KiB of JSON.
+        """
         moment = captured_at or self._now()
-        return await self.report("context_captured", feature=feature, captured_at=moment)
+        fields = {"feature": feature, "captured_at": moment, "value": value}
+        return await self.report("context_captured", **fields)
 
     async def count(
         self, *, hops: int, fanout: int, tool_calls: int, chain_depth: int

@@ -35,7 +35,9 @@ async def test_a_decision_is_begun_carried_out_verified_and_ended(asker: Asker) 
     await asker.start()
     async with deciding(asker) as decision:
         async with decision.stage("context"):
-            assert (await decision.capture("balance")).ok
+            assert (await decision.capture("balance", value={"cents": 1200})).ok
+            too_large = await decision.capture("balance", value="x" * 20_000)
+            assert (too_large.ok, "more than 16384" in too_large.reason) == (False, True)
         assert (await decision.count(**SPREAD)).ok
         async with decision.stage("act"):
             assert await decision.carry_out(CONTRACT, refund) == {"status": "refunded"}
@@ -46,6 +48,8 @@ async def test_a_decision_is_begun_carried_out_verified_and_ended(asker: Asker) 
         assert shown.standing is not None
         assert shown.standing.actions[0].outcome == "success"
     assert (await asker.kinds())[-1] == "decision_ended"
+    (captured,) = [each for each in await asker.entries() if each.kind == "context_captured"]
+    assert captured.value == {"cents": 1200}
 
 
 async def test_an_action_that_is_denied_is_not_carried_out(asker: Asker) -> None:

@@ -1,7 +1,8 @@
 """A Safe Action Contract judged before its dispatch: everything that stands against it, each with what would help.
 
 What can't be changed by waiting refuses; what only lacks an approval waits. Freshness and the deadline are judged at
-the moment of this question, not at that of the plan. An approval counts for the exact contract whose hash it names.
+the moment of this question, not at that of the plan. An approval counts for the exact contract whose hash it names,
+and answers for stale context only if it was given when that was stale already.
 """
 
 import re
@@ -9,16 +10,26 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
-from lictor_contracts.envelope import Envelope, Gate, Signals, Violation, is_count, told
+from lictor_contracts.envelope import (
+    FEATURE,
+    Envelope,
+    Gate,
+    Signals,
+    Violation,
+    is_count,
+    told,
+)
 from lictor_contracts.preconditions import unmet
-from lictor_schema import BlastRadius, SafeActionContract
+from lictor_schema import BlastRadius, DegradeStep, SafeActionContract
 from lictor_schema.canonical import content_hash
 
 APPROVERS_OF_THE_LARGEST = 2
 """How many people must approve an action of the tier `large`, whatever its mode."""
 
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 # What Unicode says to show as nothing, beyond the categories of control and format characters.
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
@@ -100,8 +111,12 @@ def judge_action(
     facts: Mapping[str, object],
     now_us: int,
     signals: Signals,
+    told_us: Mapping[str, int] = _NOTHING,
 ) -> ActionJudgement:
-    """Whether the action may be dispatched at this moment, with every reason why not."""
+    """Whether the action may be dispatched at this moment, with every reason why not.
+
+    ``told_us`` is when each capture was told: who approved before that did not see it.
+    """
     name = action_hash(contract)
     counted, ignored = _counted(approvals, name, requested_by, now_us)
     violations = envelope.violations(signals.at(now_us), tier=contract.blast_radius_tier)
@@ -110,7 +125,7 @@ def judge_action(
         *_scope(envelope, contract),
         *_facts(contract, facts),
         *_authorization(contract, requested_by, counted, ignored),
-        *(_violated(each) for each in violations if each.is_hard),
+        *(_violated(envelope, each) for each in unanswered(envelope, violations, counted, told_us)),
     )
     decisions = {reason.decision for reason in reasons}
     if ActionDecision.REFUSE in decisions:
@@ -121,6 +136,43 @@ def judge_action(
         decision = ActionDecision.ALLOW
     approvers = tuple(dict.fromkeys(each.approver for each in counted))
     return ActionJudgement(decision, reasons, name, approvers, ignored, violations)
+
+
+BEYOND: Final = ("blast_radius", "blocked")
+"""Reasons by which a contract asks for what no action of its envelope may have: the ladder is consulted."""
+
+
+def unanswered(
+    envelope: Envelope,
+    violations: Iterable[Violation],
+    approvals: Iterable[Approval],
+    told_us: Mapping[str, int],
+) -> tuple[Violation, ...]:
+    """The hard violations that nobody answers for: stale context is answered for by a person who saw it stale.
+
+    Only where the ladder lists `hitl` before `abstain`, and only by an approval of this very contract.
+    """
+    last = max((each.approved_at_us for each in approvals), default=0)
+    asks = _a_person_may_answer(envelope)
+
+    def is_answered(violation: Violation) -> bool:
+        since = violation.stale_since_us
+        told_at = told_us.get(violation.field.removeprefix(FEATURE), 0)
+        return asks and since is not None and last > max(since, told_at)
+
+    return tuple(each for each in violations if each.is_hard and not is_answered(each))
+
+
+def approvals_of(
+    approvals: Iterable[Approval], name: str, requested_by: str, now_us: int
+) -> tuple[Approval, ...]:
+    """Those that count for one exact contract."""
+    return _counted(approvals, name, requested_by, now_us)[0]
+
+
+def _a_person_may_answer(envelope: Envelope) -> bool:
+    steps = [rung.step for rung in envelope.dte.degrade_ladder]
+    return DegradeStep.HITL in steps[: steps.index(DegradeStep.ABSTAIN)]
 
 
 def _question(requested_by: str, now_us: int, signals: Signals) -> Iterator[ActionReason]:
@@ -169,11 +221,11 @@ def _scope(envelope: Envelope, contract: SafeActionContract) -> Iterator[ActionR
             f"{told(contract.action_type)} is not allowed",
             f"request one of {', '.join(allowed)}" if allowed else "request none: none is allowed",
         )
-    if rule.require_idempotency and not contract.idempotency_key.strip():
+    if rule.require_idempotency and not (contract.idempotency_key or "").strip():
         yield _refuse(
             "idempotency_key",
             "idempotencyKey",
-            "the key is blank",
+            "the key is missing or blank, and the envelope demands one",
             "give the action a key, the same for every try of it",
         )
 
@@ -270,14 +322,15 @@ def _person(name: object) -> str:
     return "".join(shown.split())
 
 
-def _violated(violation: Violation) -> ActionReason:
+def _violated(envelope: Envelope, violation: Violation) -> ActionReason:
     message, _, remedy = violation.message.rpartition("; ")
+    waits = violation.is_stale and _a_person_may_answer(envelope)
     return ActionReason(
         f"envelope.{violation.gate.value}",
         violation.field,
         message,
-        remedy,
-        ActionDecision.REFUSE,
+        f"{remedy}, or have a person approve the action on it as it is" if waits else remedy,
+        ActionDecision.WAIT if waits else ActionDecision.REFUSE,
         violation.gate,
     )
 

@@ -172,6 +172,28 @@ def outcome_causes(
     return tuple(found)
 
 
+_OF_THE_CONTRACT = (
+    "blast_radius",
+    "blocked",
+    "action_type",
+    "rollback_missing",
+    "precondition",
+    "idempotency_key",
+    "idempotency_conflict",
+    "own_approver",
+)
+"""Reasons that lie in what was asked for; a frozen decision, its envelope and its ladder have causes of their own."""
+
+
+def refusal_causes(action_type: str, codes: Iterable[str]) -> tuple[Cause, ...]:
+    """An action that its contract forbids was asked for and refused, so the decision did not do what it meant to."""
+    refused = [code for code in _OF_THE_CONTRACT if code in set(codes)]
+    return tuple(
+        Cause(DriftType.OUTCOME, f"{action_type} refused: {code.replace('_', ' ')}", _YELLOW)
+        for code in refused
+    )
+
+
 def fanout_causes(counts: Mapping[str, Measured], limits: Mapping[str, int]) -> tuple[Cause, ...]:
     """A decision that spread further than its envelope allows; counts and limits by the limit's name."""
     found: list[Cause] = []

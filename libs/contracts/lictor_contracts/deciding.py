@@ -4,6 +4,7 @@ Nothing here reads a clock: the moment of the question is part of it. What reall
 should not have: an action that was sent without an allowance, or after the end.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 from lictor_contracts.acting import is_somebody, one_person
@@ -27,6 +28,7 @@ from lictor_contracts.life import Authority, Moved, Refusal, advance
 from lictor_contracts.settling import (
     deadline_rung,
     final_rung,
+    not_done,
     rung_of,
     settled_outcome,
     settled_verification,
@@ -49,6 +51,7 @@ from lictor_schema import (
     StageOverrun,
 )
 from lictor_schema.canonical import content_hash
+from lictor_schema.decision_log import CallsSince
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Governing:
     pack: PackStamp | None
     switch_sequence: int | None = None
     """Where in EVENTS the pack was put in force."""
+    calls_since: CallsSince | None = None
+    """From where on tool calls count."""
 
 
 def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Governing) -> Decided:
@@ -116,6 +121,7 @@ def _begin(
         dte_hash=content_hash(dte),
         pack=pack,
         switch_sequence=governing.switch_sequence,
+        calls_since=governing.calls_since,
     )
     due = fold(state, entry, asked.after + 1).due_us()
     entry = entry.model_copy(update={"next_due_us": due})
@@ -299,6 +305,7 @@ def close(
         return refused(asked, "frozen", f"{moved.reason}; {said}", "resume it first")
     now = moment(state, asked)
     rung, verification = final_rung(state, now), settled_verification(state)
+    missing = Counter(each.status for each in not_done(state))
     entry = make(
         DecisionClosed,
         "decision_closed",
@@ -311,5 +318,8 @@ def close(
         outcome=settled_outcome(state, rung, verification, claimed),
         verification=verification,
         unverified=unverified(state),
+        refused=missing["refused"],
+        unapproved=missing["never_approved"],
+        unsent=missing["never_sent"],
     )
     return Decided(entry, done(asked, "it is closed"))

@@ -12,8 +12,10 @@ from typing import Final
 from lictor_contracts.acting import Approval
 from lictor_contracts.envelope import US_PER_MS, Envelope, Signals
 from lictor_contracts.errors import ContractError, ResultConflict
-from lictor_contracts.idempotency import Ledger, ask, finish
+from lictor_contracts.idempotency import Ledger, ask, finish, key_of
+from lictor_contracts.ladder import stricter
 from lictor_contracts.life import Authority, Standing
+from lictor_contracts.preconditions import same
 from lictor_contracts.told import Told, told_by
 from lictor_schema import (
     ActionApproved,
@@ -24,6 +26,7 @@ from lictor_schema import (
     AnyDecisionEntry,
     BypassApproved,
     ContextCaptured,
+    ContractReason,
     DeadlinePassed,
     DecisionBegun,
     DecisionClosed,
@@ -92,9 +95,29 @@ class ActionState:
     """The question that the last answer is to."""
     verdict: Verdict
     """What that answer said."""
+    asked_us: int
+    """When that was."""
+    reasons: tuple[ContractReason, ...] = ()
+    """Everything that stood against it."""
+    rung: RungTaken | None = None
+    """What the ladder said to it."""
     dispatches: int = 0
     outcome: str | None = None
-    verification: Verification | None = None
+    differs: tuple[str, ...] = ()
+    """Effects that are not as its own result says they were expected."""
+    unseen: tuple[str, ...] = ()
+    """Effects that were expected, and that its result says nothing about."""
+    checks: Mapping[str, Verification] = field(default_factory=dict[str, Verification])
+    """What verifiers found last, by check: no pass of one answers for the failure of another."""
+
+    @property
+    def verification(self) -> Verification | None:
+        """The worst that verifiers found of it; None when none has run."""
+        return max(self.checks.values(), key=lambda each: _BADNESS[each.result], default=None)
+
+
+Said = ActionApproved | BypassApproved | DecisionFrozen | DecisionResumed
+"""What people said to a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +142,8 @@ class Deciding:
     planned_us: int | None = None
     """When the plan was made: the stage ended, or else began last."""
     captured_us: Mapping[str, int] = field(default_factory=dict[str, int])
+    told_us: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By feature, when its capture was told."""
     fresh_at_plan: Mapping[str, int] = field(default_factory=dict[str, int])
     """What had been captured when the plan was made."""
     spread: Mapping[str, int] | None = None
@@ -128,6 +153,8 @@ class Deciding:
     bypass_by: str | None = None
     rung: RungTaken | None = None
     """The rung that something went on from."""
+    stage_rung: RungTaken | None = None
+    """The strictest rung that a stage was put on: it holds to the end, for time does not come back."""
     abstained: RungTaken | None = None
     """The last word, while it is to abstain."""
     late: bool = False
@@ -136,13 +163,21 @@ class Deciding:
     closed: DecisionClosed | None = None
     resumed_at: int = 0
     """Sequence of the entry that resumed it last."""
-    conflicts: frozenset[str] = frozenset()
-    """Contracts that were refused because their key or id stands for another."""
+    conflicts: Mapping[str, ActionState] = field(default_factory=dict[str, ActionState])
+    """By hash, contracts that were refused because their key or id stands for another."""
     bypasses: int = 0
     """Dispatches that nothing allowed."""
     breaches: frozenset[str] = frozenset()
     """Features that were too old when they were to be used."""
     oldest_ms: int | None = None
+    used_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By feature, its greatest age at a question to the gate."""
+    calls_seen: int = 0
+    """Tool calls that the tool gate let through for the task."""
+    said: tuple[Said, ...] = ()
+    """Approvals, freezes and resumptions, in their order."""
+    switched: tuple[SwitchEngaged | SwitchReleased, ...] = ()
+    """How the kill-switch was turned meanwhile; from its own log, for an episode."""
     seen: Mapping[str, Told] = field(default_factory=dict[str, Told])
     """By question, what it told."""
     chain: str = ""
@@ -151,8 +186,8 @@ class Deciding:
     @property
     def finding(self) -> VerificationResult | None:
         """The worst that verifiers last found of an action; None when none has run."""
-        found = [each.verification.result for each in self.actions.values() if each.verification]
-        return max(found, key=_BADNESS.__getitem__, default=None)
+        found = [each.verification for each in self.actions.values()]
+        return max((each.result for each in found if each), key=_BADNESS.__getitem__, default=None)
 
     @property
     def is_open(self) -> bool:
@@ -174,13 +209,18 @@ class Deciding:
 
     def signals(self, now_us: int) -> Signals:
         """What was measured, at a moment; what nobody told is missing."""
+        spread = self.spread
+        if spread is not None:
+            # Who calls tools through our gate can't tell fewer calls than that let through.
+            spread = {**spread, "tool_calls": max(spread["tool_calls"], self.calls_seen)}
         return Signals(
-            now_us, self.elapsed_ms(now_us), self.stage_ms(now_us), self.captured_us, self.spread
+            now_us, self.elapsed_ms(now_us), self.stage_ms(now_us), self.captured_us, spread
         )
 
-    def under_key(self, key: str) -> Iterable[ActionState]:
-        """Every action of this decision with an idempotency key; they have one body, and ids of their own."""
-        return (each for each in self.actions.values() if each.contract.idempotency_key == key)
+    def under_key(self, contract: SafeActionContract) -> Iterable[ActionState]:
+        """Every action with the key of a contract: they have one body, and ids of their own."""
+        key = key_of(contract)
+        return (each for each in self.actions.values() if key_of(each.contract) == key)
 
     def due_us(self) -> int | None:
         """When time must be looked at next: the first moment over a budget or the deadline."""
@@ -275,12 +315,14 @@ def _changed(state: Deciding, entry: AnyDecisionEntry, sequence: int) -> Decidin
     match entry:
         case StageBegun():
             begun = replace(_stopped(state, entry.at_us), stage=entry.stage, stage_us=entry.at_us)
+            begun = _held(begun, entry.stage, entry.rung)
             return _on_rung(_planned(begun, entry.stage, entry.at_us), entry.rung)
         case StageEnded():
             return _planned(_stopped(state, entry.at_us), entry.stage, entry.at_us)
         case ContextCaptured():
             captured = {**state.captured_us, entry.feature: entry.captured_at_us}
-            return replace(state, captured_us=captured)
+            told_us = {**state.told_us, entry.feature: entry.at_us}
+            return replace(state, captured_us=captured, told_us=told_us)
         case SpreadCounted():
             before = state.spread or {}
             most = {name: max(before.get(name, 0), getattr(entry, name)) for name in COUNTED}
@@ -289,9 +331,10 @@ def _changed(state: Deciding, entry: AnyDecisionEntry, sequence: int) -> Decidin
             return _judged(state, entry)
         case ActionApproved():
             approval = Approval(entry.approver, entry.at_us, entry.action_hash)
-            return replace(state, approvals=(*state.approvals, approval))
+            approvals = (*state.approvals, approval)
+            return replace(state, approvals=approvals, said=(*state.said, entry))
         case BypassApproved():
-            return replace(state, bypass_by=entry.approver)
+            return replace(state, bypass_by=entry.approver, said=(*state.said, entry))
         case ActionDispatched():
             return _dispatched(state, entry)
         case ActionFinished():
@@ -299,15 +342,18 @@ def _changed(state: Deciding, entry: AnyDecisionEntry, sequence: int) -> Decidin
         case ActionVerified():
             return _verified(state, entry)
         case Degraded():
-            return _on_rung(state, entry.rung)
+            return _on_rung(_held(state, entry.stage, entry.rung), entry.rung)
         case DeadlinePassed():
             return replace(_on_rung(state, entry.rung), late=True)
         case StageOverrun():
-            return replace(_on_rung(state, entry.rung), overrun=state.overrun | {entry.stage})
+            over = replace(state, overrun=state.overrun | {entry.stage})
+            return _on_rung(_held(over, entry.stage, entry.rung), entry.rung)
         case DecisionFrozen():
+            state = replace(state, said=(*state.said, entry))
             return _moved(state, EpisodeState.FROZEN, entry.by, entry.reason)
         case DecisionResumed():
-            return _moved(state, EpisodeState.ACTIVE, entry.by, entry.reason, resumed_at=sequence)
+            state = replace(state, said=(*state.said, entry), resumed_at=sequence)
+            return _moved(state, EpisodeState.ACTIVE, entry.by, entry.reason)
         case DecisionEnded():
             return replace(_stopped(state, entry.at_us), ended_us=entry.at_us)
         case DecisionClosed():
@@ -333,19 +379,29 @@ def _planned(state: Deciding, stage: str, at_us: int) -> Deciding:
 
 
 def _judged(state: Deciding, entry: ActionJudged) -> Deciding:
+    after = ActionState(
+        entry.contract,
+        entry.action_hash,
+        entry.decision,
+        entry.request_id,
+        verdict_of(entry),
+        entry.at_us,
+        entry.reasons,
+        entry.rung,
+    )
+    state = replace(state, calls_seen=max(state.calls_seen, entry.calls_seen))
     if entry.standing == "conflict":
-        return replace(state, conflicts=state.conflicts | {entry.action_hash})
+        return replace(state, conflicts={**state.conflicts, entry.action_hash: after})
     action_id = entry.contract.action_id
     known = state.actions.get(action_id)
-    after = ActionState(
-        entry.contract, entry.action_hash, entry.decision, entry.request_id, verdict_of(entry)
-    )
     if known is not None:
         after = replace(
             after,
             dispatches=known.dispatches,
             outcome=known.outcome,
-            verification=known.verification,
+            differs=known.differs,
+            unseen=known.unseen,
+            checks=known.checks,
         )
     ledger, _ = ask(state.ledger, entry.contract)
     stale = {each.field for each in entry.violations if each.gate == "feature_ttl"}
@@ -356,11 +412,34 @@ def _judged(state: Deciding, entry: ActionJudged) -> Deciding:
         ledger=ledger,
         breaches=state.breaches | stale,
         oldest_ms=max(ages, default=None),
+        used_ms=_used(state, entry.at_us),
     )
     if entry.decision == "allow":
         # It goes on, so it has not abstained after all.
         state = replace(state, abstained=state.abstained if state.late else None)
+    elif entry.rung is not None and entry.rung.step is not DegradeStep.ABSTAIN:
+        return state  # nothing went on from that rung; it stands with the action
     return _on_rung(state, entry.rung)
+
+
+def _used(state: Deciding, at_us: int) -> dict[str, int]:
+    """The greatest age of each feature that was captured by then."""
+    ages = {name: ceil_ms(at_us - at) for name, at in state.captured_us.items()}
+    return {
+        **state.used_ms,
+        **{name: max(age, state.used_ms.get(name, 0)) for name, age in ages.items()},
+    }
+
+
+def _held(state: Deciding, stage: str, rung: RungTaken | None) -> Deciding:
+    """The stage's rung holds from here on, unless a stricter one does already."""
+    if rung is None or rung.step is None:
+        return state
+    before = state.stage_rung
+    if before is not None and (before.step is rung.step or stricter(before.step, rung.step)):
+        return state
+    since = rung.model_copy(update={"rationale": {**rung.rationale, "since_stage": stage}})
+    return replace(state, stage_rung=since)
 
 
 def _on_rung(state: Deciding, rung: RungTaken | None) -> Deciding:
@@ -387,7 +466,17 @@ def _finished(state: Deciding, entry: ActionFinished) -> Deciding:
     known = state.actions.get(entry.action_id)
     if known is None:
         return state
-    after = replace(known, outcome=entry.outcome)
+    expected, observed = entry.expected, entry.observed
+    after = replace(
+        known,
+        outcome=entry.outcome,
+        differs=tuple(
+            name
+            for name, value in expected.items()
+            if name in observed and not same(observed[name], value)
+        ),
+        unseen=tuple(name for name in expected if name not in observed),
+    )
     try:
         ledger = finish(state.ledger, known.contract, entry.result_hash)
     except ResultConflict:
@@ -399,11 +488,12 @@ def _verified(state: Deciding, entry: ActionVerified) -> Deciding:
     known = state.actions.get(entry.action_id)
     actions = state.actions
     if known is not None:
-        after = replace(known, verification=entry.verification)
+        checks = {**known.checks, entry.check_hash or "": entry.verification}
+        after = replace(known, checks=checks)
         actions = {**state.actions, entry.action_id: after}
     return _on_rung(replace(state, actions=actions), entry.rung)
 
 
-def _moved(state: Deciding, to: EpisodeState, by: str, reason: str, **changes: int) -> Deciding:
+def _moved(state: Deciding, to: EpisodeState, by: str, reason: str) -> Deciding:
     standing = replace(state.standing, state=to, authority=Authority(by, reason))
-    return replace(state, standing=standing, **changes)
+    return replace(state, standing=standing)

@@ -23,6 +23,8 @@ LIMITS: Final = {
     "tool_calls": "maxToolCalls",
     "chain_depth": "maxChainDepth",
 }
+FEATURE: Final = "freshness.featureTtls."
+"""How the bound of a feature begins; its name follows."""
 _LONGEST_TOLD: Final = 80
 
 
@@ -55,6 +57,13 @@ class Violation:
     """What was measured; its beginning as text when it is no measure, none when it is missing."""
     severity: Severity
     message: str
+    stale_since_us: int | None = None
+    """Since when a feature is too old; None for everything else, also for one that nobody captured."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is a feature that was captured, and is too old by now."""
+        return self.stale_since_us is not None
 
     @property
     def is_hard(self) -> bool:
@@ -273,7 +282,7 @@ class Envelope:
             age = -((captured - now) // US_PER_MS)
             message = f"{name} is {age} ms old and counts as fresh for {limit} ms; capture it again"
             severity = Severity.SOFT if self._stale_is_safe(tier) else Severity.HARD
-            yield Violation(gate, field, limit, age, severity, message)
+            yield Violation(gate, field, limit, age, severity, message, captured + ttl_us)
 
     def _stale_is_safe(self, tier: object) -> bool:
         threshold = self.dte.verification.required_above_blast_radius
@@ -308,7 +317,7 @@ def _unknown_stage(stage: object) -> Violation:
 
 
 def _feature_field(name: object) -> str:
-    return f"freshness.featureTtls.{name}"
+    return f"{FEATURE}{name}"
 
 
 def _mapping(given: object) -> dict[object, object] | None:

@@ -6,10 +6,11 @@ included, and the strictest wins. Only `first` is ever allowed, and an answer th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from lictor_contracts.acting import (
+    BEYOND,
     ActionDecision,
     ActionJudgement,
     ActionReason,
@@ -19,16 +20,17 @@ from lictor_contracts.acting import (
 )
 from lictor_contracts.asked import POLICY, Asked, make, moment, told_violation
 from lictor_contracts.deciding_state import ActionState, Deciding, Switch, verdict_of
-from lictor_contracts.envelope import US_PER_MS, Gate, Violation
-from lictor_contracts.idempotency import Standing, ask
-from lictor_contracts.ladder import Choice, Situation, choose
-from lictor_contracts.settling import rung_of
+from lictor_contracts.envelope import FEATURE, US_PER_MS, Gate, Violation
+from lictor_contracts.idempotency import Standing, ask, key_of
+from lictor_contracts.ladder import Situation
+from lictor_contracts.settling import rung_now
 from lictor_schema import (
     ActionGateAnswer,
     ActionJudged,
     ContractReason,
     DegradeStep,
     EpisodeState,
+    RungTaken,
     SafeActionContract,
 )
 from lictor_schema.model import MAX_ITEMS
@@ -37,7 +39,6 @@ RETRY_AFTER_MS: Final = 1000
 MAX_ENTRIES: Final = 2000
 """How long one log may grow before only its end is taken; a longer one would take longer to fold than an answer may."""
 
-_FEATURE: Final = "freshness.featureTtls."
 _Known = Literal["first", "in_flight", "done", "conflict"]
 
 
@@ -57,8 +58,9 @@ def judge(
     asked: Asked,
     contract: SafeActionContract,
     facts: Mapping[str, object],
+    calls_seen: int = 0,
 ) -> Judged:
-    """Whether the action may be dispatched at this moment."""
+    """Whether the action may be dispatched at this moment; ``calls_seen`` is what the tool gate let through."""
     if state is None:
         return deny(
             asked,
@@ -81,17 +83,17 @@ def judge(
     if standing.standing is Standing.DONE:
         return _done(state, asked, contract, standing.result)
     if standing.standing is Standing.IN_FLIGHT:
-        if state.ledger.claims[contract.idempotency_key].action_id not in state.actions:
+        if state.ledger.claims[key_of(contract)].action_id not in state.actions:
             return _from_before(asked)
         taken = _taken(state, asked, contract)
         if taken is not None:
             return _in_flight(asked, taken)
-    return _judge(state, switch, asked, contract, facts)
+    return _judge(state, switch, asked, contract, facts, calls_seen)
 
 
 def _taken(state: Deciding, asked: Asked, contract: SafeActionContract) -> ActionState | None:
     """The action that holds the key: allowed or sent, and not to exactly this question."""
-    for each in state.under_key(contract.idempotency_key):
+    for each in state.under_key(contract):
         own = (each.contract.action_id, each.request_id) == (contract.action_id, asked.request_id)
         if not own and (each.decision == "allow" or each.dispatches):
             return each
@@ -104,8 +106,10 @@ def _judge(
     asked: Asked,
     contract: SafeActionContract,
     facts: Mapping[str, object],
+    calls_seen: int,
 ) -> Judged:
     now = moment(state, asked)
+    state = replace(state, calls_seen=max(state.calls_seen, calls_seen))
     judgement = judge_action(
         state.envelope,
         contract,
@@ -114,17 +118,25 @@ def _judge(
         facts=facts,
         now_us=now,
         signals=state.signals(now),
+        told_us=state.told_us,
     )
     remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now)
     bypass_by = state.bypass_by
     if bypass_by is not None and one_person(bypass_by, asked.agent_id):
         bypass_by = None  # nobody approves what he asks for himself
-    situation = Situation(judgement.violations, remaining, state.finding, approved_by=bypass_by)
-    choice = choose(state.envelope, situation)
+    beyond = [each.message for each in judgement.reasons if each.code in BEYOND]
+    situation = Situation(
+        judgement.violations,
+        remaining,
+        state.finding,
+        approved_by=bypass_by,
+        beyond="; ".join(beyond) or None,
+    )
+    rung = rung_now(state, situation)
     reasons = (
         *_frozen(state, switch),
         *(_told(each) for each in judgement.reasons),
-        *_ladder_says(choice, judgement),
+        *_ladder_says(rung, judgement),
     )
     entry = make(
         ActionJudged,
@@ -140,7 +152,8 @@ def _judge(
         fresh_at_plan=tuple(_fresh_at_plan(state, judgement.violations)),
         oldest_ms=_oldest_ms(state, now),
         approvers=judgement.approvers,
-        rung=rung_of(choice),
+        rung=rung,
+        calls_seen=calls_seen,
     )
     # An allowance whose answer was lost still holds, and who waits asks often: what says nothing new is no entry.
     known = state.actions.get(contract.action_id)
@@ -225,7 +238,7 @@ def _conflict(state: Deciding, asked: Asked, contract: SafeActionContract, messa
 def _done(
     state: Deciding, asked: Asked, contract: SafeActionContract, result: str | None
 ) -> Judged:
-    claim = state.ledger.claims[contract.idempotency_key]
+    claim = state.ledger.claims[key_of(contract)]
     return deny(
         asked,
         "already-done",
@@ -274,10 +287,10 @@ def _frozen(state: Deciding, switch: Switch) -> tuple[ContractReason, ...]:
     return (reason,)
 
 
-def _ladder_says(choice: Choice, judgement: ActionJudgement) -> tuple[ContractReason, ...]:
-    detail = choice.rationale.get("detail") or choice.rationale.get("reason")
-    if choice.step is DegradeStep.ABSTAIN:
-        left = "; no rung that would help is left" if choice.exhausted else ""
+def _ladder_says(rung: RungTaken, judgement: ActionJudgement) -> tuple[ContractReason, ...]:
+    detail = rung.rationale.get("detail") or rung.rationale.get("reason")
+    if rung.step is DegradeStep.ABSTAIN:
+        left = "; no rung that would help is left" if rung.exhausted else ""
         reason = ContractReason(
             code="abstain",
             field="degradeLadder",
@@ -286,7 +299,7 @@ def _ladder_says(choice: Choice, judgement: ActionJudgement) -> tuple[ContractRe
             decision="refuse",
         )
         return (reason,)
-    if choice.step is DegradeStep.HITL and not judgement.approvers:
+    if rung.step is DegradeStep.HITL and not judgement.approvers:
         reason = ContractReason(
             code="hitl",
             field="degradeLadder",
@@ -318,7 +331,7 @@ def _fresh_at_plan(state: Deciding, violations: tuple[Violation, ...]) -> list[s
     found: list[str] = []
     freshness = state.envelope.dte.freshness
     for each in violations:
-        name = each.field.removeprefix(_FEATURE)
+        name = each.field.removeprefix(FEATURE)
         captured = state.captured_us.get(name)
         if each.gate is not Gate.FEATURE_TTL or captured is None or state.planned_us is None:
             continue

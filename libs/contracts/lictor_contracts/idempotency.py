@@ -54,6 +54,13 @@ class Answer:
     """What is in the way and what to do, exactly for `conflict`."""
 
 
+def key_of(contract: SafeActionContract) -> str:
+    """What all tries of an action have in common: its key, or its own id where the envelope demands no key."""
+    key = contract.idempotency_key
+    # No key that anybody would give begins so; one that does stands for another body, which is a conflict.
+    return f"\0{contract.action_id}" if key is None else key
+
+
 def body_hash(contract: SafeActionContract) -> str:
     """The name of what a contract does, whatever its action id."""
     told = contract.model_dump(mode="json", by_alias=True)
@@ -63,7 +70,7 @@ def body_hash(contract: SafeActionContract) -> str:
 
 def ask(ledger: Ledger, contract: SafeActionContract) -> tuple[Ledger, Answer]:
     """Ask to carry out an action; a conflict changes nothing."""
-    body, key, action_id = body_hash(contract), contract.idempotency_key, contract.action_id
+    body, key, action_id = body_hash(contract), key_of(contract), contract.action_id
     if ledger.bodies.get(action_id, body) != body:
         return ledger, _conflict(
             f"actionId: {action_id} stands for another action; give this one an id of its own"
@@ -86,7 +93,7 @@ def ask(ledger: Ledger, contract: SafeActionContract) -> tuple[Ledger, Answer]:
 
 def finish(ledger: Ledger, contract: SafeActionContract, result: str) -> Ledger:
     """Note the result of an action; telling it again is fine, telling another is refused."""
-    key, body = contract.idempotency_key, body_hash(contract)
+    key, body = key_of(contract), body_hash(contract)
     known = ledger.claims.get(key)
     if known is None or known.body_hash != body:
         raise ResultConflict(

@@ -4,19 +4,24 @@ The choice is total and fails closed. In this order:
 
 | the situation | the choice |
 |---|---|
-| a hard violation, the deadline passed, a signal that is no measure | `abstain`; no approval changes that |
+| a hard violation other than stale context, the deadline passed, a signal that is no measure | `abstain`; no approval \
+changes that |
+| the contract asks for more than the envelope lets any action request | the ladder in its order: `hitl`, so a person \
+does it, or `abstain` |
 | verification failed or was inconclusive | `hitl` |
+| stale context | the ladder in its order: `hitl`, so a person approves the action on it, or `abstain` |
 | time presses: a stage over budget or too long for what remains, p99 over the deadline, jitter over what remains | \
-the first of `cache_bundle`, `small_model`, `rules_only` in the ladder's order that fits; on stale context only \
-`rules_only` |
-| stale context that is safe | `rules_only`, since rules can be written for it; a cache would be older still |
+the first of `cache_bundle`, `small_model`, `rules_only` in the ladder's order that fits; on stale context not \
+`small_model` |
+| stale context that is safe (`allowStaleIfSafe`) | the ladder in its order: `cache_bundle`, `rules_only`, `hitl` or \
+`abstain` |
 | nothing | no rung: the decision goes on undegraded |
 
 A rung fits when what it costs is within its own `maxExtraMs`, and for those that save time also within what remains.
 What it costs is what was expected of it, or else all of `maxExtraMs`. Where no wanted rung can be taken, `hitl` is
 next, under time pressure only if it says a time that fits; then `abstain`, which is always there, and the ladder
 counts as exhausted. `bypass` is taken in place of any of these, but only where exactly the rung's approver has
-approved it.
+approved it, and never for what the first two rows and stale context that is not safe are about.
 """
 
 from collections.abc import Mapping
@@ -25,18 +30,25 @@ from math import floor
 from typing import Final
 
 from lictor_contracts.envelope import Envelope, Gate, Violation, is_measure, told
-from lictor_contracts.verifying import settle
 from lictor_schema import (
     DegradeRung,
     DegradeStamp,
     DegradeStep,
-    OutcomeCode,
-    Verification,
     VerificationResult,
 )
 from lictor_schema.model import Scalar
 
 _SAVE_TIME: Final = (DegradeStep.CACHE_BUNDLE, DegradeStep.SMALL_MODEL, DegradeStep.RULES_ONLY)
+_ON_STALE: Final = (DegradeStep.CACHE_BUNDLE, DegradeStep.RULES_ONLY)
+"""What may be done on context that is too old and safe: rules can be written for it, a bundle is no fresher."""
+_STRICTER: Final = (
+    None,
+    DegradeStep.CACHE_BUNDLE,
+    DegradeStep.SMALL_MODEL,
+    DegradeStep.RULES_ONLY,
+    DegradeStep.HITL,
+    DegradeStep.ABSTAIN,
+)
 _MAX_FIELDS: Final = 16
 
 
@@ -55,6 +67,8 @@ class Situation:
     """What each rung is expected to take, where that is known."""
     approved_by: str | None = None
     """Who has approved a bypass."""
+    beyond: str | None = None
+    """What the contract asks for that the envelope lets no action request; None when nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,11 @@ class _Need:
     detail: str
     wanted: tuple[DegradeStep, ...]
     presses: bool = False
+    in_order: bool = False
+    """Whether `abstain` is taken where the ladder lists it, before what it lists later."""
+    bypassable: bool = True
+    others: str = ""
+    """Why the rungs that are not wanted would not help."""
 
 
 def choose(envelope: Envelope, situation: Situation) -> Choice:
@@ -120,24 +139,25 @@ def choose(envelope: Envelope, situation: Situation) -> Choice:
     return Choice(step, told_of, tuple(rejected), steps, exhausted, approver)
 
 
-def outcome_for(choice: Choice, verification: Verification) -> OutcomeCode:
-    """How the decision ended: what abstained did, also if a verifier passed, and a bypass is told as one."""
-    if choice.step is DegradeStep.ABSTAIN:
-        return OutcomeCode.ABSTAIN
-    if choice.step is DegradeStep.BYPASS:
-        return OutcomeCode.BYPASSED
-    if verification.result is VerificationResult.FAIL:
-        return OutcomeCode.FAIL
-    if choice.step is not None:
-        return OutcomeCode.PARTIAL
-    return settle(verification.required, verification, OutcomeCode.SUCCESS)
+def stricter(held: DegradeStep | None, now: DegradeStep | None) -> bool:
+    """Whether a rung that was taken before holds instead of the one that would be taken now.
+
+    What was approved to be bypassed stays so, but for what a person must look at or what must not go on.
+    """
+    if held is DegradeStep.BYPASS:
+        return now not in (DegradeStep.BYPASS, DegradeStep.HITL, DegradeStep.ABSTAIN)
+    if now is DegradeStep.BYPASS:
+        return False
+    return _STRICTER.index(held) > _STRICTER.index(now)
 
 
 def _need(envelope: Envelope, situation: Situation) -> _Need | None:
     """What has to be done about the situation, the strictest first."""
     return (
         _must_abstain(situation)
+        or _asks_for_too_much(situation)
         or _must_be_looked_at(situation)
+        or _is_too_stale(situation)
         or _time_presses(envelope, situation)
         or _is_stale(situation)
     )
@@ -145,9 +165,9 @@ def _need(envelope: Envelope, situation: Situation) -> _Need | None:
 
 def _must_abstain(situation: Situation) -> _Need | None:
     def abstain(reason: str, detail: str) -> _Need:
-        return _Need(reason, detail, (DegradeStep.ABSTAIN,))
+        return _Need(reason, detail, (DegradeStep.ABSTAIN,), bypassable=False)
 
-    hard = [each for each in situation.violations if each.is_hard]
+    hard = [each for each in situation.violations if each.is_hard and not each.is_stale]
     for gate, reason in ((Gate.DEADLINE, "deadline"), (Gate.FEATURE_TTL, "stale_context")):
         for each in hard:
             if each.gate is gate:
@@ -165,6 +185,36 @@ def _must_abstain(situation: Situation) -> _Need | None:
     return None
 
 
+def _asks_for_too_much(situation: Situation) -> _Need | None:
+    if situation.beyond is None:
+        return None
+    others = "the action would ask for too much on it as well"
+    return _Need(
+        "beyond_the_envelope",
+        situation.beyond,
+        (DegradeStep.HITL,),
+        in_order=True,
+        bypassable=False,
+        others=others,
+    )
+
+
+def _is_too_stale(situation: Situation) -> _Need | None:
+    """Context that was captured, and is too old for the action: only a person can answer for that."""
+    stale = [each for each in situation.violations if each.is_stale and each.is_hard]
+    if not stale:
+        return None
+    return _Need(
+        "stale_context",
+        stale[0].message,
+        (DegradeStep.HITL,),
+        presses=any(each.gate is Gate.STAGE_BUDGET for each in situation.violations),
+        in_order=True,
+        bypassable=False,
+        others="makes no context fresher, and on stale context this action is not safe",
+    )
+
+
 def _must_be_looked_at(situation: Situation) -> _Need | None:
     found = situation.verification
     if found in (None, VerificationResult.PASS, VerificationResult.NA):
@@ -175,7 +225,7 @@ def _must_be_looked_at(situation: Situation) -> _Need | None:
 
 def _time_presses(envelope: Envelope, situation: Situation) -> _Need | None:
     stale = any(each.gate is Gate.FEATURE_TTL for each in situation.violations)
-    wanted = (DegradeStep.RULES_ONLY,) if stale else _SAVE_TIME
+    wanted = _ON_STALE if stale else _SAVE_TIME
 
     def pressed(detail: str) -> _Need:
         return _Need("time_pressure", detail, wanted, presses=True)
@@ -195,7 +245,13 @@ def _is_stale(situation: Situation) -> _Need | None:
     if not situation.violations:
         return None
     # Nothing else is left: the hard ones and those of time have been answered.
-    return _Need("stale_but_safe", situation.violations[0].message, (DegradeStep.RULES_ONLY,))
+    return _Need(
+        "stale_but_safe",
+        situation.violations[0].message,
+        (*_ON_STALE, DegradeStep.HITL),
+        in_order=True,
+        others="makes no context fresher",
+    )
 
 
 def _approved_bypass(
@@ -207,7 +263,7 @@ def _approved_bypass(
     for rung in ladder:
         if rung.step is not DegradeStep.BYPASS:
             continue
-        if DegradeStep.ABSTAIN in need.wanted:
+        if not need.bypassable:
             rejected.append(Rejection(rung.step, "a hard violation can't be bypassed"))
         elif situation.approved_by is None:
             rejected.append(Rejection(rung.step, f"not approved by {rung.approver}"))
@@ -228,12 +284,32 @@ def _first_that_fits(
     """The first wanted rung that fits, else `hitl`; None when only abstaining is left."""
     if DegradeStep.ABSTAIN in need.wanted:
         return DegradeStep.ABSTAIN
+    if need.in_order:
+        return _first_in_order(ladder, need, situation, rejected)
     there = {rung.step: rung for rung in ladder}
     in_order = [rung for rung in ladder if rung.step in need.wanted]
     if DegradeStep.HITL in there and DegradeStep.HITL not in need.wanted:
         in_order.append(there[DegradeStep.HITL])
     for rung in in_order:
         why = _why_unfit(rung, need, situation)
+        if why is None:
+            return rung.step
+        rejected.append(Rejection(rung.step, why))
+    return None
+
+
+def _first_in_order(
+    ladder: tuple[DegradeRung, ...],
+    need: _Need,
+    situation: Situation,
+    rejected: list[Rejection],
+) -> DegradeStep | None:
+    for rung in ladder:
+        if rung.step is DegradeStep.BYPASS:
+            continue  # answered before
+        if rung.step is DegradeStep.ABSTAIN:
+            return rung.step
+        why = _why_unfit(rung, need, situation) if rung.step in need.wanted else need.others
         if why is None:
             return rung.step
         rejected.append(Rejection(rung.step, why))

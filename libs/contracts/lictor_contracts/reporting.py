@@ -6,6 +6,9 @@ what was done in spite of it is written down.
 
 from collections.abc import Mapping
 
+from pydantic import TypeAdapter
+
+from lictor_contracts.acting import approvals_of, unanswered
 from lictor_contracts.asked import (
     Asked,
     Decided,
@@ -21,8 +24,9 @@ from lictor_contracts.deciding_state import ActionState, Deciding, Switch
 from lictor_contracts.envelope import Gate
 from lictor_contracts.errors import ContractError
 from lictor_contracts.gating import MAX_ENTRIES
+from lictor_contracts.idempotency import key_of
 from lictor_contracts.ladder import Situation, choose
-from lictor_contracts.settling import rung_of
+from lictor_contracts.settling import rung_now, rung_of
 from lictor_contracts.verifying import METHODS, Methods, checking
 from lictor_contracts.verifying import verify as run_check
 from lictor_schema import (
@@ -50,6 +54,7 @@ from lictor_schema import (
     VerificationResult,
     VerifyAnswer,
 )
+from lictor_schema.canonical import content_hash
 
 # What was sent is written down also in a log that is full, but not without end.
 _MOST_ENTRIES = 2 * MAX_ENTRIES
@@ -153,10 +158,16 @@ def verify(
         verification=found,
         timed_out=bool((found.details or {}).get("timed_out")),
         rung=rung,
+        check_hash=content_hash([method, _plain(expectation)]),
     )
     said = f"{found.result.value}: {found.explanation}"
     answer = done(asked, said).model_copy(update={"rung": rung}).model_dump()
     return Decided(entry, VerifyAnswer(**answer, verification=found))
+
+
+def _plain(expectation: object) -> object:
+    """An expectation as JSON, by which the same check is known again."""
+    return TypeAdapter(object).dump_python(expectation, mode="json", by_alias=True)
 
 
 def _again(
@@ -258,6 +269,7 @@ def _captured(state: Deciding, asked: Asked, said: CaptureReport, at_us: int) ->
         asked,
         feature=said.feature,
         captured_at_us=at_us,
+        value=said.value,
     )
     return Decided(entry, done(asked, f"{said.feature} is noted"))
 
@@ -265,9 +277,10 @@ def _captured(state: Deciding, asked: Asked, said: CaptureReport, at_us: int) ->
 def _counted(state: Deciding, asked: Asked, said: SpreadReport) -> Decided:
     counts = said.model_dump(exclude={"what"})
     now = moment(state, asked)
+    counted = {**counts, "tool_calls": max(counts["tool_calls"], state.calls_seen)}
     over = [
         told(each)
-        for each in state.envelope.violations(state.signals(now)._replace(counts=counts))
+        for each in state.envelope.violations(state.signals(now)._replace(counts=counted))
         if each.gate is Gate.LIMITS
     ]
     entry = make(SpreadCounted, "spread_counted", state, asked, **counts, violations=tuple(over))
@@ -323,24 +336,19 @@ def _problem(
     violations = state.envelope.violations(
         state.signals(now_us), tier=known.contract.blast_radius_tier
     )
-    if any(each.is_hard for each in violations):
+    approved = approvals_of(state.approvals, known.action_hash, state.begun.agent_id, now_us)
+    if unanswered(state.envelope, violations, approved, state.told_us):
         return "after what it was allowed on had run out", None
     remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now_us)
-    choice = choose(
-        state.envelope,
-        Situation(violations, remaining, state.finding, approved_by=state.bypass_by),
+    rung = rung_now(
+        state, Situation(violations, remaining, state.finding, approved_by=state.bypass_by)
     )
-    if choice.step is None:
+    if rung.step is None:
         return None, None
-    if choice.step not in _STOPS or _is_answered(state, known, choice.step):
-        return None, rung_of(choice)
-    return f"after the ladder said {choice.step.value}", rung_of(choice)
-
-
-def _is_answered(state: Deciding, known: ActionState, step: DegradeStep) -> bool:
-    """Whether a person has decided, where the ladder says that one must."""
-    approved = (each.action_hash == known.action_hash for each in state.approvals)
-    return step is DegradeStep.HITL and any(approved)
+    # Where the ladder says that a person must decide, one may have decided.
+    if rung.step not in _STOPS or (rung.step is DegradeStep.HITL and approved):
+        return None, rung
+    return f"after the ladder said {rung.step.value}", rung
 
 
 def _not_covered(
@@ -367,10 +375,7 @@ def _not_covered(
         return "after it was finished"
     if known.dispatches - told_before > _retries_allowed(known):
         return "more often than its contract allows"
-    if any(
-        each.dispatches and each is not known
-        for each in state.under_key(known.contract.idempotency_key)
-    ):
+    if any(each.dispatches and each is not known for each in state.under_key(known.contract)):
         return "under a key that another action was sent with"
     return None
 
@@ -390,7 +395,7 @@ def _finished(state: Deciding, asked: Asked, said: FinishReport) -> Decided:
             f"nobody told that action {said.action_id} was dispatched",
             "report the dispatch first",
         )
-    claim = state.ledger.claims.get(known.contract.idempotency_key)
+    claim = state.ledger.claims.get(key_of(known.contract))
     if claim is not None and claim.result not in (None, said.result_hash):
         return refused(
             asked,

@@ -1,9 +1,14 @@
-"""How a governed decision ended: the verification that counts, the outcome that may be told, the rung it stood on."""
+"""How a governed decision ended: the verification that counts, the outcome that its log leaves, its rung."""
 
-from lictor_contracts.deciding_state import Deciding
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from lictor_contracts.deciding_state import ActionState, Deciding
 from lictor_contracts.envelope import Gate, Severity, Violation
-from lictor_contracts.ladder import Choice, Situation, choose, outcome_for
-from lictor_contracts.verifying import not_verified, required, settle
+from lictor_contracts.idempotency import key_of
+from lictor_contracts.ladder import Choice, Situation, choose, stricter
+from lictor_contracts.outcomes import Sign, in_words, worst
+from lictor_contracts.verifying import not_verified, required
 from lictor_schema import (
     DegradeStamp,
     DegradeStep,
@@ -12,6 +17,32 @@ from lictor_schema import (
     Verification,
     VerificationResult,
 )
+
+_MAX_NAMED = 8
+_LADDER = ("abstain", "hitl")
+
+
+class NotDone(NamedTuple):
+    """An action that was asked for and not done."""
+
+    action: ActionState
+    status: Literal["refused", "never_approved", "never_sent"]
+
+    @property
+    def reason(self) -> str:
+        """What stood against it."""
+        if self.status == "never_sent":
+            return "it was allowed, and nobody told that it was sent"
+        decision = "refuse" if self.status == "refused" else "wait"
+        found = [each for each in self.action.reasons if each.decision == decision]
+        # What the ladder said to it follows from the others, and is told with the rung.
+        own = [each for each in found if each.code not in _LADDER] or found
+        return "; ".join(each.message for each in own) or "no reason is noted"
+
+    def __str__(self) -> str:
+        contract = self.action.contract
+        what = self.status.replace("_", " ")
+        return f"{contract.action_type} ({contract.action_id}) was {what}: {self.reason}"
 
 
 def rung_of(choice: Choice) -> RungTaken:
@@ -23,6 +54,12 @@ def rung_of(choice: Choice) -> RungTaken:
         exhausted=choice.exhausted,
         approved_by=choice.approved_by,
     )
+
+
+def rung_now(state: Deciding, situation: Situation) -> RungTaken:
+    """The rung of an action at this moment: never a more lenient one than that of a stage before."""
+    now, held = choose(state.envelope, situation), state.stage_rung
+    return held if held is not None and stricter(held.step, now.step) else rung_of(now)
 
 
 def deadline_rung(state: Deciding, elapsed_ms: int) -> RungTaken:
@@ -42,6 +79,11 @@ def final_rung(state: Deciding, now_us: int) -> RungTaken:
         return deadline_rung(state, elapsed)
     if state.rung is not None:
         return state.rung
+    # Nothing went on from it, and yet it is what was to be done instead of what was refused.
+    for each in reversed(not_done(state)):
+        rung = each.action.rung
+        if rung is not None and rung.step is not None:
+            return rung
     ladder = tuple(rung.step for rung in state.envelope.dte.degrade_ladder)
     return RungTaken(step=None, rationale={"reason": "within_envelope"}, ladder=ladder)
 
@@ -51,21 +93,42 @@ def stamp_of(rung: RungTaken) -> DegradeStamp:
     return DegradeStamp(step=rung.step, rationale=rung.rationale, ladder=rung.ladder)
 
 
+def sent(state: Deciding) -> list[ActionState]:
+    """The actions that were sent."""
+    return [each for each in state.actions.values() if each.dispatches]
+
+
+def not_done(state: Deciding) -> tuple[NotDone, ...]:
+    """Every action that was asked for and not sent, in the order of the questions.
+
+    Not one that was sent under another id: same key and body, same action.
+    """
+    done = {key_of(each.contract) for each in sent(state)}
+    found: list[NotDone] = [NotDone(each, "refused") for each in state.conflicts.values()]
+    for each in state.actions.values():
+        if each.dispatches or key_of(each.contract) in done:
+            continue
+        if each.decision == "allow":
+            found.append(NotDone(each, "never_sent"))
+        else:
+            found.append(
+                NotDone(each, "refused" if each.decision == "refuse" else "never_approved")
+            )
+    return tuple(sorted(found, key=lambda each: each.action.asked_us))
+
+
 def unverified(state: Deciding) -> int:
     """How many actions were sent, had to be verified, and were not."""
     return sum(
-        bool(each.dispatches)
-        and each.verification is None
-        and required(state.envelope, each.contract.blast_radius_tier)
-        for each in state.actions.values()
+        each.verification is None and required(state.envelope, each.contract.blast_radius_tier)
+        for each in sent(state)
     )
 
 
 def settled_verification(state: Deciding) -> Verification:
     """One verification for all actions that were sent: the worst of them, and what is missing before what passed."""
-    sent = [each for each in state.actions.values() if each.dispatches]
     found: list[Verification] = []
-    for each in sent:
+    for each in sent(state):
         tier = each.contract.blast_radius_tier
         if each.verification is not None:
             found.append(each.verification)
@@ -73,41 +136,96 @@ def settled_verification(state: Deciding) -> Verification:
             found.append(not_verified(state.envelope, tier))
     if not found:
         return Verification(required=False, result=VerificationResult.NA)
-    worst = max(found, key=_how_bad)
-    return worst.model_copy(update={"required": any(each.required for each in found)})
+    worst_found = max(found, key=_how_bad)
+    return worst_found.model_copy(update={"required": any(each.required for each in found)})
 
 
 def settled_outcome(
     state: Deciding, rung: RungTaken, verification: Verification, claimed: OutcomeCode
 ) -> OutcomeCode:
-    """The outcome that may be told of what was claimed; never better than that."""
-    told = outcome_for(Choice(rung.step, rung.rationale, (), rung.ladder), verification)
-    if told is OutcomeCode.ABSTAIN:
-        return told
-    if told is OutcomeCode.BYPASSED or state.bypasses:
-        return OutcomeCode.BYPASSED
-    sent = [each for each in state.actions.values() if each.dispatches]
-    if claimed is OutcomeCode.FAIL or any(each.outcome == "fail" for each in sent):
-        return OutcomeCode.FAIL
-    if told is OutcomeCode.SUCCESS and any(each.outcome != "success" for each in sent):
-        return OutcomeCode.PARTIAL
-    return told if claimed is OutcomeCode.SUCCESS else settle(False, verification, claimed)
+    """The outcome that the log leaves of what was claimed."""
+    return worst([*signs(state, rung, verification), Sign(_claimed(state, rung, claimed), "")])
 
 
-def why(state: Deciding, rung: RungTaken, verification: Verification, outcome: OutcomeCode) -> str:
-    """The outcome in words."""
-    sent = sum(each.dispatches for each in state.actions.values())
-    parts = [f"{sent} dispatched"]
+def why(state: Deciding, rung: RungTaken, verification: Verification) -> str:
+    """What the log shows, in words."""
+    done = sent(state)
+    what = "nothing was done" if not done else f"{len(done)} sent ({_named(done)})"
+    return "; ".join(part for part in (what, in_words(signs(state, rung, verification))) if part)
+
+
+def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Iterator[Sign]:
+    """Everything that the log shows of how the decision ended."""
+    done, missing = sent(state), not_done(state)
+    abstained = rung.step is DegradeStep.ABSTAIN
+    yield of_rung(rung)
+    if abstained and done:
+        yield Sign(OutcomeCode.ABSTAIN, "it abstained after something had been dispatched")
     if state.bypasses:
-        parts.append(f"{state.bypasses} without a valid contract")
-    if rung.step is not None:
-        detail = rung.rationale.get("detail") or rung.rationale.get("reason")
-        parts.append(f"rung {rung.step.value} ({detail})")
-    if verification.required or verification.result is not VerificationResult.NA:
-        parts.append(f"verification {verification.result.value}")
-    if rung.step is DegradeStep.ABSTAIN and sent:
-        parts.append("it abstained after something had been dispatched")
-    return f"{outcome.value}: {'; '.join(parts)}"
+        yield Sign(OutcomeCode.BYPASSED, f"{state.bypasses} dispatched without a valid contract")
+    for each in done:
+        yield from _of_action(each)
+    yield of_verification(verification)
+    left = OutcomeCode.ABSTAIN if abstained else OutcomeCode.FAIL
+    for each in missing[:_MAX_NAMED]:
+        yield Sign(OutcomeCode.PARTIAL if done else left, str(each))
+    if len(missing) > _MAX_NAMED:
+        more = f"{len(missing)} in all were asked for and not done"
+        yield Sign(OutcomeCode.PARTIAL if done else left, more)
+
+
+def of_rung(rung: RungTaken) -> Sign:
+    """What a rung leaves: who abstained did so, and a bypass is told as one."""
+    if rung.step is None:
+        return Sign(OutcomeCode.SUCCESS, "")
+    detail = rung.rationale.get("detail") or rung.rationale.get("reason")
+    special = {
+        DegradeStep.ABSTAIN: OutcomeCode.ABSTAIN,
+        DegradeStep.BYPASS: OutcomeCode.BYPASSED,
+    }
+    left = special.get(rung.step, OutcomeCode.PARTIAL)
+    return Sign(left, f"the ladder said {rung.step.value} ({detail})")
+
+
+def of_verification(verification: Verification) -> Sign:
+    """What a verification leaves: what failed is no success, nor is what had to pass and did not."""
+    match verification.result:
+        case VerificationResult.FAIL:
+            return Sign(OutcomeCode.FAIL, "verification fail")
+        case VerificationResult.INCONCLUSIVE:
+            return Sign(OutcomeCode.PARTIAL, "verification inconclusive")
+        case VerificationResult.PASS:
+            return Sign(OutcomeCode.SUCCESS, "verification pass")
+        case VerificationResult.NA if verification.required:
+            return Sign(OutcomeCode.PARTIAL, "a verification was required, and none was made")
+        case VerificationResult.NA:
+            return Sign(OutcomeCode.SUCCESS, "")
+
+
+def _of_action(action: ActionState) -> Iterator[Sign]:
+    name = f"{action.contract.action_type} ({action.contract.action_id})"
+    if action.outcome is None:
+        yield Sign(OutcomeCode.PARTIAL, f"{name} was sent, and nobody told what came of it")
+    elif action.outcome != "success":
+        yield Sign(OutcomeCode(action.outcome), f"{name} ended as {action.outcome}")
+    if action.differs:
+        what = ", ".join(action.differs[:_MAX_NAMED])
+        yield Sign(OutcomeCode.FAIL, f"{name}: observed is not what was expected of {what}")
+    if action.unseen:
+        what = ", ".join(action.unseen[:_MAX_NAMED])
+        yield Sign(OutcomeCode.PARTIAL, f"{name}: expected and not observed: {what}")
+
+
+def _claimed(state: Deciding, rung: RungTaken, claimed: OutcomeCode) -> OutcomeCode:
+    """What the records claim; that a task failed whose decision abstained, and did nothing, is that it abstained."""
+    abstained = rung.step is DegradeStep.ABSTAIN and not sent(state)
+    return OutcomeCode.ABSTAIN if abstained and claimed is OutcomeCode.FAIL else claimed
+
+
+def _named(actions: Sequence[ActionState]) -> str:
+    names = [f"{each.contract.action_type} {each.contract.action_id}" for each in actions]
+    more = ", …" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _how_bad(verification: Verification) -> int:

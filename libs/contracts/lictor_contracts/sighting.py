@@ -18,6 +18,7 @@ from lictor_contracts.causes import (
     fanout_causes,
     freshness_causes,
     outcome_causes,
+    refusal_causes,
     time_causes,
     verify_causes,
 )
@@ -88,6 +89,10 @@ def _causes(entry: AnyDecisionEntry) -> Iterator[Cause]:
             for each in entry.violations:
                 yield from _violated(each, entry.fresh_at_plan)
             yield from _rung(entry.rung)
+            yield from refusal_causes(
+                entry.contract.action_type,
+                [each.code for each in entry.reasons if each.decision == "refuse"],
+            )
         case ActionDispatched():
             if entry.problem is not None:
                 yield from bypass_causes(None, (Dispatch(entry.action_type, entry.problem),))
@@ -179,6 +184,13 @@ def _closed(entry: DecisionClosed) -> Iterator[Cause]:
         # What failed beside it was told when it was verified.
         missing = entry.unverified > 0 or found.required
         yield from verify_causes(method=None, result=VerificationResult.NA, required=missing)
+    if entry.unapproved:
+        yield Cause(
+            DriftType.OUTCOME,
+            "an action was never approved",
+            DriftSeverity.YELLOW,
+            f"{entry.unapproved} of them",
+        )
     # That it abstained, was bypassed or degraded is told by the rung, and that nobody verified it just above.
     if entry.claimed is OutcomeCode.SUCCESS and entry.outcome is OutcomeCode.FAIL:
         yield from outcome_causes(

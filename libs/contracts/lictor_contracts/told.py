@@ -13,7 +13,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "stage_begun": ("stage",),
     "degraded": ("stage",),
     "stage_ended": ("stage",),
-    "context_captured": ("feature", "captured_at_us"),
+    "context_captured": ("feature", "captured_at_us", "value"),
     "spread_counted": ("hops", "fanout", "tool_calls", "chain_depth"),
     "action_dispatched": ("action_id", "action_type", "action_hash"),
     "action_finished": (

@@ -21,7 +21,6 @@ from lictor_contracts.preconditions import is_scalar, same, unmet
 from lictor_policy.names import nearest
 from lictor_schema import (
     BlastRadius,
-    OutcomeCode,
     Precondition,
     Verification,
     VerificationResult,
@@ -251,17 +250,6 @@ def verify(
 def not_verified(envelope: Envelope, tier: object) -> Verification:
     """The verification of a decision where no verifier ran."""
     return Verification(required=required(envelope, tier), result=VerificationResult.NA)
-
-
-def settle(required: bool, verification: Verification, outcome: OutcomeCode) -> OutcomeCode:
-    """The outcome that may be told: what failed is no success, nor is what had to pass and did not."""
-    if outcome is not OutcomeCode.SUCCESS or verification.result is VerificationResult.PASS:
-        return outcome
-    if verification.result is VerificationResult.FAIL:
-        return OutcomeCode.FAIL
-    if required or verification.required or verification.result is VerificationResult.INCONCLUSIVE:
-        return OutcomeCode.PARTIAL
-    return outcome
 
 
 def _short(text: str) -> str:

@@ -110,9 +110,11 @@ class Play:
         request_id: str | None = None,
         agent_id: str = "agent-7",
         facts: dict[str, object] | None = None,
+        calls_seen: int = 0,
     ) -> ActionGateAnswer:
         question = self.question(request_id, agent_id)
-        judged = judge(self.state, self.switch, question, contract or action(), facts or {})
+        contract = contract or action()
+        judged = judge(self.state, self.switch, question, contract, facts or {}, calls_seen)
         self.append(judged.entry)
         return judged.answer
 

@@ -251,12 +251,39 @@ def test_what_was_fresh_at_the_plan_and_is_stale_at_dispatch_is_refused() -> Non
     assert judged(action(), measured=planned).decision is ALLOW
     judgement = judged(action(), measured=planned, now_us=NOW + 11 * MS)
     (reason,) = judgement.reasons
-    assert (judgement.decision, reason.gate) == (REFUSE, Gate.FEATURE_TTL)
+    assert (judgement.decision, reason.gate) == (WAIT, Gate.FEATURE_TTL)
     assert reason.field == "freshness.featureTtls.priceFeed"
     assert (reason.message, reason.remedy) == (
         "priceFeed is 251 ms old and counts as fresh for 250 ms",
-        "capture it again",
+        "capture it again, or have a person approve the action on it as it is",
     )
+    nobody = envelope(degradeLadder=[{"step": "cache_bundle"}, {"step": "abstain"}])
+    judgement = judged(action(), of=nobody, measured=planned, now_us=NOW + 11 * MS)
+    assert judgement.decision is REFUSE
+
+
+def test_a_person_answers_for_stale_context_only_after_it_went_stale() -> None:
+    """And only for what had been told by then: an approval is of what was seen."""
+    stale = signals(captured_at_us={"priceFeed": NOW - 300 * MS}, elapsed_ms=20)
+
+    def approved(at_us: int, told_us: int = 0) -> ActionDecision:
+        given = (Approval("ada", at_us, action_hash(action())),)
+        told = {"priceFeed": told_us}
+        return judge_action(
+            envelope(),
+            action(),
+            requested_by="agent-7",
+            approvals=given,
+            facts={},
+            now_us=NOW,
+            signals=stale,
+            told_us=told,
+        ).decision
+
+    assert approved(NOW - 50 * MS) is WAIT
+    assert approved(NOW - 50 * MS + 1) is ALLOW
+    assert approved(NOW - 20 * MS, told_us=NOW - 10 * MS) is WAIT
+    assert approved(NOW - 5 * MS, told_us=NOW - 10 * MS) is ALLOW
 
 
 def test_a_deadline_that_passes_between_plan_and_dispatch_refuses() -> None:

@@ -88,10 +88,10 @@ def test_context_fresh_at_plan_and_stale_at_dispatch_is_refused() -> None:
     assert play.judge().decision == "allow"
     play.wait(0.001)
     refused = play.judge(action(actionId="a-2", idempotencyKey="k-2"))
-    assert refused.decision == "deny"
+    assert refused.decision == "wait"
     assert refused.violations[0].gate == Gate.FEATURE_TTL
     assert refused.rung is not None
-    assert refused.rung.step is DegradeStep.ABSTAIN
+    assert refused.rung.step is DegradeStep.HITL
     assert ("freshness", "priceFeed fresh at plan, stale at use", "red") in play.causes
     assert play.capture("priceFeed").ok
     assert play.judge(action(actionId="a-2", idempotencyKey="k-2")).decision == "allow"
@@ -101,7 +101,7 @@ def test_context_that_was_stale_at_plan_already_is_another_cause() -> None:
     play = Play(dte(deadlineMs=1000)).ready()
     play.wait(300)
     play.stage("plan", 1)
-    assert play.judge().decision == "deny"
+    assert play.judge().decision == "wait"
     assert ("freshness", "priceFeed stale at use", "red") in play.causes
 
 
@@ -245,7 +245,7 @@ def test_an_allowance_that_was_lost_on_the_way_is_judged_anew() -> None:
     play = Play(dte(deadlineMs=1000)).ready()
     assert play.judge(request_id="r-1").decision == "allow"
     play.wait(251)
-    assert play.judge(request_id="r-1").decision == "deny"
+    assert play.judge(request_id="r-1").decision == "wait"
     assert play.dispatched().policy_id == "lictor.contract.bypass"
 
 
@@ -465,9 +465,9 @@ def test_who_asks_again_and_again_does_not_fill_the_log() -> None:
     assert play.judge(careful).decision == "allow"
     play.wait(300)
     stale = action(actionId="a-2", idempotencyKey="k-2")
-    assert play.judge(stale).decision == "deny"
+    assert play.judge(stale).decision == "wait"
     refused = len(play.log)
-    assert play.wait(1).judge(stale).decision == "deny"
+    assert play.wait(1).judge(stale).decision == "wait"
     assert len(play.log) == refused
     play.capture("priceFeed")
     assert play.judge(stale).decision == "allow"
@@ -541,3 +541,101 @@ def test_what_nobody_verified_is_told_also_beside_what_failed() -> None:
     assert play.state.closed.outcome is OutcomeCode.FAIL
     assert ("verify", "verification without a method required and not run", "red") in play.causes
     assert ("verify", "verification read_after_write failed", "yellow") in play.causes
+
+
+def test_the_gate_remembers_the_stage_s_rung() -> None:
+    play = Play(dte(deadlineMs=120)).ready()
+    play.wait(85)
+    begun = play.tell(what="stage_begun", stage="plan")
+    assert begun.rung is not None
+    assert begun.rung.step is DegradeStep.CACHE_BUNDLE
+    answer = play.judge()
+    assert answer.rung is not None
+    assert (answer.decision, answer.rung.step) == ("allow", DegradeStep.CACHE_BUNDLE)
+    assert answer.rung.rationale["since_stage"] == "plan"
+    told = play.dispatched()
+    assert told.rung is not None
+    assert (told.ok, told.rung.step) == (True, DegradeStep.CACHE_BUNDLE)
+
+
+@pytest.mark.parametrize(
+    ("rung", "decision"),
+    [({"step": "hitl", "maxExtraMs": 1}, "wait"), ({"step": "cache_bundle"}, "allow")],
+)
+def test_a_stage_that_was_put_on_a_rung_leaves_the_action_on_it(
+    rung: dict[str, Any], decision: str
+) -> None:
+    play = Play(dte(degradeLadder=[rung, {"step": "abstain"}])).ready()
+    play.wait(85)
+    play.tell(what="stage_begun", stage="plan")
+    answer = play.judge()
+    assert answer.rung is not None
+    assert (answer.decision, answer.rung.step) == (decision, DegradeStep(rung["step"]))
+    if decision == "wait":
+        play.approve("ada", answer.action_hash)
+        assert play.judge().decision == "allow"
+
+
+def test_a_stage_that_did_not_begin_because_the_ladder_abstained_lets_no_action_through() -> None:
+    play = Play(dte(degradeLadder=[{"step": "abstain"}])).ready()
+    play.wait(85)
+    assert not play.tell(what="stage_begun", stage="plan").ok
+    assert play.judge().decision == "deny"
+    assert play.tell(what="stage_begun", stage="verify").ok
+    assert play.judge(action(actionId="a-2", idempotencyKey="k-2")).decision == "deny"
+
+
+def test_an_approved_bypass_of_a_stage_holds_at_the_gate_but_for_what_must_not_go_on() -> None:
+    play = Play(dte(deadlineMs=120)).ready()
+    play.approve("head-of-ops", None)
+    play.wait(85)
+    play.tell(what="stage_begun", stage="plan")
+    answer = play.judge()
+    assert answer.rung is not None
+    assert answer.rung.step is DegradeStep.BYPASS
+    play.wait(36)
+    assert play.judge(action(actionId="a-2", idempotencyKey="k-2")).decision == "deny"
+
+
+def test_a_key_is_demanded_exactly_where_the_envelope_says_so() -> None:
+    keyless = action(idempotencyKey=None)
+    strict = Play().ready().judge(keyless)
+    assert (strict.decision, strict.policy_id) == ("deny", "lictor.contract.idempotency-key")
+    rule = {**DTE_FIELDS["safeAction"], "requireIdempotency": False}
+    play = Play(dte(safeAction=rule)).ready()
+    assert play.judge(keyless).decision == "allow"
+    assert play.judge(action(actionId="a-2", idempotencyKey=None)).decision == "allow"
+    # Without a key, what is done once is what has one id.
+    again = play.judge(keyless)
+    assert (again.decision, again.standing) == ("wait", "in_flight")
+    other = play.judge(action(idempotencyKey=None, actionType="note"))
+    assert (other.decision, other.standing) == ("deny", "conflict")
+    play.dispatched(keyless)
+    play.finished(keyless)
+    done = play.judge(keyless)
+    assert (done.decision, done.standing) == ("deny", "done")
+
+
+def test_calls_that_the_tool_gate_saw_count_beside_those_that_were_told() -> None:
+    play = Play().ready()
+    assert play.judge(calls_seen=10).decision == "allow"
+    over = play.judge(action(actionId="a-2", idempotencyKey="k-2"), calls_seen=11)
+    assert over.decision == "deny"
+    assert over.violations[0].field == "limits.maxToolCalls"
+    # The log keeps it: a dispatch and a lower count do not forget it.
+    assert not play.dispatched().ok
+    told = play.tell(what="spread_counted", **SPREAD)
+    assert [each.field for each in told.violations] == ["limits.maxToolCalls"]
+    assert ("fanout", "maxToolCalls exceeded", "yellow") in play.causes
+
+
+def test_the_value_of_a_feature_stands_in_the_log_and_is_told_once() -> None:
+    play = Play()
+    play.begin()
+    fields = {"what": "context_captured", "feature": "priceFeed", "captured_at_us": play.now_us}
+    assert play.tell("r-1", **fields, value={"cents": [1, 2.5, None]}).ok
+    assert play.tell("r-1", **fields, value={"cents": [1, 2.5, None]}).duplicate
+    assert play.tell("r-1", **fields, value=7).policy_id == "lictor.contract.request-id"
+    entry = play.log[-1][1]
+    assert entry.kind == "context_captured"
+    assert entry.value == {"cents": [1, 2.5, None]}

@@ -7,12 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_contracts.envelope import Envelope, Violation
-from lictor_contracts.ladder import Choice, Situation, choose, outcome_for
+from lictor_contracts.ladder import Situation, choose
+from lictor_contracts.outcomes import worst
+from lictor_contracts.settling import of_rung, of_verification
 from lictor_schema import (
     BlastRadius,
     DegradeStamp,
     DegradeStep,
     OutcomeCode,
+    RungTaken,
     Verification,
     VerificationResult,
 )
@@ -62,11 +65,41 @@ def test_nothing_wrong_takes_no_rung() -> None:
     assert choice.rationale["reason"] == "within_envelope"
 
 
-def test_hard_stale_context_abstains() -> None:
+def test_stale_context_is_answered_by_the_ladder_in_its_order() -> None:
+    """A cache is no fresher, a person may answer for it, and `abstain` is taken where it is listed."""
     choice = choose(envelope(), situation(violations=STALE))
-    assert (choice.step, choice.exhausted) == (ABSTAIN, False)
+    assert (choice.step, choice.exhausted) == (HITL, False)
     assert choice.rationale["reason"] == "stale_context"
     assert choice.rationale["fields"] == "freshness.featureTtls.priceFeed"
+    assert "makes no context fresher" in str(choice.rationale["rejected.cache_bundle"])
+    assert choice.rationale["rejected.bypass"] == "a hard violation can't be bypassed"
+    first = envelope(degradeLadder=[{"step": "abstain"}, {"step": "hitl"}])
+    assert chosen(first, violations=STALE) is ABSTAIN
+
+
+@pytest.mark.parametrize(
+    "steps", [(), ("cache_bundle",), ("cache_bundle", "small_model", "rules_only", "bypass")]
+)
+def test_hard_stale_context_abstains(steps: tuple[str, ...]) -> None:
+    """Where the ladder lists nobody who could answer for it."""
+    choice = choose(ladder(*steps), situation(violations=STALE, approved_by="head-of-ops"))
+    assert (choice.step, choice.exhausted) == (ABSTAIN, False)
+    assert choice.rationale["reason"] == "stale_context"
+
+
+def test_context_that_nobody_captured_abstains_whoever_could_be_asked() -> None:
+    assert chosen(envelope(), violations=violated(captured_at_us={})) is ABSTAIN
+    future = violated(captured_at_us={"priceFeed": NOW + 1})
+    assert chosen(envelope(), violations=future) is ABSTAIN
+
+
+def test_what_asks_for_too_much_goes_to_a_person_or_abstains_in_the_ladder_s_order() -> None:
+    choice = choose(envelope(), situation(beyond="the action is large", approved_by="head-of-ops"))
+    assert (choice.step, choice.rationale["detail"]) == (HITL, "the action is large")
+    assert chosen(ladder("cache_bundle", "bypass"), beyond="large") is ABSTAIN
+    first = envelope(degradeLadder=[{"step": "abstain"}, {"step": "hitl"}])
+    assert chosen(first, beyond="large") is ABSTAIN
+    assert chosen(envelope(), beyond="large", violations=LATE) is ABSTAIN
 
 
 @pytest.mark.parametrize("result", [VerificationResult.FAIL, VerificationResult.INCONCLUSIVE])
@@ -149,12 +182,13 @@ def test_a_ladder_without_the_wanted_rung_takes_the_safest_and_never_bypass() ->
     assert chosen(ladder("rules_only", "bypass"), violations=STALE) is ABSTAIN
 
 
-def test_stale_context_that_is_safe_is_left_to_rules_then_to_a_person() -> None:
+def test_stale_context_that_is_safe_is_left_to_a_cache_or_rules_then_to_a_person() -> None:
     of = envelope(freshness={"defaultTtlMs": 1, "allowStaleIfSafe": True})
     old = of.violations(signals(captured_at_us={"x": NOW - 2 * MS}), tier=BlastRadius.TINY)
-    assert chosen(envelope(), violations=old) is RULES
-    assert chosen(ladder("cache_bundle", "hitl"), violations=old) is HITL
-    assert chosen(ladder("cache_bundle"), violations=old) is ABSTAIN
+    assert chosen(envelope(), violations=old) is CACHE
+    assert chosen(ladder("rules_only", "cache_bundle"), violations=old) is RULES
+    assert chosen(ladder("small_model", "hitl"), violations=old) is HITL
+    assert chosen(ladder("small_model"), violations=old) is ABSTAIN
 
 
 @pytest.mark.parametrize("remaining", [-1, -0.5, float("-inf")])
@@ -182,7 +216,7 @@ def test_bypass_is_taken_only_when_exactly_its_approver_has_approved() -> None:
     choice = choose(envelope(), situation(**failed, approved_by="head-of-ops"))
     assert (choice.step, choice.approved_by) == (BYPASS, "head-of-ops")
     assert choice.rationale["approved_by"] == "head-of-ops"
-    assert outcome_for(choice, verification("pass")) is OutcomeCode.BYPASSED
+    assert outcome(taken(choice.step), verification("pass")) is OutcomeCode.BYPASSED
 
 
 def test_no_approval_bypasses_a_hard_violation_and_none_is_used_where_nothing_is_wrong() -> None:
@@ -196,17 +230,22 @@ def verification(result: str, required: bool = True) -> Verification:
     return Verification(required=required, result=code, method=method)
 
 
-def taken(step: DegradeStep | None) -> Choice:
-    return Choice(step, {}, (), (ABSTAIN,))
+def taken(step: DegradeStep | None) -> RungTaken:
+    return RungTaken(step=step, rationale={}, ladder=(ABSTAIN,))
+
+
+def outcome(rung: RungTaken, found: Verification) -> OutcomeCode:
+    return worst([of_rung(rung), of_verification(found)])
 
 
 @pytest.mark.parametrize("result", list(VerificationResult))
 def test_what_abstained_did_even_if_a_verifier_passed(result: VerificationResult) -> None:
-    assert outcome_for(taken(ABSTAIN), verification(result)) is OutcomeCode.ABSTAIN
+    seen = outcome(taken(ABSTAIN), verification(result))
+    assert seen is (OutcomeCode.FAIL if result == "fail" else OutcomeCode.ABSTAIN)
 
 
 @pytest.mark.parametrize(
-    ("step", "result", "required", "outcome"),
+    ("step", "result", "required", "expected"),
     [
         (None, "pass", True, OutcomeCode.SUCCESS),
         (None, "na", False, OutcomeCode.SUCCESS),
@@ -220,9 +259,9 @@ def test_what_abstained_did_even_if_a_verifier_passed(result: VerificationResult
     ],
 )
 def test_the_outcome_follows_from_rung_and_verification(
-    step: DegradeStep | None, result: str, required: bool, outcome: OutcomeCode
+    step: DegradeStep | None, result: str, required: bool, expected: OutcomeCode
 ) -> None:
-    assert outcome_for(taken(step), verification(result, required)) is outcome
+    assert outcome(taken(step), verification(result, required)) is expected
 
 
 @given(st.data(), ENVELOPES)
@@ -255,8 +294,11 @@ def test_a_hard_violation_always_abstains_and_only_a_clean_situation_goes_on_und
 ) -> None:
     given_situation = data.draw(situations(of))
     choice = choose(of, given_situation)
-    if any(each.is_hard for each in given_situation.violations):
+    hard = [each for each in given_situation.violations if each.is_hard]
+    if any(not each.is_stale for each in hard):
         assert choice.step is ABSTAIN
+    if hard:
+        assert choice.step in (ABSTAIN, HITL)
     if choice.step is None:
         assert given_situation.violations == ()
         assert given_situation.verification in (
@@ -266,10 +308,12 @@ def test_a_hard_violation_always_abstains_and_only_a_clean_situation_goes_on_und
         )
 
 
-def test_stale_context_is_not_answered_from_a_cache_because_time_presses_too() -> None:
+def test_stale_context_that_is_safe_is_left_to_no_small_model_because_time_presses_too() -> None:
     of = envelope(freshness={"defaultTtlMs": 500, "allowStaleIfSafe": True})
     measured = signals(stage_ms={"plan": 41}, captured_at_us={"profile": NOW - 501 * MS})
     both = of.violations(measured, tier=BlastRadius.TINY)
     assert [each.is_hard for each in both] == [False, False]
-    assert chosen(of, violations=both) is RULES
-    assert chosen(of, violations=both[:1]) is CACHE
+    assert chosen(of, violations=both) is CACHE
+    rungs = ladder("small_model", "rules_only")
+    assert chosen(rungs, violations=both) is RULES
+    assert chosen(rungs, violations=both[:1]) is SMALL

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import SCALARS, instances
 
 from lictor_contracts.errors import ContractError, ExpectationRefused, MethodRefused
+from lictor_contracts.settling import of_verification
 from lictor_contracts.verifying import (
     MAX_EXPECTED,
     METHODS,
@@ -21,7 +22,6 @@ from lictor_contracts.verifying import (
     method,
     not_verified,
     required,
-    settle,
     time_limit_ms,
     verify,
 )
@@ -234,23 +234,19 @@ def test_verification_is_mandatory_strictly_above_the_threshold_and_for_any_unkn
 
 def test_what_had_to_be_verified_and_was_not_is_no_success() -> None:
     unverified = not_verified(envelope(), BlastRadius.MEDIUM)
-    assert settle(True, unverified, OutcomeCode.SUCCESS) is OutcomeCode.PARTIAL
+    assert of_verification(unverified).at_best is OutcomeCode.PARTIAL
     free = not_verified(envelope(), BlastRadius.SMALL)
-    assert settle(False, free, OutcomeCode.SUCCESS) is OutcomeCode.SUCCESS
-    assert settle(True, free, OutcomeCode.SUCCESS) is OutcomeCode.PARTIAL
+    assert of_verification(free).at_best is OutcomeCode.SUCCESS
 
 
-@given(st.booleans(), instances(Verification), st.sampled_from(OutcomeCode))
-def test_settling_never_makes_a_success_and_leaves_none_that_had_to_pass_and_did_not(
-    mandatory: bool, verification: Verification, outcome: OutcomeCode
+@given(instances(Verification))
+def test_only_a_pass_or_what_nobody_had_to_verify_leaves_a_success(
+    verification: Verification,
 ) -> None:
-    settled = settle(mandatory, verification, outcome)
-    if settled is OutcomeCode.SUCCESS:
-        assert outcome is OutcomeCode.SUCCESS
-        passed = verification.result is VerificationResult.PASS
-        assert passed or not (mandatory or verification.required)
-    if outcome is not OutcomeCode.SUCCESS:
-        assert settled is outcome
+    left = of_verification(verification).at_best
+    unneeded = verification.result is VerificationResult.NA and not verification.required
+    passed = verification.result is VerificationResult.PASS
+    assert (left is OutcomeCode.SUCCESS) is (passed or unneeded)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), SCALARS, min_size=1, max_size=4), st.data())

@@ -276,7 +276,10 @@ class SafeActionContract(CamelModel):
     )
     constraints: Details = Field(description="Rate limits, scope bounds, change windows")
     authorization: Authorization = Field(description="Who lets it happen")
-    idempotency_key: Identifier = Field(description="Same key and body: done once")
+    idempotency_key: Identifier | None = Field(
+        default=None,
+        description="Same key and body: done once; null only where the envelope demands no key",
+    )
     rollback_plan: RollbackPlan = Field(description="How it is undone")
     execution: ExecutionPlan | None = Field(default=None, description="How it is carried out")
 

@@ -6,9 +6,10 @@ just what was asked, so that nobody has to judge anything again to know what hap
 
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter
+from pydantic_core import PydanticCustomError
 
-from lictor_schema.canonical import refuse_duplicate_keys
+from lictor_schema.canonical import CanonicalError, canonical_json, refuse_duplicate_keys
 from lictor_schema.contracts import DTE, DegradeStep, SafeActionContract, Verification
 from lictor_schema.decisions import PackStamp
 from lictor_schema.episodes import OutcomeCode
@@ -24,12 +25,34 @@ from lictor_schema.model import (
     Scalar,
     Text,
     UuidText,
+    says_nothing,
 )
 
 K = TypeVar("K", bound=str)
 
 StageName = Literal["context", "plan", "act", "verify"]
 ActionOutcome = Literal["success", "partial", "fail"]
+
+MAX_VALUE_BYTES = 16 * 1024
+"""How large the value of a feature may be, as canonical JSON."""
+
+
+def _bounded(value: JsonValue) -> JsonValue:
+    try:
+        size = len(canonical_json(value))
+    except CanonicalError as error:
+        raise PydanticCustomError("feature_value", "{why}", {"why": str(error)}) from None
+    if size > MAX_VALUE_BYTES:
+        raise PydanticCustomError(
+            "feature_value",
+            "has {size} bytes, more than {limit}; give what was decided on, or its hash",
+            {"size": size, "limit": MAX_VALUE_BYTES},
+        )
+    return value
+
+
+FeatureValue = Annotated[JsonValue, AfterValidator(_bounded)]
+"""What a feature of the context was: any JSON value of at most 16 KiB; null says nothing."""
 
 
 class ContractViolation(Model):
@@ -101,6 +124,14 @@ class DecisionEntry(Model, Generic[K]):
     )
 
 
+class CallsSince(Model):
+    """From where on tool calls of the task count: what was stored before the decision began does not."""
+
+    session_id: Identifier | None = Field(description="The session of the task, as it was told")
+    gates_sequence: Count = Field(description="The last message of GATES then")
+    sessions_sequence: Count = Field(description="The last message of SESSIONS then")
+
+
 class DecisionBegun(DecisionEntry[Literal["decision_begun"]]):
     """A decision began; this envelope holds for it to its end."""
 
@@ -110,6 +141,11 @@ class DecisionBegun(DecisionEntry[Literal["decision_begun"]]):
     switch_sequence: Count | None = Field(
         default=None,
         description="Sequence in EVENTS of the switch that had put the pack in force; null in older logs",
+    )
+    calls_since: CallsSince | None = Field(
+        default=None,
+        exclude_if=says_nothing,
+        description="From where on tool calls count that the tool gate saw; absent in older logs",
     )
 
 
@@ -134,6 +170,9 @@ class ContextCaptured(DecisionEntry[Literal["context_captured"]]):
 
     feature: Label = Field(description="Its name")
     captured_at_us: Positive = Field(description="When, in microseconds since 1970, as told")
+    value: FeatureValue = Field(
+        default=None, exclude_if=lambda value: value is None, description="What it was, if told"
+    )
 
 
 class SpreadCounted(DecisionEntry[Literal["spread_counted"]]):
@@ -167,6 +206,11 @@ class ActionJudged(DecisionEntry[Literal["action_judged"]]):
         default=(), description="Whose approvals counted"
     )
     rung: RungTaken | None = Field(default=None, description="What the ladder says")
+    calls_seen: Count = Field(
+        default=0,
+        exclude_if=says_nothing,
+        description="Tool calls that the tool gate let through for the task since it began",
+    )
 
 
 class ActionApproved(DecisionEntry[Literal["action_approved"]]):
@@ -220,6 +264,11 @@ class ActionVerified(DecisionEntry[Literal["action_verified"]]):
     verification: Verification = Field(description="What it found")
     timed_out: bool = Field(default=False, description="Whether it took too long")
     rung: RungTaken | None = Field(default=None, description="What the ladder says to it")
+    check_hash: ContentHash | None = Field(
+        default=None,
+        exclude_if=says_nothing,
+        description="Hash of the method and the expectation: only the same check answers it anew",
+    )
 
 
 class Degraded(DecisionEntry[Literal["degraded"]]):
@@ -279,6 +328,17 @@ class DecisionClosed(DecisionEntry[Literal["decision_closed"]]):
     verification: Verification = Field(description="What counts as its verification")
     unverified: Count = Field(
         default=0, description="Actions that were sent, had to be verified, and were not"
+    )
+    refused: Count = Field(
+        default=0,
+        exclude_if=says_nothing,
+        description="Actions that were asked for and refused, to the end",
+    )
+    unapproved: Count = Field(
+        default=0, exclude_if=says_nothing, description="Actions that nobody approved"
+    )
+    unsent: Count = Field(
+        default=0, exclude_if=says_nothing, description="Actions that were allowed and not sent"
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from lictor_schema.contracts import Precondition, SafeActionContract, Verification
 from lictor_schema.decision_log import (
     ActionOutcome,
+    FeatureValue,
     Reasons,
     RetriesSeen,
     RungTaken,
@@ -77,6 +78,9 @@ class CaptureReport(Model):
     what: Literal["context_captured"] = Field(description="What is reported")
     feature: Label = Field(description="Its name")
     captured_at: Timestamp = Field(description="When")
+    value: FeatureValue = Field(
+        default=None, description="What it was, kept in the decision's log; null to leave it out"
+    )
 
 
 class SpreadReport(Model):

@@ -9,8 +9,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.contracts import DegradeStep, SafeActionContract, Verification
-from lictor_schema.episode_sources import Correction, EpisodeSources
+from lictor_schema.contracts import (
+    BlastRadius,
+    DegradeStep,
+    SafeActionContract,
+    TargetRef,
+    Verification,
+)
+from lictor_schema.episode_sources import MAX_NOTES, Correction, EpisodeSources, NoteText
 from lictor_schema.model import (
     MAX_ITEMS,
     CamelModel,
@@ -24,6 +30,7 @@ from lictor_schema.model import (
     Text,
     UtcMillis,
     UuidText,
+    says_nothing,
 )
 
 MAX_RECORDS = 20_000
@@ -82,6 +89,18 @@ class DteRef(CamelModel):
     )
 
 
+class FeatureNote(CamelModel):
+    """One feature of the context: how old it was when an action was asked for. Its value stands in the log alone."""
+
+    name: Label = Field(description="The feature")
+    captured_at: UtcMillis | None = Field(description="When it was captured last; null for never")
+    ttl_ms: Count = Field(description="How long it counts as fresh")
+    age_ms: Count | None = Field(
+        description="Its greatest age at a question to the gate; null when none was asked"
+    )
+    breach: bool = Field(description="Whether it was too old, or missing, at such a question")
+
+
 class EpisodeContext(CamelModel):
     """What the decision knew."""
 
@@ -97,6 +116,55 @@ class EpisodeContext(CamelModel):
     evidence_refs: Annotated[tuple[Identifier, ...], Field(max_length=MAX_ITEMS)] = Field(
         description="Evidence looked at"
     )
+    features: Annotated[tuple[FeatureNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(),
+        exclude_if=says_nothing,
+        description="The first features of a governed decision, those that were too old before the others",
+    )
+
+
+class RefusedAction(CamelModel):
+    """An action that was asked for and not done."""
+
+    action_id: Identifier = Field(description="The action")
+    action_type: Label = Field(description="What was to be done")
+    blast_radius_tier: BlastRadius = Field(description="How far it would have reached")
+    target_refs: Annotated[tuple[TargetRef, ...], Field(max_length=8)] = Field(
+        description="The first of what it would have touched"
+    )
+    action_hash: ContentHash = Field(description="Content hash of its contract")
+    status: Literal["refused", "never_approved", "never_sent"] = Field(
+        description="Refused by the gate; waiting for an approval to the end; or allowed, and not sent"
+    )
+    reason: NoteText = Field(description="What stood against it, in words")
+    codes: Annotated[tuple[Label, ...], Field(max_length=16)] = Field(
+        default=(), description="The same by name, such as `blast_radius`"
+    )
+    rung: DegradeStep | None = Field(description="What the ladder said to it; null for nothing")
+    asked_at: UtcMillis = Field(description="When the gate answered last")
+
+
+class ApprovalNote(CamelModel):
+    """Somebody's approval of one exact action, or of the ladder's bypass."""
+
+    by: Identifier = Field(description="Who")
+    reason: NoteText = Field(description="Why")
+    at: UtcMillis = Field(description="When")
+    action_id: Identifier | None = Field(description="The action; null for the bypass")
+    action_hash: ContentHash | None = Field(
+        description="Content hash of its contract; null for the bypass"
+    )
+
+
+class Intervention(CamelModel):
+    """Somebody stopped the decision or everything, or let it go on."""
+
+    what: Literal["frozen", "resumed", "halted", "released"] = Field(
+        description="This decision, or by the kill-switch everything"
+    )
+    by: Identifier = Field(description="Who")
+    reason: NoteText = Field(description="Why")
+    at: UtcMillis = Field(description="When")
 
 
 class Plan(CamelModel):
@@ -225,6 +293,19 @@ class DecisionEpisode(CamelModel):
     correction: Correction | None = Field(
         default=None, description="Exactly in a corrected version: why there is one"
     )
+    refused_actions: Annotated[tuple[RefusedAction, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(),
+        exclude_if=says_nothing,
+        description="The first actions that were asked for and not done",
+    )
+    approvals: Annotated[tuple[ApprovalNote, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(), exclude_if=says_nothing, description="The first approvals, in their order"
+    )
+    interventions: Annotated[tuple[Intervention, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(),
+        exclude_if=says_nothing,
+        description="The first times that it was stopped or resumed, in their order",
+    )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -233,11 +314,18 @@ class DecisionEpisode(CamelModel):
             raise PydanticCustomError(
                 "ends_before_start", "endedAt lies before startedAt; correct one of them"
             )
-        if self.degrade.step is DegradeStep.ABSTAIN and self.outcome.code is not (
-            OutcomeCode.ABSTAIN
+        if self.degrade.step is DegradeStep.ABSTAIN and self.outcome.code in (
+            OutcomeCode.SUCCESS,
+            OutcomeCode.PARTIAL,
         ):
             raise PydanticCustomError(
-                "abstain_outcome", "outcome.code must be `abstain` when degrade.step is"
+                "abstain_outcome",
+                "outcome.code must be `abstain`, or worse, when degrade.step is `abstain`",
+            )
+        if self.refused_actions and self.outcome.code is OutcomeCode.SUCCESS:
+            raise PydanticCustomError(
+                "refused_success",
+                "outcome.code can't be `success` when an action was asked for and not done",
             )
         if (
             self.verification.required

@@ -194,3 +194,8 @@ Scalar = Annotated[str | bool | int | None, _ScalarSchema()]
 
 Details = Annotated[dict[Label, Scalar], Field(max_length=64)]
 """Free-form details: at most 64 named scalars."""
+
+
+def says_nothing(value: object) -> bool:
+    """Whether a field that later versions added is left out: what is stored then hashes as it did before them."""
+    return value is None or value == 0 or value == ()

@@ -295,6 +295,8 @@ def _episode(drawn: Fields) -> Fields:
         code = OutcomeCode.ABSTAIN
     elif verification.required and verification.result is not VerificationResult.PASS:
         code = OutcomeCode.FAIL
+    elif drawn["refused_actions"] and code is OutcomeCode.SUCCESS:
+        code = OutcomeCode.PARTIAL
     first, last = sorted((drawn["started_at"], drawn["ended_at"]))
     outcome = drawn["outcome"].model_copy(update={"code": code})
     return {**drawn, "outcome": outcome, "started_at": first, "ended_at": last}

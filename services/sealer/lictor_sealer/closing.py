@@ -13,7 +13,7 @@ from lictor_contracts.deciding import close
 from lictor_contracts.deciding_state import Deciding
 from lictor_schema.ids import episode_id
 from lictor_sealer.decisions import At, Decisions
-from lictor_sealer.episode import StoredRecord, told_outcome
+from lictor_sealer.episode import StoredRecord, claimed_outcome
 
 
 class Closings:
@@ -47,7 +47,7 @@ class Closings:
                 closing.stored_at_ns // 1000,
                 at.after,
             )
-            claimed = told_outcome(last).code
+            claimed = claimed_outcome(stored)
             return close(at.state, at.switch, asked, record_id=last.record_id, claimed=claimed)
 
         decided = await self._decisions.change_if(key, decide)

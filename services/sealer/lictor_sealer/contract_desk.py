@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from nats.aio.client import Client
 
@@ -36,12 +36,26 @@ from lictor_schema import (
     TaskOrder,
     VerifyRequest,
 )
+from lictor_schema.decision_log import CallsSince
 from lictor_schema.ids import episode_id
 from lictor_sealer.decisions import At, Decisions
 from lictor_sealer.envelopes import EnvelopesInForce, NoPacks
 
 SealClosed = Callable[[str], Awaitable[object]]
 """Seals what is closed of a task, by its token, and not sealed yet."""
+
+
+class Calls(Protocol):
+    """The tool calls that the tool gate let through."""
+
+    async def since(self, session_id: str | None) -> CallsSince:
+        """From where on those of a task count whose decision begins now."""
+        ...
+
+    async def count(self, key: str, state: Deciding) -> int:
+        """How many count for a decision."""
+        ...
+
 
 OPERATOR = "operator"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,12 +76,14 @@ class ContractDesk:
         envelopes: EnvelopesInForce,
         seal_closed: SealClosed,
         methods: Methods,
+        calls: Calls,
     ) -> None:
         self._client = client
         self._seal_closed = seal_closed
         self._decisions = decisions
         self._envelopes = envelopes
         self._methods = methods
+        self._calls = calls
 
     async def begin(self, request: GateRequest) -> ContractAnswer:
         """Begin the decision of a task that has started."""
@@ -86,6 +102,8 @@ class ContractDesk:
             governing = Governing(episode, started.decision_type, started.runtime, None, None)
             # One that has begun keeps its envelope, whatever is in force by now.
             if at.state is None or at.state.begun.episode_id != episode:
+                since = await self._calls.since(started.session_id)
+                governing = replace(governing, calls_since=since)
                 try:
                     governing = await self._governing(governing, started.task_id)
                 except NoPacks as error:
@@ -114,12 +132,15 @@ class ContractDesk:
         if isinstance(said, CaptureReport):
             at_us = (said.captured_at - _EPOCH) // _US
 
+        async def decide(at: At, asked: Asked) -> Decided:
+            state = at.state
+            if state is not None and isinstance(said, DispatchReport):
+                seen = await self._seen(request, state)
+                state = replace(state, calls_seen=max(state.calls_seen, seen))
+            return reporting.report(state, at.switch, asked, said, at_us)
+
         async def told() -> ContractAnswer:
-            decided = await self._change(
-                request,
-                lambda at, asked: reporting.report(at.state, at.switch, asked, said, at_us),
-            )
-            return decided.answer
+            return (await self._change(request, decide)).answer
 
         answer = await told()
         if answer.ok and isinstance(said, DispatchReport) and await self._is_frozen(request):
@@ -144,11 +165,16 @@ class ContractDesk:
         return known.state is None or known.state.life(held.switch).state is EpisodeState.FROZEN
 
     async def _judge(self, request: ActionGateRequest) -> Judged:
-        def decide(at: At) -> Judged:
+        async def decide(at: At) -> Judged:
             asked = _asked(request, at.now_us, at.after)
-            return judge(at.state, at.switch, asked, request.contract, request.facts)
+            seen = 0 if at.state is None else await self._seen(request, at.state)
+            return judge(at.state, at.switch, asked, request.contract, request.facts, seen)
 
         return await self._decisions.change(_key(request), decide)
+
+    async def _seen(self, request: GateRequest, state: Deciding) -> int:
+        """The tool calls that our gate let through; of a decision that has ended none count any more."""
+        return await self._calls.count(_key(request), state) if state.is_open else 0
 
     async def verify(self, request: VerifyRequest) -> ContractAnswer:
         """Is what an action did what was expected?"""

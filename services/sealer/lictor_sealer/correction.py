@@ -1,7 +1,7 @@
 """The next version of a sealed episode: what came late, how it really ended, and on whose word; pure.
 
 A correction takes nothing back. It keeps all that the version before says, but for the outcome where the order names
-another; and no order makes a success of what was none.
+another, or what came late shows a worse one; and no order makes it a better one.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from lictor_contracts.acting import is_somebody, one_person
+from lictor_contracts.outcomes import Sign, badness
 from lictor_schema import (
     Correction,
     CorrectionOrder,
@@ -17,12 +18,12 @@ from lictor_schema import (
     EpisodeSources,
     EpisodeState,
     Outcome,
-    OutcomeCode,
     RecordDigest,
     SealedEpisode,
     describe_validation_error,
 )
-from lictor_sealer.episode import StoredRecord
+from lictor_sealer.episode import StoredRecord, lowered
+from lictor_sealer.episode_signs import source_signs
 from lictor_sealer.sources import covered_messages
 
 SEALER = "lictor.sealer"
@@ -129,7 +130,7 @@ def corrected(
     changed = {
         "records": tuple(records),
         "sources": sources,
-        "outcome": _outcome(previous.outcome, order),
+        "outcome": lowered(_outcome(previous.outcome, order), _signs(previous, sources)),
         "correction": Correction(
             request_id=order.request_id,
             by=order.by,
@@ -149,12 +150,16 @@ def corrected(
         ) from None
 
 
+def _signs(previous: SealedEpisode, sources: EpisodeSources) -> list[Sign]:
+    return [*source_signs(sources, governed=previous.dte_ref is not None)]
+
+
 def _outcome(before: Outcome, order: CorrectionOrder) -> Outcome:
     if order.outcome is None or order.outcome is before.code:
         return before
-    if order.outcome is OutcomeCode.SUCCESS:
+    if badness(order.outcome) < badness(before.code):
         raise CorrectionRefused(
-            f"outcome: it was sealed as {before.code.value}, and no correction makes a success of it",
+            f"outcome: it was sealed as {before.code.value}, and no correction makes a {order.outcome.value} of it",
             "leave the outcome as it is, and say in the reason what is known now",
         )
     return Outcome(code=order.outcome, reason=order.reason, effects=before.effects)

@@ -10,7 +10,7 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -45,6 +45,8 @@ class KnownSwitch:
 
     switch: Switch
     last: int = 0
+    entries: tuple[tuple[int, SwitchEngaged | SwitchReleased], ...] = ()
+    """All of them, each with its sequence: people turn it, so they are few."""
 
 
 class At(NamedTuple):
@@ -109,11 +111,12 @@ class Decisions:
         if known.last > last:
             known = KnownSwitch(Switch())
         if known.last < last:
-            switch = known.switch
+            switch, entries = known.switch, list(known.entries)
             for sequence, entry in await self._log.read(subjects.SWITCH_KEY, known.last, last):
                 if isinstance(entry, SwitchEngaged | SwitchReleased):
                     switch = fold_switch(switch, entry, sequence)
-            known = KnownSwitch(switch, last)
+                    entries.append((sequence, entry))
+            known = KnownSwitch(switch, last, tuple(entries))
         self._switch = known
         return known
 
@@ -150,14 +153,15 @@ class Decisions:
         return None if isinstance(outcome, _Nothing) else outcome
 
     async def closed_by(self, key: str, record_id: str) -> Deciding | None:
-        """The decision as it was when a record closed it; None when none was closed by it."""
+        """The decision as it was when a record closed it, with the kill-switch's turns meanwhile; None for none."""
         state: Deciding | None = None
         for sequence, entry in await self._log.read(key, 0, await self._log.last(key)):
             if entry is None:
                 continue
             state = _folded(state, entry, sequence)
             if isinstance(entry, DecisionClosed) and entry.record_id == record_id:
-                return state
+                turns = (await self.switch()).entries
+                return replace(state, switched=_meanwhile(turns, state.begun_at, sequence))
         return None
 
     async def turn(self, decide: Callable[[Switch, int, int], R]) -> R:
@@ -181,6 +185,15 @@ class Decisions:
         self._known.move_to_end(key)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
+
+
+def _meanwhile(
+    turns: tuple[tuple[int, SwitchEngaged | SwitchReleased], ...], begun_at: int, closed_at: int
+) -> tuple[SwitchEngaged | SwitchReleased, ...]:
+    """The turns between two places in the stream, and the one before that still held at the first."""
+    before = [each for sequence, each in turns if sequence < begun_at]
+    held = before[-1:] if before and isinstance(before[-1], SwitchEngaged) else []
+    return (*held, *(each for sequence, each in turns if begun_at < sequence < closed_at))
 
 
 def _folded(state: Deciding | None, entry: AnyDecisionEntry, sequence: int) -> Deciding:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lictor_contracts.deciding_state import Deciding
+from lictor_contracts.outcomes import Sign, badness, in_words, worst
 from lictor_schema import (
     Actor,
     DecisionEpisode,
     DecisionRecord,
     DegradeStamp,
-    Disposition,
     EpisodeContext,
     EpisodeSources,
     Outcome,
@@ -31,6 +31,8 @@ from lictor_schema import (
 )
 from lictor_schema.episodes import MAX_RECORDS
 from lictor_schema.ids import episode_id
+from lictor_schema.model import MAX_TEXT_LENGTH
+from lictor_sealer.episode_signs import record_signs, source_signs
 from lictor_sealer.governed_episode import under_envelope
 
 _MAX_EVIDENCE = 1000
@@ -108,10 +110,12 @@ def assemble(
             ttl_breaches_count=0,
             evidence_refs=_evidence(records),
         ),
-        plan=Plan(planner="rules", summary=last.decision.reason),
+        plan=Plan(planner="rules", summary=last.episode.title),
         actions=(),
         verification=Verification(required=False, result=VerificationResult.NA),
-        outcome=told_outcome(last),
+        outcome=ungoverned_outcome(
+            [*record_signs(records), *source_signs(sources, governed=governed is not None)]
+        ),
         telemetry=Telemetry(
             end_to_end_ms=max(0, round((ended - started).total_seconds() * 1000)),
             hop_count=sum(record.event_type == "subagent_spawned" for record in records),
@@ -137,7 +141,9 @@ def assemble(
         records=tuple(item.digest for item in stored),
         sources=sources,
     )
-    return episode if governed is None else under_envelope(episode, governed)
+    if governed is None:
+        return episode
+    return under_envelope(episode, governed)
 
 
 def _since_the_last_closing(stored: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
@@ -158,11 +164,23 @@ def _evidence(records: Sequence[DecisionRecord]) -> tuple[str, ...]:
     return tuple(seen)[:_MAX_EVIDENCE]
 
 
-def told_outcome(last: DecisionRecord) -> Outcome:
-    """The outcome by the record that closes the task."""
-    if last.decision.decision is Disposition.ALLOW:
-        return Outcome(code=OutcomeCode.SUCCESS, reason=last.decision.reason)
-    return Outcome(code=OutcomeCode.FAIL, reason=last.decision.reason)
+def claimed_outcome(stored: Sequence[StoredRecord]) -> OutcomeCode:
+    """The outcome by the records alone."""
+    return worst(record_signs([item.record for item in stored]))
+
+
+def ungoverned_outcome(signs: Sequence[Sign]) -> Outcome:
+    """The worst that was seen, and all of it in words."""
+    return Outcome(code=worst(signs), reason=in_words(signs)[:MAX_TEXT_LENGTH])
+
+
+def lowered(before: Outcome, signs: Sequence[Sign]) -> Outcome:
+    """An outcome that was told, or the worse one that was seen since."""
+    seen = worst(signs)
+    if badness(seen) <= badness(before.code):
+        return before
+    reason = "; ".join(part for part in (in_words(signs), before.reason) if part)
+    return Outcome(code=seen, reason=reason[:MAX_TEXT_LENGTH], effects=before.effects)
 
 
 def _most_children_at_once(records: Sequence[DecisionRecord]) -> int:

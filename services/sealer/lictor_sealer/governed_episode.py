@@ -1,32 +1,57 @@
 """What the log of a decision adds to the episode of its task: the envelope, and what was measured under it; pure."""
 
+from collections.abc import Iterator
+
 from lictor_contracts.asked import utc_text
 from lictor_contracts.deciding_state import Deciding
-from lictor_contracts.settling import final_rung, stamp_of, why
+from lictor_contracts.envelope import FEATURE
+from lictor_contracts.outcomes import badness
+from lictor_contracts.settling import (
+    NotDone,
+    final_rung,
+    not_done,
+    settled_outcome,
+    stamp_of,
+    why,
+)
 from lictor_schema import (
+    ActionApproved,
+    BypassApproved,
     DecisionEpisode,
+    DecisionFrozen,
+    DecisionResumed,
     DteRef,
     EpisodeContext,
     Outcome,
     PolicyPackStamp,
     PolicyStamp,
     StageMs,
+    SwitchEngaged,
+    SwitchReleased,
     Telemetry,
 )
-from lictor_schema.model import MAX_ITEMS
+from lictor_schema.episode_sources import MAX_NOTE_TEXT, MAX_NOTES
+from lictor_schema.episodes import ApprovalNote, FeatureNote, Intervention, RefusedAction
+from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
+
+_MAX_TARGETS = 8
+_MAX_CODES = 16
 
 
 def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode:
-    """The episode with what the decision's log tells; the log must end with its closing."""
+    """The episode with what the decision's log tells; the log must end with its closing.
+
+    Its outcome, up to now by records and streams alone, is what the log leaves of that.
+    """
     closed, begun = state.closed, state.begun
     if closed is None:
         raise ValueError(f"the decision of task {begun.task_id} is not closed")
     rung = final_rung(state, closed.at_us)
-    outcome = Outcome(
-        code=closed.outcome,
-        reason=f"{why(state, rung, closed.verification, closed.outcome)}; "
-        f"{episode.outcome.reason or 'no reason given'}",
-    )
+    reason = f"{why(state, rung, closed.verification)}; {episode.outcome.reason}"
+    shown = settled_outcome(state, rung, closed.verification, episode.outcome.code)
+    # A log that an older sealer closed may say more than it shows.
+    code = max(closed.outcome, shown, key=badness)
+    outcome = Outcome(code=code, reason=reason[:MAX_TEXT_LENGTH])
     changed = {
         "decision_window_ms": begun.dte.deadline_ms,
         "dte_ref": DteRef(
@@ -44,6 +69,9 @@ def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode
         ),
         "policy": _policy(episode.policy, state),
         "degrade": stamp_of(rung),
+        "refused_actions": tuple(_refused(each) for each in not_done(state)[:MAX_NOTES]),
+        "approvals": tuple(_approvals(state))[:MAX_NOTES],
+        "interventions": _interventions(state)[:MAX_NOTES],
     }
     # Read again as a whole, so that its own rules hold: no success without a mandatory pass.
     return DecisionEpisode.model_validate({**dict(episode), **changed})
@@ -60,6 +88,79 @@ def _context(context: EpisodeContext, state: Deciding) -> EpisodeContext:
         ttl_breaches_count=len(state.breaches),
         # The log itself is evidence: its hash covers every entry up to the closing.
         evidence_refs=(log, *context.evidence_refs)[:MAX_ITEMS],
+        features=_features(state)[:MAX_NOTES],
+    )
+
+
+def _features(state: Deciding) -> tuple[FeatureNote, ...]:
+    """Every feature that was captured or had to be, those that were too old first."""
+    freshness = state.envelope.dte.freshness
+    breached = {each.removeprefix(FEATURE) for each in state.breaches}
+    names = {**dict.fromkeys(freshness.feature_ttls), **dict.fromkeys(state.captured_us)}
+    notes = [
+        FeatureNote(
+            name=name,
+            captured_at=utc_text(state.captured_us[name]) if name in state.captured_us else None,
+            ttl_ms=freshness.feature_ttls.get(name, freshness.default_ttl_ms),
+            age_ms=state.used_ms.get(name),
+            breach=name in breached,
+        )
+        for name in names
+    ]
+    return tuple(sorted(notes, key=lambda each: not each.breach))
+
+
+def _refused(missing: NotDone) -> RefusedAction:
+    action = missing.action
+    contract = action.contract
+    return RefusedAction(
+        action_id=contract.action_id,
+        action_type=contract.action_type,
+        blast_radius_tier=contract.blast_radius_tier,
+        target_refs=contract.target_refs[:_MAX_TARGETS],
+        action_hash=action.action_hash,
+        status=missing.status,
+        reason=missing.reason[:MAX_NOTE_TEXT],
+        codes=tuple(dict.fromkeys(each.code for each in action.reasons))[:_MAX_CODES],
+        rung=None if action.rung is None else action.rung.step,
+        asked_at=utc_text(action.asked_us),
+    )
+
+
+def _approvals(state: Deciding) -> Iterator[ApprovalNote]:
+    ids = {each.action_hash: each.contract.action_id for each in state.actions.values()}
+    for said in state.said:
+        if not isinstance(said, ActionApproved | BypassApproved):
+            continue
+        approved = said.action_hash if isinstance(said, ActionApproved) else None
+        yield ApprovalNote(
+            by=said.approver,
+            reason=said.reason[:MAX_NOTE_TEXT],
+            at=utc_text(said.at_us),
+            action_id=None if approved is None else ids.get(approved),
+            action_hash=approved,
+        )
+
+
+_MOVES = {
+    DecisionFrozen: "frozen",
+    DecisionResumed: "resumed",
+    SwitchEngaged: "halted",
+    SwitchReleased: "released",
+}
+
+
+def _interventions(state: Deciding) -> tuple[Intervention, ...]:
+    own = [each for each in state.said if isinstance(each, DecisionFrozen | DecisionResumed)]
+    moves = sorted([*own, *state.switched], key=lambda each: each.at_us)
+    return tuple(
+        Intervention(
+            what=_MOVES[type(each)],  # pyright: ignore[reportArgumentType] -- one of the four
+            by=each.by,
+            reason=each.reason[:MAX_NOTE_TEXT],
+            at=utc_text(each.at_us),
+        )
+        for each in moves
     )
 
 

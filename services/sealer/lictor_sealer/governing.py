@@ -18,11 +18,19 @@ from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decision_ticks import BELL
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.envelopes import EnvelopesInForce
+from lictor_sealer.seen_calls import SeenCalls
 from lictor_sealer.sightings import LOGS, SightingOutbox, SightingProcessor
 
 __all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 
-STREAMS = (streams.ACTIONS, streams.TIMERS, streams.GATES, streams.EVENTS, streams.PACKS)
+STREAMS = (
+    streams.ACTIONS,
+    streams.TIMERS,
+    streams.GATES,
+    streams.SESSIONS,
+    streams.EVENTS,
+    streams.PACKS,
+)
 CHANNELS = (
     Channel(
         subject="lictor.act.{decision}",
@@ -56,7 +64,8 @@ async def governing_loops(
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
         methods=methods.names,
     )
-    desk = ContractDesk(client, decisions, envelopes, seal_closed, methods)
+    seen = SeenCalls(client, replicas=runtime.settings.replicas)
+    desk = ContractDesk(client, decisions, envelopes, seal_closed, methods, seen)
     recorder = GateRecorder(client, runtime.telemetry)
     answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)
     return [

@@ -36,6 +36,7 @@ from lictor_schema import (
     content_hash,
     parse_decision_entry,
 )
+from lictor_schema.decisions import NO_RULE_MATCHED
 from lictor_schema.ids import decision_id
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer import gathering, governing
@@ -153,25 +154,30 @@ def record(
     runtime: str = "rt",
     decision_type: str = "refund",
     at: datetime | None = None,
+    status: str = "completed",
+    event_type: str | None = None,
+    disposition: str = "allow",
+    session_id: str | None = None,
 ) -> DecisionRecord:
     """A decision record, as the evaluator writes it."""
     moment = (at or datetime.now(UTC)).isoformat(timespec="milliseconds")[:-6] + "Z"
     value = {
-        "record_id": decision_id(task, runtime, event_id, HASH, "no_rule_matched"),
+        "record_id": decision_id(task, runtime, event_id, HASH, NO_RULE_MATCHED),
         "recorded_at": moment,
         "runtime": runtime,
         "task_id": task,
         "agent_id": "agent",
         "correlation_id": "flow",
         "event_id": event_id,
-        "event_type": "task_claimed_complete" if closes else "task_started",
+        "session_id": session_id,
+        "event_type": event_type or ("task_claimed_complete" if closes else "task_started"),
         "event_timestamp": moment,
         "event_sequence": 1,
         "event_sha256": HASH,
         "trigger_event_ids": [event_id],
         "decision": {
-            "decision": "allow",
-            "policy_id": "no_rule_matched",
+            "decision": disposition,
+            "policy_id": NO_RULE_MATCHED,
             "severity": "info",
             "reason": "no rule matched this event",
             "rewritten_message": None,
@@ -193,7 +199,7 @@ def record(
             "title": "Work",
             "started_at": moment,
             "packs": [],
-            "final_status": "completed",
+            "final_status": status,
         }
         if closes
         else None,
@@ -256,8 +262,8 @@ class Asker:
             record(self.task, f"{self.task}-started", runtime=self.runtime, **changes)
         )
 
-    async def close(self) -> None:
-        await self.decided(record(self.task, f"{self.task}-done", closes=True))
+    async def close(self, **changes: Any) -> None:
+        await self.decided(record(self.task, f"{self.task}-done", closes=True, **changes))
 
     async def begin(self) -> dict[str, Any]:
         await self.start()
@@ -275,10 +281,10 @@ class Asker:
     async def report(self, what: str, **fields: Any) -> dict[str, Any]:
         return await self.ask("report", report={"what": what, **fields})
 
-    async def capture(self, feature: str, age_ms: int = 0) -> dict[str, Any]:
+    async def capture(self, feature: str, age_ms: int = 0, **more: Any) -> dict[str, Any]:
         moment = datetime.now(UTC) - timedelta(milliseconds=age_ms)
-        captured_at = moment.isoformat()
-        return await self.report("context_captured", feature=feature, captured_at=captured_at)
+        fields = {"feature": feature, "captured_at": moment.isoformat(), **more}
+        return await self.report("context_captured", **fields)
 
     async def act(self, request_id: str | None = None, **changes: Any) -> dict[str, Any]:
         more = {} if request_id is None else {"request_id": request_id}

@@ -8,6 +8,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_schema import (
     ActionGateRecord,
+    CallFinished,
     FeedbackDelivered,
     FeedbackRaised,
     GateRecord,
@@ -107,6 +108,26 @@ def tool_allowed(task: str, number: int = 1, session: str = SESSION) -> Outgoing
         "state_sequence": None,
     }
     return _message(SessionGateRecord, value, subjects.gated("tool", task), uuid(number))
+
+
+def call_finished(task: str, number: int = 1, session: str = SESSION) -> Outgoing:
+    """An entry of a session's log: a call that ended."""
+    value = {
+        "kind": "call_finished",
+        "entry_id": uuid(number),
+        "at_us": 1_700_000_000_000_000 + number,
+        "runtime": RUNTIME,
+        "session_id": session,
+        "task_id": task,
+        "agent_id": "agent",
+        "definition_hash": HASH,
+        "call_id": f"call-{number}",
+        "tool": "Read",
+        "params": {},
+        "outcome": "ok",
+    }
+    log = subjects.session_log(subjects.session_key(RUNTIME, session))
+    return _message(CallFinished, value, log, uuid(number))
 
 
 def action_denied(task: str, number: int = 1) -> Outgoing:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from governing_bus import (
     CONTRACT,
+    ENVELOPE,
     RESULT,
     SPREAD,
     Asker,
@@ -17,6 +18,7 @@ from governing_bus import (
     governing_sealer,
     record,
 )
+from task_messages import RUNTIME, SESSION, call_finished, store, tool_allowed
 
 from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
@@ -95,10 +97,11 @@ async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) ->
     await asker.report("stage_begun", stage="plan")
     await asker.report("stage_ended", stage="plan")
     await asyncio.sleep(1.6)
-    denied = await asker.act()
-    assert denied["decision"] == "deny"
-    assert denied["violations"][0]["field"] == "freshness.featureTtls.balance"
-    assert denied["rung"]["step"] == "abstain"
+    waiting = await asker.act()
+    assert waiting["decision"] == "wait"
+    assert waiting["violations"][0]["field"] == "freshness.featureTtls.balance"
+    assert waiting["rung"]["step"] == "hitl"
+    assert not (await asker.dispatched())["ok"]
     event = await asker.until_sighted("freshness", "balance fresh at plan, stale at use")
     assert event.severity == "red"
     assert event.episode_id == episode_id("task-1", "task-1-started")
@@ -342,3 +345,101 @@ async def test_an_entry_of_another_log_changes_nothing(asker: Asker) -> None:
     copy = Outgoing(log, frozen.to_json(), frozen.entry_id)
     assert await publish_one(asker.client, streams.ACTIONS, copy) is not None
     assert (await asker.act())["decision"] == "allow"
+
+
+async def test_calls_that_the_tool_gate_saw_count_whatever_the_agent_tells(asker: Asker) -> None:
+    """Those that were allowed and those that ended, each once; at most 10 are allowed."""
+    asker = Asker(asker.client, "task-1", RUNTIME)
+    await asker.start(session_id=SESSION)
+    assert (await asker.ask("begin"))["ok"]
+    await asker.capture("balance")
+    await asker.report("spread_counted", **{**SPREAD, "tool_calls": 2})
+    await store(asker.client, *(tool_allowed("task-1", n) for n in range(1, 8)))
+    await store(asker.client, *(call_finished("task-1", n) for n in range(5, 11)))
+    await store(asker.client, tool_allowed("other", 50), call_finished("other", 51))
+    assert (await asker.act())["decision"] == "allow"
+    # One more than is allowed, in a session that nobody but the gate's record names.
+    await store(asker.client, tool_allowed("task-1", 12, session="another"))
+    over = await asker.act(actionId="a-2", idempotencyKey="k-2")
+    assert (over["decision"], over["rung"]["step"]) == ("deny", "abstain")
+    (violation,) = over["violations"]
+    assert (violation["field"], violation["actual"], violation["limit"]) == (
+        "limits.maxToolCalls",
+        11,
+        10,
+    )
+    judged = [each for each in await asker.entries() if each.kind == "action_judged"]
+    assert [each.calls_seen for each in judged] == [10, 11]
+    # What was allowed before is not sent any more either.
+    assert not (await asker.dispatched())["ok"]
+    await asker.until_sighted("fanout", "maxToolCalls exceeded")
+
+
+async def test_calls_of_a_guard_that_names_only_the_session_count_for_its_task(
+    asker: Asker,
+) -> None:
+    asker = Asker(asker.client, "task-1", RUNTIME)
+    await asker.start(session_id=SESSION)
+    assert (await asker.ask("begin"))["ok"]
+    await asker.capture("balance")
+    await asker.report("spread_counted", **SPREAD)
+    await store(asker.client, *(tool_allowed(SESSION, n) for n in range(1, 7)))
+    await store(asker.client, *(call_finished(SESSION, n) for n in range(6, 12)))
+    over = await asker.act()
+    assert (over["decision"], over["violations"][0]["actual"]) == ("deny", 11)
+
+
+async def test_calls_before_the_decision_began_do_not_count(asker: Asker) -> None:
+    asker = Asker(asker.client, "task-1", RUNTIME)
+    await asker.start(session_id=SESSION)
+    await store(asker.client, *(tool_allowed("task-1", n) for n in range(1, 20)))
+    assert (await asker.ask("begin"))["ok"]
+    await asker.capture("balance")
+    await asker.report("spread_counted", **SPREAD)
+    assert (await asker.act())["decision"] == "allow"
+
+
+async def test_the_gate_remembers_the_rung_of_the_stage(clean_infra: Endpoints) -> None:
+    budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
+    tight = bundle_of(stageBudgetsMs=budgets)
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+        await asker.ready()
+        await asyncio.sleep(0.25)
+        begun = await asker.report("stage_begun", stage="plan")
+        assert (begun["ok"], begun["rung"]["step"]) == (True, "cache_bundle")
+        gate = await asker.act()
+        assert (gate["decision"], gate["rung"]["step"]) == ("allow", "cache_bundle")
+        assert gate["rung"]["rationale"]["since_stage"] == "plan"
+
+
+async def test_no_key_is_needed_where_the_envelope_demands_none(clean_infra: Endpoints) -> None:
+    rule = {**ENVELOPE["safeAction"], "requireIdempotency": False}
+    async with governing_bus(clean_infra) as asker:
+        async with governing_sealer(clean_infra, bundle_of(safeAction=rule)):
+            await asker.ready()
+            assert (await asker.act(idempotencyKey=None))["decision"] == "allow"
+            other = await asker.act(actionId="a-2", idempotencyKey=None)
+            assert other["decision"] == "allow"
+            again = await asker.act(idempotencyKey=None)
+            assert (again["decision"], again["standing"]) == ("wait", "in_flight")
+        async with governing_sealer(clean_infra, bundle_of()):
+            demanding = await asker.of("task-2").ready()
+            refused = await demanding.act(idempotencyKey=None)
+            assert (refused["decision"], refused["policy_id"]) == (
+                "deny",
+                "lictor.contract.idempotency-key",
+            )
+
+
+async def test_a_person_answers_for_stale_context_after_it_went_stale(asker: Asker) -> None:
+    await asker.ready()
+    hitl: dict[str, Any] = {"authorization": {"mode": "hitl"}}
+    name = (await asker.act(**hitl))["action_hash"]
+    assert (await asker.order("approve", "ada", action_hash=name))["ok"]
+    await asker.capture("balance", age_ms=30_001)
+    waiting = await asker.act(**hitl)
+    assert (waiting["decision"], waiting["rung"]["step"]) == ("wait", "hitl")
+    assert (await asker.order("approve", "bob", action_hash=name))["ok"]
+    allowed = await asker.act(**hitl)
+    assert (allowed["decision"], allowed["rung"]["step"]) == ("allow", "hitl")
+    assert (await asker.dispatched())["ok"]

@@ -29,6 +29,7 @@ from lictor_sealer import decision_log
 from lictor_sealer.contract_desk import ContractDesk
 from lictor_sealer.decision_log import DecisionLog, Logged
 from lictor_sealer.decisions import Decisions
+from lictor_sealer.seen_calls import SeenCalls
 
 KEY = subjects.decision_key("openclaw", "task-1")
 NOW_NS = 1_700_000_000_000_000_000
@@ -89,7 +90,7 @@ async def ready(log: MemoryLog) -> ContractDesk:
         return None
 
     decisions = Decisions(log, now_ns=lambda: NOW_NS)  # pyright: ignore[reportArgumentType] -- as good as one
-    desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS)
+    desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS, SeenCalls(nobody, replicas=1))
     dte = DTE.from_json(canonical_json(ENVELOPE))
     pack = PackStamp(pack_id="refunds", pack_version="1.0.0", pack_hash=HASH)
     governing = Governing("episode-1", dte.decision_type, "openclaw", dte, pack)

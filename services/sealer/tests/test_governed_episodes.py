@@ -5,7 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from governing_bus import PACK, Asker, governing_bus, governing_sealer
+from governing_bus import (
+    ENVELOPE,
+    PACK,
+    Asker,
+    bundle_of,
+    governing_bus,
+    governing_sealer,
+)
 
 from lictor.embedded import Endpoints
 from lictor_bus.dead import list_dead
@@ -138,3 +145,133 @@ async def test_the_kill_switch_keeps_closed_tasks_from_being_sealed(asker: Asker
     await asker.order("release")
     await asker.order("resume", "bob")
     assert (await asker.until_sealed()).dte_ref is not None
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str | None]] = {
+    "tier above blastRadiusMax": ({"blastRadiusTier": "large"}, "blast_radius", "hitl"),
+    "mode blocked": ({"authorization": {"mode": "blocked"}}, "blocked", "hitl"),
+    "type not allowed": ({"actionType": "wire"}, "action_type", None),
+    "no rollback plan": (
+        {"blastRadiusTier": "medium", "rollbackPlan": {"type": "none"}},
+        "rollback_missing",
+        None,
+    ),
+    "precondition false": (
+        {"preconditions": [{"fact": "open", "operator": "equals", "value": True}]},
+        "precondition",
+        None,
+    ),
+    "hitl never approved": ({"authorization": {"mode": "hitl"}}, "approvals", None),
+}
+
+
+async def test_a_refused_or_never_approved_action_stands_in_the_episode_with_reason_and_rung(
+    clean_infra: Endpoints,
+) -> None:
+    rule = {**ENVELOPE["safeAction"], "blastRadiusMax": "medium", "allowedActionTypes": ["refund"]}
+    narrow = bundle_of(safeAction=rule)
+    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, narrow):
+        for cause, (changes, code, rung) in REFUSED.items():
+            task = await asker.of(cause).ready()
+            answer = await task.act(**changes)
+            assert answer["decision"] in ("deny", "wait"), cause
+            await task.close()
+            episode = await task.until_sealed()
+            assert (episode.outcome.code, episode.actions) == (OutcomeCode.FAIL, ()), cause
+            (refused,) = episode.refused_actions
+            assert code in refused.codes
+            assert refused.status == ("never_approved" if code == "approvals" else "refused")
+            assert (refused.rung, refused.action_hash) == (rung, answer["action_hash"])
+            assert episode.degrade.step == rung
+            assert episode.telemetry.fallback_used == (rung is not None)
+            assert str(episode.outcome.reason).startswith("nothing was done; ")
+            assert refused.reason in str(episode.outcome.reason)
+            event = await asker.until_sighted("outcome", "outcome success instead of fail")
+            assert event.severity == "red"
+        await asker.until_sighted("outcome", "wire refused: action type")
+        await asker.until_sighted("outcome", "an action was never approved")
+
+
+async def test_the_episode_tells_its_features_who_approved_and_who_stopped_it(
+    asker: Asker,
+) -> None:
+    await asker.begin()
+    assert (await asker.capture("balance", age_ms=50, value={"cents": 1250.5}))["ok"]
+    assert (await asker.report("spread_counted", hops=0, fanout=0, tool_calls=0, chain_depth=0))[
+        "ok"
+    ]
+    waiting = await asker.act(authorization={"mode": "hitl"})
+    name = waiting["action_hash"]
+    assert (await asker.order("approve", "bob", action_hash=name, reason="it is owed"))["ok"]
+    await asker.order("freeze", "ada", reason="a second look")
+    await asker.order("resume", "bob", reason="looked at")
+    await asker.order("halt", "cy", reason="a fire drill")
+    await asker.order("release", "cy", reason="it is over")
+    await asker.order("resume", "bob", reason="after the drill")
+    assert (await asker.act("r-2", authorization={"mode": "hitl"}))["decision"] == "allow"
+    await asker.dispatched()
+    await asker.finished()
+    await asker.close()
+    episode = await asker.until_sealed()
+    assert [(each.by, each.reason, each.action_id) for each in episode.approvals] == [
+        ("bob", "it is owed", "a-1")
+    ]
+    assert [(each.what, each.by, each.reason) for each in episode.interventions] == [
+        ("frozen", "ada", "a second look"),
+        ("resumed", "bob", "looked at"),
+        ("halted", "cy", "a fire drill"),
+        ("released", "cy", "it is over"),
+        ("resumed", "bob", "after the drill"),
+    ]
+    (balance,) = episode.context.features
+    assert (balance.name, balance.ttl_ms, balance.breach) == ("balance", 30_000, False)
+    assert balance.captured_at is not None
+    assert balance.age_ms is not None
+    assert balance.age_ms >= 50
+    # The value stands in the log alone, whose hash is among the evidence.
+    assert b"1250" not in episode.to_json()
+    captured = [each for each in await asker.entries() if each.kind == "context_captured"]
+    assert [each.value for each in captured] == [{"cents": 1250.5}]
+    assert episode.outcome.code is OutcomeCode.SUCCESS
+    assert episode.outcome.reason == (
+        "1 sent (refund a-1); the task was reported completed, and no rule stood against it"
+    )
+
+
+async def test_a_value_that_is_too_large_or_no_json_is_not_noted(asker: Asker) -> None:
+    await asker.begin()
+    large = await asker.capture("balance", value="x" * 17_000)
+    assert (large["ok"], large["policy_id"]) == (False, "sealer.malformed-request")
+    assert "more than 16384" in large["reason"]
+
+
+async def test_expected_5_observed_50_is_sealed_as_a_failure(asker: Asker) -> None:
+    await asker.ready()
+    await asker.act()
+    await asker.dispatched()
+    await asker.finished(expected={"amount": 5}, observed={"amount": 50})
+    passed = await asker.ask(
+        "verify",
+        action_id="a-1",
+        method="read_after_write",
+        expected={"status": "refunded"},
+        observed={"status": "refunded"},
+        took_ms=1,
+    )
+    assert passed["verification"]["result"] == "pass"
+    await asker.close()
+    episode = await asker.until_sealed()
+    assert episode.outcome.code is OutcomeCode.FAIL
+    assert "observed is not what was expected of amount" in str(episode.outcome.reason)
+
+
+@pytest.mark.parametrize("governed", [True, False])
+async def test_a_task_reported_failed_is_sealed_as_failed(asker: Asker, governed: bool) -> None:
+    if governed:
+        await acted(asker, verified=False)
+    else:
+        await asker.start()
+    await asker.close(status="failed", event_type="task_status_changed")
+    episode = await asker.until_sealed()
+    assert episode.outcome.code is OutcomeCode.FAIL
+    assert "the task was reported failed" in str(episode.outcome.reason)

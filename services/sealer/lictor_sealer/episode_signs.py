@@ -1,0 +1,95 @@
+"""What the records of a task, and all else that the streams hold about it, show of how it ended; pure.
+
+The log of a governed decision has signs of its own (`lictor_contracts.settling`). The outcome of an episode is the
+worst of all of them, so it is never better than anything that it covers.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from lictor_contracts.outcomes import Sign
+from lictor_schema import (
+    DecisionRecord,
+    Disposition,
+    EpisodeSources,
+    GateNote,
+    OutcomeCode,
+    ReceiptNote,
+    ReceiptStatus,
+    RunNote,
+    TaskStatus,
+)
+from lictor_schema.decisions import NO_RULE_MATCHED
+from lictor_schema.episode_sources import MAX_NOTES
+from lictor_schema.runs import RunOutcome
+
+_ENDED_WELL = (RunOutcome.EXECUTED,)
+_FOR_GOOD = ("lictor.contract.ended", "lictor.contract.too-long")
+_DID_NOTHING = (RunOutcome.FAILED, RunOutcome.COMPENSATED)
+
+
+def record_signs(records: Sequence[DecisionRecord]) -> Iterator[Sign]:
+    """What the records show; the last one closes the task."""
+    yield _closing(records[-1])
+    sent, back = (
+        sum(record.event_type == kind for record in records)
+        for kind in ("subagent_spawned", "subagent_completed")
+    )
+    if sent > back:
+        yield Sign(OutcomeCode.PARTIAL, f"{sent - back} of {sent} child runs were never heard of")
+
+
+def _closing(last: DecisionRecord) -> Sign:
+    status = None if last.episode is None else last.episode.final_status
+    decision = last.decision
+    said = "closed" if status is None else f"reported {status.value}"
+    what = f"the task was {said}"
+    if decision.decision is not Disposition.ALLOW:
+        judged = f"{decision.policy_id} said {decision.decision.value}: {decision.reason}"
+        return Sign(OutcomeCode.FAIL, f"{what}, and {judged}")
+    if decision.policy_id == NO_RULE_MATCHED:
+        judged = "no rule stood against it"
+    else:
+        judged = f"{decision.policy_id} let it: {decision.reason}"
+    # Records of older evaluators say no status.
+    left = OutcomeCode.SUCCESS if status in (None, TaskStatus.COMPLETED) else OutcomeCode.FAIL
+    return Sign(left, f"{what}, and {judged}")
+
+
+def source_signs(sources: EpisodeSources | None, *, governed: bool) -> Iterator[Sign]:
+    """What everything else about the task shows; ``governed`` is whether a decision of it ever began."""
+    if sources is None:
+        return
+    yield from _runs(sources.runs)
+    yield from _denials(sources.gates, governed)
+    newest: dict[str, ReceiptNote] = {each.record_id: each for each in sources.receipts}
+    for each in newest.values():
+        if each.status is ReceiptStatus.FAILED:
+            why = f"what decision {each.record_id} demands could not be carried out"
+            yield Sign(OutcomeCode.PARTIAL, why)
+
+
+def _denials(gates: Sequence[GateNote], governed: bool) -> Iterator[Sign]:
+    """Actions that were denied without an entry in a decision's log, and can't have been allowed after that."""
+    denied = [each for each in gates if each.gate == "action" and each.decision == "deny"]
+    if denied and not governed:
+        why = f"no decision began, and an action was denied: {denied[0].reason}"
+        yield Sign(OutcomeCode.FAIL, why)
+    for each in denied:
+        if governed and each.policy_id in _FOR_GOOD:
+            yield Sign(OutcomeCode.PARTIAL, f"an action was denied: {each.reason}")
+
+
+def _runs(runs: Sequence[RunNote]) -> Iterator[Sign]:
+    """A run that did not do what was approved; where none did, it is no part of a success that is left."""
+    some = any(run.outcome in _ENDED_WELL for run in runs)
+    if len(runs) >= MAX_NOTES:
+        yield Sign(
+            OutcomeCode.PARTIAL, f"of more than {MAX_NOTES} runs only the first were looked at"
+        )
+    for run in runs:
+        if run.outcome in _ENDED_WELL:
+            continue
+        ended = "had not ended" if run.outcome is None else f"ended as {run.outcome.value}"
+        nothing = run.outcome in _DID_NOTHING and not some
+        why = f"run {run.run_id} {ended}" + (f" ({run.reason})" if run.reason else "")
+        yield Sign(OutcomeCode.FAIL if nothing else OutcomeCode.PARTIAL, why)

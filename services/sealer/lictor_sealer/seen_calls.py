@@ -1,0 +1,144 @@
+"""The tool calls that our own tool gate let through for a task: they count, whatever the agent tells.
+
+Allowed calls are kept in GATES by task, and those that ended or were reserved stand in the logs of the sessions. A call
+that stands in both is one. What can't be read is an error, so the action gate denies: nothing is taken for no calls.
+"""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from lictor_bus import streams, subjects
+from lictor_bus.delivery import Delivery
+from lictor_bus.errors import BusError
+from lictor_bus.read import last_sequence, read_from
+from lictor_bus.session_entries import read_entry
+from lictor_contracts.deciding_state import Deciding
+from lictor_schema import (
+    CallFinished,
+    CallReserved,
+    CanonicalError,
+    SessionGateRecord,
+    ToolGateRequest,
+)
+from lictor_schema.decision_log import CallsSince
+
+_PAGE = 500
+_MAX_KNOWN = 1000
+_ASK_WITHIN_S = 1.0
+_LAGGING_TRIES = 10
+_LOOK_AGAIN_S = 0.03
+
+Session = tuple[str, str]
+Call = tuple[str, str, str]
+"""Runtime, session and id."""
+
+
+@dataclass
+class _Seen:
+    """What was read for one decision, and how far."""
+
+    episode_id: str
+    calls: set[Call] = field(default_factory=set[Call])
+    sessions: set[Session] = field(default_factory=set[Session])
+    read: dict[str, int] = field(default_factory=dict[str, int])
+    """By subject, the sequence up to which it was read."""
+
+
+class SeenCalls:
+    """Counts them; what was read before is not read again."""
+
+    def __init__(self, client: Client, *, replicas: int) -> None:
+        self._client = client
+        self._replicas = replicas
+        self._known: OrderedDict[str, _Seen] = OrderedDict()
+
+    async def since(self, session_id: str | None) -> CallsSince:
+        """From where on the calls of a task count whose decision begins now."""
+        gates, sessions = await asyncio.gather(
+            self._last(streams.GATES, "lictor.gated.>"),
+            self._last(streams.SESSIONS, "lictor.sess.>"),
+        )
+        return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
+
+    async def count(self, key: str, state: Deciding) -> int:
+        """How many calls were let through for the task since its decision began."""
+        begun, since = state.begun, state.begun.calls_since
+        if since is None:
+            return 0  # begun by an older sealer, which counted none
+        # Not kept while it is added to: what a failure cuts short is read again from the start.
+        seen = self._known.pop(key, None)
+        if seen is None or seen.episode_id != begun.episode_id:
+            seen = _Seen(begun.episode_id)
+            if since.session_id is not None:
+                seen.sessions.add((begun.runtime, since.session_id))
+        # A guard that is told no task names its session instead.
+        for name in {begun.task_id, since.session_id or begun.task_id}:
+            subject = subjects.gated("tool", name)
+            for stored in await self._new(seen, streams.GATES, subject, since.gates_sequence):
+                _take_allowed(seen, stored)
+        for session in sorted(seen.sessions):
+            subject = subjects.session_log(subjects.session_key(*session))
+            for stored in await self._new(seen, streams.SESSIONS, subject, since.sessions_sequence):
+                _take_entry(seen, stored, (begun.task_id, since.session_id))
+        self._known[key] = seen
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+        return len(seen.calls)
+
+    async def _new(self, seen: _Seen, stream: str, subject: str, since: int) -> list[Delivery]:
+        """Every message on a subject, from a sequence on, that was not read before.
+
+        A replica may lag behind the leader, who says where the subject ends: what is missing is waited for.
+        """
+        after = seen.read.get(subject, since)
+        until = await self._last(stream, subject)
+        found: list[Delivery] = []
+        tries = 0
+        while after < until:
+            page = await read_from(self._client, stream, subject, after + 1, _PAGE)
+            if page:
+                found += page
+                after = page[-1].sequence
+                continue
+            tries += 1
+            if tries == _LAGGING_TRIES:
+                raise BusError(f"{stream} lags behind: {until} of {subject} can't be read yet")
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        seen.read[subject] = after
+        return found
+
+    async def _last(self, stream: str, subject: str) -> int:
+        return await last_sequence(
+            self._client, stream, subject, replicas=self._replicas, timeout_s=_ASK_WITHIN_S
+        )
+
+
+def _take_allowed(seen: _Seen, stored: Delivery) -> None:
+    try:
+        record = SessionGateRecord.from_json(stored.body)
+    except (ValidationError, CanonicalError):
+        # NATS puts answers wherever a question says; but what has the form of a record may be a newer version's.
+        name = stored.headers.get("Nats-Msg-Id", "").encode()
+        if name and b'"record_id":"%b"' % name in stored.body:
+            seen.calls.add(("", "", name.decode()))
+        return
+    request = record.request
+    if not isinstance(request, ToolGateRequest) or record.answer.decision != "allow":
+        return
+    session = request.session_id or ""
+    if session:
+        seen.sessions.add((request.runtime, session))
+    seen.calls.add((request.runtime, session, request.call_id))
+
+
+def _take_entry(seen: _Seen, stored: Delivery, tasks: tuple[str | None, ...]) -> None:
+    try:
+        entry = read_entry(stored)
+    except (ValidationError, CanonicalError) as error:
+        raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
+    if isinstance(entry, CallReserved | CallFinished) and entry.task_id in tasks:
+        seen.calls.add((entry.runtime, entry.session_id, entry.call_id))
