@@ -397,7 +397,6 @@ if TYPE_CHECKING:
         ProofProgress,
         ProofReason,
         ProofResult,
-        ProofStrength,
         ProofTimings,
         ProofVerdict,
         is_executable,
@@ -452,6 +451,7 @@ if TYPE_CHECKING:
         StandingRequest,
         TaskStanding,
     )
+    from lictor_schema.strengths import ProofStrength
     from lictor_schema.tool_calls import (
         CallOutcome,
         Denial,

@@ -11,7 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from lictor_schema.coverage import CoverageStatus
 from lictor_schema.model import ContentHash, Identifier, Label, Model, Scalar, Text
-from lictor_schema.proofs import CertificateLevel, ProofStrength
+from lictor_schema.proofs import CertificateLevel
+from lictor_schema.strengths import ProofStrength
 
 _MAX_LISTED = 100
 Identifiers = Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=_MAX_LISTED)]

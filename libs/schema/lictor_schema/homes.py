@@ -94,7 +94,7 @@ _HOMES = {
     ),
     "proofs": (
         "CertificateLevel GuaranteePossibility GuaranteeResult GuaranteeStanding ProgramSubmission ProofAnalysis "
-        "ProofProgress ProofReason ProofResult ProofStrength ProofTimings ProofVerdict "
+        "ProofProgress ProofReason ProofResult ProofTimings ProofVerdict "
         "is_executable refuse_descriptive"
     ),
     "receipts": (
@@ -131,6 +131,7 @@ _HOMES = {
         "VerificationSpec Workspace"
     ),
     "standing": ("StandingRequest TaskStanding"),
+    "strengths": ("ProofStrength"),
 }
 
 HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -25,7 +25,8 @@ from lictor_bus.service import Runnable, Runtime
 from lictor_bus.session_entries import is_entry, read_entry
 from lictor_bus.timers import Timer
 from lictor_feedback.ticks import BELL
-from lictor_guard.session import BYPASSED, COMPLETION
+from lictor_guard.collecting import COMPLETION
+from lictor_guard.session import BYPASSED
 from lictor_schema import (
     ActionName,
     AnySessionEntry,
