@@ -30,17 +30,17 @@ from lictor_policy.owed_facts import (
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import (
     CHECKPOINT_ANSWERS,
+    answers,
     answers_given,
     claim_of,
     claim_type_of,
-    says_nothing,
-    says_something,
     structure_of,
 )
 from lictor_policy.state import TaskState
 from lictor_schema.claims import COMPLETION_CLAIMS, ClaimType, TaskStatus
 from lictor_schema.events import Event
 from lictor_schema.payloads import TaskMode, WorkflowShape
+from lictor_schema.placeholders import says_nothing
 
 # Named here: finding a member of an enumeration takes longer than comparing it.
 _PROGRESS = ClaimType.PROGRESS
@@ -123,7 +123,7 @@ def _answers(field: str, what: str) -> Fact:
 
     def is_given(_state: TaskState, event: Event, _position: EventPosition) -> bool:
         structure = structure_of(event)
-        return structure is not None and says_something(answer(structure))
+        return structure is not None and answers(field, answer(structure))
 
     return Fact(f"message.{field}_present", FactType.BOOL, f"The report says {what}", is_given)
 

@@ -21,7 +21,7 @@ from lictor_policy.owed_facts import (
 )
 from lictor_policy.own_words import quoted as quoted_words
 from lictor_policy.position import EventPosition
-from lictor_policy.reading import claim_type_of
+from lictor_policy.reading import claim_type_of, has_anchor
 from lictor_policy.records import Verdict
 from lictor_policy.state import TaskState
 from lictor_policy.track import is_valid_path
@@ -313,7 +313,7 @@ def _held(state: TaskState) -> tuple[Objection, ...]:
 
 
 def _without_anchor(request: DispatchGateRequest, inherited: bool) -> tuple[Objection, ...]:
-    if request.report_anchor is not None or inherited:
+    if has_anchor(request.report_anchor) or inherited:
         return ()
     return (
         Objection(

@@ -5,6 +5,7 @@ Each takes what a fact takes; the state already counts the event.
 
 from lictor_policy.obligations import Owed, find, read_owed, was_shown
 from lictor_policy.position import EventPosition
+from lictor_policy.reading import has_anchor
 from lictor_policy.state import TaskState
 from lictor_schema.events import Event
 
@@ -106,5 +107,5 @@ def unreported_failures(state: TaskState) -> int:
 def dispatch_anchored(state: TaskState, event: Event) -> bool:
     """Whether what the event dispatches, a child or the task itself, has a report anchor."""
     if event.event_type == "subagent_spawned":
-        return event.payload.report_anchor is not None
+        return has_anchor(event.payload.report_anchor)
     return event.event_type != "report_anchor_missing" and state.has_report_anchor

@@ -29,11 +29,6 @@ def visible(text: str) -> str:
     return _GAP.sub(" ", _seen(text)).strip(" " + _JOINERS)
 
 
-def has_words(text: str) -> bool:
-    """Whether there is a letter or a digit to be seen."""
-    return any(map(str.isalnum, _seen(text)))
-
-
 def _seen(text: str) -> str:
     # Most texts are plain, and to know that takes a tenth of the time.
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)

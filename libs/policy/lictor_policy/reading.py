@@ -3,11 +3,10 @@
 By type, not by asking the payload: a model takes microseconds to say that it has no such field.
 """
 
-from functools import lru_cache
-
-from lictor_policy.own_words import has_words, visible
 from lictor_schema.claims import COMPLETION_CLAIMS, CheckpointStructure, Claim, ClaimType
+from lictor_schema.context import ReportAnchor
 from lictor_schema.events import Event
+from lictor_schema.placeholders import is_answer, says_not_yet, says_nothing
 
 
 def claim_of(event: Event) -> Claim | None:
@@ -66,48 +65,11 @@ def is_visible_update(event: Event) -> bool:
             return False
 
 
-# What people write into a field that must not be empty when they have nothing to say.
-_PLACEHOLDERS = frozenset(("n/a", "na", "tbd", "tba", "todo", "unknown", "unclear"))
-_NOTHING = _PLACEHOLDERS.union(
-    (
-        "none",
-        "nothing",
-        "nothing yet",
-        "nothing new",
-        "no",
-        "no change",
-        "no changes",
-        "no progress",
+def has_anchor(anchor: ReportAnchor | None) -> bool:
+    """Whether it is said where reports are owed, and not only filled in."""
+    return (
+        anchor is not None and not says_nothing(anchor.channel) and not says_nothing(anchor.target)
     )
-)
-
-
-_PLACEHOLDERS_OR_EMPTY = _PLACEHOLDERS | {""}
-_NOTHING_OR_EMPTY = _NOTHING | {""}
-_SHORT = 200
-
-
-def says_something(text: str | None) -> bool:
-    """Whether a text is an answer that can be read, and not only a filled-in field."""
-    return bool(text) and _sense(text) not in _PLACEHOLDERS_OR_EMPTY
-
-
-def says_nothing(text: str | None) -> bool:
-    """Whether a text is no answer, or answers that there is nothing."""
-    return not text or _sense(text) in _NOTHING_OR_EMPTY
-
-
-def _sense(text: str) -> str:
-    """What is left of a text to compare; empty when there is no word in it."""
-    return _short_sense(text) if len(text) <= _SHORT else _long_sense(text)
-
-
-def _long_sense(text: str) -> str:
-    return visible(text).lower().rstrip(".!") if has_words(text) else ""
-
-
-# Rules ask for the same answers several times an event, and agents give the same ones again and again.
-_short_sense = lru_cache(maxsize=4096)(_long_sense)
 
 
 def asks_operator(event: Event) -> bool:
@@ -124,6 +86,12 @@ CHECKPOINT_ANSWERS = {
     "operator_intervention_needed": "whether the operator must act",
 }
 """The five answers every report owes, and what each says."""
+_MAY_BE_NOTHING_YET = ("completed_this_segment", "operator_intervention_needed")
+
+
+def answers(name: str, text: str | None) -> bool:
+    """Whether a text answers one of the five questions; that there is nothing yet answers only some."""
+    return is_answer(text) and (name in _MAY_BE_NOTHING_YET or not says_not_yet(text))
 
 
 def answers_given(event: Event) -> tuple[str, ...]:
@@ -131,4 +99,4 @@ def answers_given(event: Event) -> tuple[str, ...]:
     structure = structure_of(event)
     if structure is None:
         return ()
-    return tuple(name for name in CHECKPOINT_ANSWERS if says_something(getattr(structure, name)))
+    return tuple(name for name in CHECKPOINT_ANSWERS if answers(name, getattr(structure, name)))

@@ -21,7 +21,7 @@ from lictor_policy.owing import (
     with_promise,
 )
 from lictor_policy.position import EventPosition, to_micros
-from lictor_policy.reading import asks_operator, is_visible_update, says_nothing
+from lictor_policy.reading import asks_operator, has_anchor, is_visible_update
 from lictor_policy.state import MAX_MISSES, MAX_TITLE, TaskState
 from lictor_schema.context import ExternalizedPath
 from lictor_schema.decisions import Disposition, SuggestedStatus
@@ -34,6 +34,7 @@ from lictor_schema.events import (
     TaskStarted,
     WatchdogFired,
 )
+from lictor_schema.placeholders import says_nothing
 
 _SECOND = 1_000_000
 _DEMANDING = (Disposition.FORCE_CHECKPOINT, Disposition.ESCALATE)
@@ -74,7 +75,7 @@ def begin(event: TaskStarted, position: EventPosition) -> TaskState:
         opened_us=now,
         checkpoint_interval_s=payload.checkpoint_interval_s,
         silence_timeout_s=payload.silence_timeout_s,
-        has_report_anchor=payload.report_anchor is not None,
+        has_report_anchor=has_anchor(payload.report_anchor),
         externalized_path_valid=is_valid_path(payload.externalized_path),
     )
     return _watch_anew(state, now)

@@ -6,9 +6,10 @@ import pytest
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.own_words import MAX_WORDS
-from lictor_policy.reading import says_nothing, says_something
+from lictor_policy.reading import CHECKPOINT_ANSWERS
 from lictor_policy.stories import Stage
 from lictor_schema.model import MAX_TEXT_LENGTH
+from lictor_schema.placeholders import is_answer, says_nothing
 
 DONE = {"type": "completion", "text": "all done"}
 ANSWERS = {
@@ -139,13 +140,46 @@ def notice_of_a_huge_message(stage: Stage) -> str:
     "text", ["\u200b", "\u3164", "\u2800", "—", "...", "n\u200b/a", " N/A. ", "", None]
 )
 def test_what_shows_no_word_is_no_answer(text: str | None) -> None:
-    assert not says_something(text)
+    assert not is_answer(text)
     assert says_nothing(text)
 
 
 @pytest.mark.parametrize("text", ["no", "42", "да", "完了", "nothing yet"])
 def test_a_word_in_any_script_is_an_answer(text: str) -> None:
-    assert says_something(text)
+    assert is_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["to be determined", "to be decided", "Not applicable.", "idk", "none yet", "lorem ipsum"],
+)
+def test_a_placeholder_is_neither_a_path_nor_an_answer_nor_an_anchor(
+    stage: Stage, text: str
+) -> None:
+    parts = (
+        "first_forced_checkpoint_trigger",
+        "if_unfinished_report",
+        "externalized_trigger",
+        "final_handoff_path",
+    )
+    path = {**dict.fromkeys(parts, "in chat-1"), "if_no_new_evidence": "paused"}
+    anchor = {"channel": "mail", "target": text}
+    told = {"externalized_path": {**path, "externalized_trigger": text}, "report_anchor": anchor}
+    started = stage.say("task_started", 0, mode="silent", **told)
+    assert started.decision.policy_id == "no-silence.silent-task-without-externalized-path"
+    assert not started.state.has_report_anchor
+    answers = {**dict.fromkeys(CHECKPOINT_ANSWERS, "so it is"), "next_report_condition": text}
+    report = stage.say("task_checkpoint_sent", 1, structure=answers).decision
+    assert report.policy_id == "mandatory-checkpoint-structure.required-fields-missing"
+
+
+def test_nothing_yet_answers_what_was_finished(stage: Stage) -> None:
+    stage.say("task_started")
+    answers = {
+        **dict.fromkeys(CHECKPOINT_ANSWERS, "so it is"),
+        "completed_this_segment": "none yet",
+    }
+    assert stage.say("task_checkpoint_sent", 1, structure=answers).decision.decision == "allow"
 
 
 def test_a_silent_launch_with_an_invisible_path_is_blocked(stage: Stage) -> None:
