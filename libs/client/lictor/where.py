@@ -172,7 +172,7 @@ def shipped_packs() -> Path:
     return (Path(__file__).parent / "policy_packs").resolve()
 
 
-def agents_directory() -> Path | None:
+def agents_directory(start: Path | None = None) -> Path | None:
     """The agent definitions: `LICTOR_AGENTS`, or `agents` in the nearest directory upwards that has some."""
     if given := os.environ.get("LICTOR_AGENTS"):
         if not Path(given).is_dir():
@@ -180,7 +180,7 @@ def agents_directory() -> Path | None:
                 f"LICTOR_AGENTS names {given}, which is not a directory; correct it or unset it."
             )
         return Path(given).absolute()
-    for folder in _upwards():
+    for folder in _upwards(start):
         if _has_definitions(folder / AGENTS_DIR):
             return folder / AGENTS_DIR
     return None

@@ -171,6 +171,29 @@ async def test_what_is_wrong_is_not_published(
     assert (await client.jetstream().stream_info(streams.DEFINITIONS)).state.messages == 0
 
 
+async def test_other_content_under_a_published_version_is_refused(
+    cli: Cli, agents: Path, url: str, client: Client
+) -> None:
+    assert (await cli("agent", "publish", "agents", "--url", url)).returncode == 0
+    other = CODER.replace("file_path", "path")
+    (agents / "coder.yaml").write_text(other)
+    (agents / "fresh.yaml").write_text(CODER.replace("coder", "fresh"))
+    told = await cli("agent", "publish", "agents", "--url", url)
+    assert told.returncode == 1
+    assert "coder 1 is published already with other content; give this one a new version" in (
+        told.stderr
+    )
+    # Also not the one beside it, which is new.
+    assert (await client.jetstream().stream_info(streams.DEFINITIONS)).state.messages == 1
+    (agents / "coder.yaml").write_text(other.replace('"1"', '"2"'))
+    assert (await cli("agent", "publish", "agents", "--url", url)).returncode == 0
+    # Going back to what was published before is no other content.
+    (agents / "coder.yaml").write_text(CODER)
+    back = await cli("agent", "publish", "agents/coder.yaml", "--url", url)
+    assert back.returncode == 0, back.stderr
+    assert "\npublished  coder 1 " in back.stdout
+
+
 async def test_what_can_not_be_believed_is_not_listed(cli: Cli, url: str, client: Client) -> None:
     await streams.declare(client, streams.DEFINITIONS)
     message = Outgoing(subjects.definition("coder"), b"nonsense")

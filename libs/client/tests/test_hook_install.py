@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -14,10 +15,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nats.aio.client import Client
 
 from lictor.adapter.claude import EVENTS
 from lictor.adapter.install import hook_command, installed, uninstalled
 
+ROOT = Path(__file__).parents[3]
 Cli = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 COMMAND = hook_command(Path("/venv/bin/python"), Path("/venv/bin/lictor"))
 FOREIGN: dict[str, Any] = {
@@ -210,12 +213,44 @@ def answer_of(command: str, home: Path) -> bytes:
 
 
 async def test_the_command_writes_what_runs(cli: Cli, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "agents", tmp_path / "agents")
     done = await cli("hook", "install", "--definition", "coder")
     assert (done.returncode, done.stderr) == (0, "")
     path = tmp_path / ".claude" / "settings.json"
     settings = json.loads(path.read_text())
     (hook,) = ours(settings, "PreToolUse")
     assert b'"deny"' in answer_of(hook["command"], tmp_path)
+
+
+async def test_a_definition_that_does_not_exist_is_refused_with_those_that_do(
+    cli: Cli, tmp_path: Path, broker: Client
+) -> None:
+    url = broker.connected_url.geturl() if broker.connected_url else ""
+    settings = tmp_path / ".claude" / "settings.json"
+    shutil.copytree(ROOT / "examples" / "agents", tmp_path / "agents")
+    # Nobody runs: what the folder holds would be taken in.
+    offline = await cli("hook", "install", "--definition", "codre")
+    assert offline.returncode == 1
+    assert "coder, lictor-default, releaser, researcher, scribe; start those who" in offline.stderr
+    published = await cli("agent", "publish", "agents/scribe.yaml", "--url", url)
+    assert published.returncode == 0, published.stderr
+    refused = await cli("hook", "install", "--definition", "coder", "--url", url)
+    assert refused.returncode == 1
+    assert "there is no definition 'coder'" in refused.stderr
+    assert "know: scribe." in refused.stderr
+    assert not settings.exists()
+    assert (await cli("hook", "install", "--definition", "scribe", "--url", url)).returncode == 0
+    assert settings.exists()
+
+
+async def test_a_definition_that_is_yet_to_be_published_is_installed_when_told_so(
+    cli: Cli, tmp_path: Path
+) -> None:
+    done = await cli("hook", "install", "--definition", "later", "--unchecked")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--definition later" in (tmp_path / ".claude" / "settings.json").read_text()
+    taken_out = await cli("hook", "install", "--definition", "later", "--uninstall")
+    assert taken_out.returncode == 0
 
 
 async def test_a_second_time_the_file_is_not_touched(cli: Cli, tmp_path: Path) -> None:

@@ -75,6 +75,14 @@ class DefinitionShelf:
             if newest == guarded.hash:
                 continue
             if not await self._is_stored(guarded):
+                if await self._version_is_taken(guarded):
+                    log.warning(
+                        "%s %s of this installation has other content than the one that was published under that"
+                        " version, and takes its place as %s; give it a version of its own",
+                        name,
+                        guarded.definition.metadata.version,
+                        guarded.hash,
+                    )
                 await self._store(guarded)
             elif newest is not None:
                 # Another instance, or an operator, has published a newer one: what comes last must not depend on who
@@ -147,6 +155,17 @@ class DefinitionShelf:
             if found is not None:
                 return True
         return False
+
+    async def _version_is_taken(self, guarded: Guarded) -> bool:
+        """Whether another document was stored under its name and version, and never this one."""
+        definition = guarded.definition
+        found = [
+            version.definition
+            async for stored in stored_definitions(self._client, definition.metadata.name)
+            if (version := _read(stored)) is not None
+            and version.definition.metadata.version == definition.metadata.version
+        ]
+        return bool(found) and definition not in found
 
     async def _last_usable(self, name: str) -> Guarded | None:
         usable: Guarded | None = None

@@ -92,6 +92,18 @@ async def test_the_definitions_of_the_installation_are_stored_once(
     assert "coder 1 of this installation was replaced" in caplog.text
 
 
+async def test_other_content_under_the_same_version_is_told(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = defined("coder", "1")
+    await DefinitionShelf(client, installed(first)).open()
+    changed = first.definition.model_copy(update={"deadline_s": 60})
+    assert changed != first.definition
+    await DefinitionShelf(client, installed(compile_definition(changed))).open()
+    assert await stored(client) == ["1", "1"]
+    assert "coder 1 of this installation has other content than the one" in caplog.text
+
+
 async def test_a_version_that_is_published_meanwhile_is_the_newest_for_the_next_session(
     client: Client,
 ) -> None:

@@ -1,13 +1,14 @@
 """`lictor agent publish`: let new sessions begin with a definition, without a restart."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from lictor.cli import FAILED, OK
 from lictor.commands import agent_lint
-from lictor.commands.agent_sources import find_files, kept_versions
+from lictor.commands.agent_sources import Kept, find_files, kept_versions
 from lictor.commands.output import common_arguments, quiet_logs, say, say_json, warn
 from lictor.stored import streams_at
 from lictor_bus.definitions import store_definition
@@ -18,7 +19,8 @@ from lictor_guard.storing import stored_form
 
 HELP = """\
 Check agent definitions and store them: sessions that begin from now on get them. Sessions that have
-begun keep the version they began with. A definition that is the newest already is not stored again.
+begun keep the version they began with. A definition that is the newest already is not stored again;
+other content under a version that was published is refused.
 """
 
 
@@ -43,10 +45,18 @@ async def run(options: Namespace) -> int:
     wanted = read_files(find_files(options.definitions))
     async with streams_at(options.url, "agent-publish") as client:
         await _declared(client)
-        newest = {
-            kept.version.definition.metadata.name: kept.version.hash
-            for kept in await kept_versions(client)
-        }
+        kept = await kept_versions(client)
+        taken = [each for each in wanted.values() if _is_other(each, kept)]
+        for each in taken:
+            metadata = each.definition.metadata
+            warn(
+                f"{metadata.name} {metadata.version} is published already with other content; give this one a new"
+                f" version (`lictor agent diff {metadata.name} FILE` compares them)."
+            )
+        if taken:
+            warn("nothing was published.")
+            return FAILED
+        newest = {each.version.definition.metadata.name: each.version.hash for each in kept}
         for name, guarded in wanted.items():
             sequence = None
             if newest.get(name) != guarded.hash:
@@ -54,6 +64,18 @@ async def run(options: Namespace) -> int:
                 sequence = await store_definition(client, name, body)
             _tell(guarded, sequence, as_json=options.json)
     return OK
+
+
+def _is_other(guarded: Guarded, kept: Iterable[Kept]) -> bool:
+    """Whether its version is taken by another document; going back to one that was published is no other."""
+    definition = guarded.definition
+    same_version = [
+        each.version.definition
+        for each in kept
+        if each.version.definition.metadata.name == definition.metadata.name
+        and each.version.definition.metadata.version == definition.metadata.version
+    ]
+    return bool(same_version) and definition not in same_version
 
 
 async def _declared(client: Client) -> None:

@@ -1,5 +1,6 @@
 """`lictor hook install`: write our hooks into Claude Code's settings."""
 
+import asyncio
 import compileall
 import json
 import os
@@ -13,6 +14,7 @@ from lictor.adapter.address import addresses, registered
 from lictor.adapter.claude import EVENTS
 from lictor.adapter.install import SettingsRefused, hook_command, installed, uninstalled
 from lictor.cli import OK
+from lictor.commands.hook_definitions import refuse_unknown
 from lictor.commands.output import say, say_json, warn
 from lictor.errors import LictorError
 from lictor.where import data_directory, packs_directory, registration
@@ -25,6 +27,9 @@ path.
 Who judges is written into the command: the server of --url, or the `lictor up` that keeps its data in --data-dir.
 Without either it is LICTOR_NATS_URL, else the `lictor up` that runs in the project or above it, or would take its
 data there if it were started. With --user and neither, each project has its own.
+
+The definition must be one that those who judge know, or where they don't run, one of the folder of definitions that
+`lictor up` would take in.
 """
 
 
@@ -48,6 +53,11 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="the agent definition that sessions begin with (default: the service's)",
     )
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="take the definition's name as it is, also where nobody knows such a definition yet",
+    )
     parser.add_argument("--uninstall", action="store_true", help="take our hooks out again")
     parser.add_argument("--dry-run", action="store_true", help="show the settings, write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -59,6 +69,9 @@ def run(options: Namespace) -> int:
     text, settings = _read(path)
     url, data_dir = _judge(options)
     endpoints = None if data_dir is None else registration(data_dir)
+    if options.definition and not options.uninstall and not options.unchecked:
+        project = None if options.user else (options.project or Path.cwd()).resolve()
+        asyncio.run(refuse_unknown(options.definition, url, endpoints, project))
     command = hook_command(
         Path(sys.executable), _script(), options.definition, url=url, endpoints=endpoints
     )
