@@ -68,9 +68,7 @@ async def main() -> None:
         )
         await task.claim_complete("Order o-17 is refunded.")
         episode = json.loads(await task.sealed())["sealedEpisode"]
-        outcome = episode["outcome"]
-        print(f"sealed: {outcome['code']}, by {episode['dteRef']['dteHash'][:20]}…")
-        print(f"because: {outcome['reason']}")
+        print(f"sealed: {episode['outcome']['code']}: {episode['outcome']['reason']}")
         print(f"see: lictor seal export {episode['episodeId']} -o refund.json")
 
 

@@ -116,14 +116,13 @@ def test_a_type_that_is_not_allowed_is_refused_and_without_a_list_all_are_allowe
     assert judged(other, of=safe_action(allowedActionTypes=None)).decision is ALLOW
 
 
-def test_a_contract_without_a_key_does_not_exist_and_a_blank_key_is_refused_where_one_is_needed() -> (
-    None
-):
+def test_a_key_that_is_missing_or_blank_is_refused_where_one_is_needed() -> None:
     with pytest.raises(ValidationError, match="idempotencyKey"):
         action(idempotencyKey="")
-    blank = action(idempotencyKey="  ")
-    assert codes(judged(blank)) == ["idempotency_key"]
-    assert judged(blank, of=safe_action(requireIdempotency=False)).decision is ALLOW
+    for key in ("  ", None):
+        keyless = action(idempotencyKey=key)
+        assert codes(judged(keyless)) == ["idempotency_key"]
+        assert judged(keyless, of=safe_action(requireIdempotency=False)).decision is ALLOW
 
 
 @pytest.mark.parametrize("tier", ["huge", "low", "high", "LARGE", "", None, 1])
