@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from lictor_contracts.loosening import Direction, FieldChange, changes, wire_name
 from lictor_policy.errors import PackError
 from lictor_policy.firing import fires_whenever
+from lictor_policy.requirements import bound
+from lictor_policy.strict_yaml import Path
 from lictor_schema import Disposition, PolicyPack
 from lictor_schema.model import Model
 from lictor_schema.packs import DecisionOutput, Rule
@@ -133,10 +135,14 @@ def _firing(
 
 def _fires_whenever(rule: Rule, other: Rule) -> bool:
     try:
-        return fires_whenever(rule, other)
-    except (PackError, KeyError):
-        # It names a fact or a signal that there is not; the evaluator refuses it.
+        return fires_whenever(bound(rule, _unread), bound(other, _unread))
+    except PackError:
+        # It names a fact that there is not; the evaluator refuses it.
         return False
+
+
+def _unread(path: Path, problem: str) -> PackError:
+    return PackError(f"{'.'.join(map(str, path))}: {problem}")
 
 
 def _output(old: DecisionOutput, new: DecisionOutput, at: str) -> Iterator[FieldChange]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lictor_contracts.acting import is_somebody
+from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.drift import worst
 from lictor_contracts.errors import ContractError
 from lictor_schema import DriftEvent, DriftSeverity, TriageState
@@ -71,6 +71,17 @@ def moved(current: Triage, to: TriageState, by: str, at: datetime) -> Triage:
             f" what came before it ({last.isoformat()}); correct the clock that dated it"
         )
     return replace(current, moves=(*current.moves, step))
+
+
+def refuse_alone(current: Triage, to: TriageState, by: str, *, patch_applied: bool) -> None:
+    """Refuse that one person alone says of red drift that it is patched, when no patch of its cause was applied."""
+    if to is not TriageState.PATCHED or current.severity is not DriftSeverity.RED or patch_applied:
+        return
+    if all(one_person(by, each.by) for each in current.moves):
+        raise TriageRefused(
+            f"drift {current.drift_id} is red, no patch of its cause was applied since, and {by}"
+            " alone has handled it; apply a patch, or have somebody else say that it is patched"
+        )
 
 
 def _legal(state: TriageState) -> str:

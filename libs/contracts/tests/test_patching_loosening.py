@@ -377,6 +377,23 @@ def test_a_rule_that_only_denies_is_tighter_when_it_provably_fires_on_more(
     assert found.direction is direction
 
 
+def test_conditions_that_ask_for_other_requirements_are_not_compared_by_their_name() -> None:
+    """`evidence.requirements_met` is about the requirements of its own rule."""
+
+    def asking(quality: str, *more: dict[str, Any]) -> PolicyPack:
+        unmet = {"fact": "evidence.requirements_met", "equals": False}
+        return pack(
+            conditions={"all": [unmet, *more]},
+            evidence_requirements={"completion": {"min_quality": quality}},
+            output={"decision": "block", "suggested_status": None},
+        )
+
+    before = asking("strong", {"fact": "task.mode", "equals": "interactive"})
+    found = {each.field.rpartition(".")[2]: each for each in pack_changes(before, asking("weak"))}
+    assert found["conditions"].direction is Direction.UNPROVEN
+    assert found["evidence_requirements"].direction is Direction.UNPROVEN
+
+
 def test_a_new_rule_that_only_denies_tightens_and_its_removal_loosens() -> None:
     with_it = pack(output={"decision": "block", "suggested_status": None})
     without = pack(id="")

@@ -412,7 +412,7 @@ def test_a_patch_of_a_pack_is_a_difference_that_pack_diff_shows() -> None:
         compile_files(MemoryFiles("a", files)), compile_files(MemoryFiles("b", after))
     )
     assert [(each.rule_id, each.field, each.old, each.new) for each in found] == [
-        (None, "version", document.data["metadata"]["version"], result.version),
+        (None, "version", proposal.target.version, next_version(proposal.target.version)),
         ("no-silence.missed-checkpoint", "decision_output.severity", "high", "critical"),
     ]
     assert len([line for line in proposal.diff.splitlines() if line[0] in "+-"]) == 6

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_contracts.drift import Cause, drift_events
-from lictor_contracts.triage import Move, Triage, TriageRefused, moved, received
+from lictor_contracts.triage import Move, Triage, TriageRefused, moved, received, refuse_alone
 from lictor_schema import DriftEvent, DriftSeverity, DriftType, TriageState
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -47,6 +47,17 @@ def test_only_the_next_step_is_legal_and_the_refusal_names_it(
     following = "nothing follows" if state is PATH[-1] else PATH[state.rank + 1].value
     with pytest.raises(TriageRefused, match=following):
         moved(triage, to, "ops", later)
+
+
+@pytest.mark.parametrize("by", ["ops", "Ops "])
+def test_nobody_alone_says_of_red_drift_that_it_is_patched_without_a_patch(by: str) -> None:
+    red = received(at_state(TriageState.PATCH_PLANNED), drifted(DriftSeverity.RED))
+    with pytest.raises(TriageRefused, match="apply a patch, or have somebody else"):
+        refuse_alone(red, TriageState.PATCHED, by, patch_applied=False)
+    refuse_alone(red, TriageState.PATCHED, by, patch_applied=True)
+    refuse_alone(red, TriageState.PATCHED, "another", patch_applied=False)
+    yellow = at_state(TriageState.PATCH_PLANNED)
+    refuse_alone(yellow, TriageState.PATCHED, by, patch_applied=False)
 
 
 @given(st.sampled_from(PATH), st.lists(st.sampled_from(DriftSeverity), max_size=4))

@@ -16,7 +16,14 @@ from nats.errors import Error as NatsError
 
 from lictor_bus import streams, subjects
 from lictor_bus.connection import TolerantClient
-from lictor_bus.entry_logs import EntryLog, append_entry, patch_log, read_log, triage_log
+from lictor_bus.entry_logs import (
+    EntryLog,
+    all_entries,
+    append_entry,
+    patch_log,
+    read_log,
+    triage_log,
+)
 from lictor_bus.errors import BusError, Refused, SequenceConflict
 from lictor_bus.gates import UNKNOWN_REQUEST
 from lictor_bus.processor import read_or_refuse
@@ -24,7 +31,7 @@ from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.respond import Answer
 from lictor_contracts.learning import LearningRefused, Subject, claimed
 from lictor_contracts.patch_life import PatchStepRefused, folded, stepped
-from lictor_contracts.triage import Triage, TriageRefused, moved, received
+from lictor_contracts.triage import Triage, TriageRefused, moved, received, refuse_alone
 from lictor_schema import (
     ClaimMade,
     ClaimRequest,
@@ -36,6 +43,7 @@ from lictor_schema import (
     PatchStep,
     TriageEntry,
     TriageMove,
+    TriageState,
     utc_millis,
 )
 
@@ -115,6 +123,12 @@ class Desk:
             at = self._now()
             try:
                 moved(current, move.to, move.by, at)
+                refuse_alone(
+                    current,
+                    move.to,
+                    move.by,
+                    patch_applied=move.to is TriageState.PATCHED and await self._patched(found),
+                )
             except TriageRefused as error:
                 return DeskAnswer.refused(
                     move.request_id,
@@ -136,6 +150,20 @@ class Desk:
             if sequence is not None:
                 return _done(move.request_id, entry.state.value, sequence)
         raise BusError(f"others kept moving {move.drift_id}")
+
+    async def _patched(self, found: EntryLog[TriageEntry]) -> bool:
+        """Whether a patch of the cause of a drift event was applied after it was detected."""
+        events = [entry.event for _, entry in found.entries if entry.event is not None]
+        applied = all_entries(
+            self.client, streams.PATCHES, "lictor.patch.applied.*", PatchEntry.from_json
+        )
+        async for _, entry in applied:
+            at = datetime.fromisoformat(entry.at)
+            if any(
+                each.fingerprint == entry.fingerprint and at >= each.detected_at for each in events
+            ):
+                return True
+        return False
 
     async def _patch(self, body: bytes) -> DeskAnswer:
         step = read_or_refuse(PatchStep.from_json, body, _CORRECT)

@@ -14,7 +14,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_contracts.patch_life import Patch, folded
-from lictor_schema import DriftType, PatchEntry, TriageState, content_hash
+from lictor_schema import DriftSeverity, DriftType, PatchEntry, TriageState, content_hash
 from lictor_schema.contracts import BlastRadius
 
 
@@ -51,6 +51,33 @@ async def test_a_drift_event_moves_forward_step_by_step_and_never_back(bus: Bus)
     assert (await bus.move(event.drift_id, TriageState.NEW)).outcome == "refused"
     unknown = await bus.move("nobody-saw-it", TriageState.TRIAGED)
     assert "there is no drift event" in (unknown.reason or "")
+
+
+async def test_red_drift_is_patched_by_a_patch_or_by_the_word_of_a_second_person(bus: Bus) -> None:
+    patch = await asked_for(bus)
+    assert patch.request is not None
+    *_, drift_id = patch.request.drift_ids
+    for state in (TriageState.TRIAGED, TriageState.PATCH_PLANNED):
+        await bus.move(drift_id, state, by="ada")
+    alone = await bus.move(drift_id, TriageState.PATCHED, by="ada")
+    assert (alone.outcome, alone.state) == ("refused", "patch_planned")
+    assert "apply a patch, or have somebody else say" in (alone.reason or "")
+    proposal = patch.proposal
+    assert proposal is not None
+    about = {"patch_id": patch.patch_id, "proposal_hash": patch.proposal_hash}
+    await bus.step(**about, step="approve", by="bob")
+    made = {"before": proposal.target.content_hash, "after": proposal.target.content_hash}
+    applied = {**made, "version": proposal.new_version}
+    await bus.step(**about, step="applied", by="bob", applied=applied)
+    cured = await bus.move(drift_id, TriageState.PATCHED, by="ada")
+    assert (cured.outcome, cured.state) == ("done", "patched")
+    other = sighting("o", cause="other", severity=DriftSeverity.RED)
+    await bus.see(other)
+    await bus.until_drift(4)
+    for state in (TriageState.TRIAGED, TriageState.PATCH_PLANNED):
+        await bus.move(other.drift_id, state, by="ada")
+    second = await bus.move(other.drift_id, TriageState.PATCHED, by="bob")
+    assert (second.outcome, second.state) == ("done", "patched")
 
 
 async def test_a_request_that_is_repeated_is_answered_the_same_and_kept_once(bus: Bus) -> None:

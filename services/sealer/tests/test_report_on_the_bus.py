@@ -72,8 +72,9 @@ async def test_every_objective_is_measured_from_what_is_sealed_and_published(bus
     waiting = sighting("w", drift_type=DriftType.VERIFY, severity=DriftSeverity.RED, at=early)
     await bus.see(patched, waiting, sighting("g", drift_type=DriftType.TIME, at=early))
     await bus.until_drift(3)
-    for state in (TriageState.TRIAGED, TriageState.PATCH_PLANNED, TriageState.PATCHED):
+    for state in (TriageState.TRIAGED, TriageState.PATCH_PLANNED):
         await bus.move(patched.drift_id, state)
+    await bus.move(patched.drift_id, TriageState.PATCHED, by="bob")
     found = await report(bus)
     shares = {each.slo: each.share for each in found.slos}
     assert found.episodes == 4
