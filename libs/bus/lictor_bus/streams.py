@@ -46,6 +46,7 @@ PACKS = "PACKS"
 DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
+MARKS = "MARKS"
 ACTIONS = "ACTIONS"
 RUNS = "RUNS"
 
@@ -206,6 +207,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=RECEIPTS,
             subjects=("lictor.rcpt.*.*.*",),
             description="what runtimes did with decisions",
+            audit=True,
+        ),
+        StreamSpec(
+            name=MARKS,
+            subjects=("lictor.mark.*.*",),
+            description="what operators say about decisions: false alarms, and such marks taken back",
             audit=True,
         ),
         StreamSpec(

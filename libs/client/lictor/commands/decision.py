@@ -1,5 +1,6 @@
-"""`lictor decision`: one decision with everything that became of it."""
+"""`lictor decision`: one decision with everything that became of it, and whether it was a false alarm."""
 
+import getpass
 import json
 from argparse import ArgumentParser, Namespace
 
@@ -7,24 +8,43 @@ from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.session import connect
 from lictor.where import nats_url
+from lictor_policy.marks import false_alarm
 from lictor_schema import DecisionRecord, ReceiptReport
+from lictor_schema.marks import DecisionMark
 
-HELP = "Show one decision: what was claimed, what was decided, what was done, what was really sent."
+HELP = """\
+Show one decision: what was claimed, what was decided, what was done, what was really sent.
+
+Mark it as a false alarm, or take that back; `lictor pack stats` counts false alarms by rule.
+"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="show")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="show|mark")
     show = verbs.add_parser("show", help="show a decision and its receipts", allow_abbrev=False)
     show.add_argument("record", metavar="RECORD_ID", help="the decision record's id")
     show.add_argument(
         "--task", metavar="TASK", help="its task; without it the whole stream is searched"
     )
     common_arguments(show)
+    mark = verbs.add_parser(
+        "mark", help="mark a decision as a false alarm, or take that back", allow_abbrev=False
+    )
+    mark.add_argument("record", metavar="RECORD_ID", help="the decision record's id")
+    what = mark.add_mutually_exclusive_group(required=True)
+    what.add_argument("--false-alarm", action="store_true", help="the rule should not have fired")
+    what.add_argument("--withdraw", action="store_true", help="take the mark back")
+    mark.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
+    mark.add_argument("--by", metavar="NAME", help="who says so (default: the user's name)")
+    mark.add_argument(
+        "--task", metavar="TASK", help="its task; without it the whole stream is searched"
+    )
+    common_arguments(mark)
 
 
 async def run(options: Namespace) -> int:
-    """Show a decision."""
+    """Show or mark a decision."""
     quiet_logs()
     async with connect(nats_url(options.url).url, timeout_s=3.0) as governor:
         record = await governor.find_decision(options.record, task_id=options.task)
@@ -32,20 +52,34 @@ async def run(options: Namespace) -> int:
             where = f"on task {options.task}" if options.task else "at all"
             warn(f"there is no decision {printable(options.record, 80)} {where}")
             return FAILED
+        if options.verb == "mark":
+            kind = "withdrawn" if options.withdraw else "false_alarm"
+            by = options.by or getpass.getuser()
+            answer = await governor.mark(record, kind, by=by, reason=options.reason)
+            rule = record.matched_rules[0].rule_id
+            if options.json:
+                say_json(json.loads(answer.to_json()))
+            elif options.withdraw:
+                say(f"the mark on {record.record_id} ({printable(rule)}) is taken back")
+            else:
+                say(f"{record.record_id} is marked as a false alarm of {printable(rule)}")
+            return OK
         receipts = await governor.receipts(record)
+        marks = await governor.marks(record)
     if options.json:
         say_json(
             {
                 "record": json.loads(record.to_json()),
                 "receipts": [json.loads(each.to_json()) for each in receipts],
+                "marks": [json.loads(each.to_json()) for each in marks],
             }
         )
     else:
-        _show(record, receipts)
+        _show(record, receipts, marks)
     return OK
 
 
-def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
+def _show(record: DecisionRecord, receipts: list[ReceiptReport], marks: list[DecisionMark]) -> None:
     decision = record.decision
     notice = decision.operator_notice
     receipt = receipts[-1].receipt if receipts else record.receipt
@@ -66,6 +100,7 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
             "; ".join(f"{b.action.value}: {b.reason}" for b in receipt.blocked_actions),
         ),
         ("really sent", sent or "nothing that was reported"),
+        ("false alarm", _alarm(marks)),
     ]
     for name, text in lines:
         if text:
@@ -78,3 +113,14 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
             f"{told.status.value} / {told.delivery_state.value}"
             f" by {printable(each.runtime)}{printable(proof)}"
         )
+
+
+def _alarm(marks: list[DecisionMark]) -> str | None:
+    """What operators say about the decision, if they say something."""
+    standing = false_alarm(marks)
+    if standing is not None:
+        return f"yes, says {standing.by} at {standing.marked_at.isoformat()}: {standing.reason}"
+    if marks:
+        last = marks[-1]
+        return f"no longer: taken back by {last.by} at {last.marked_at.isoformat()}: {last.reason}"
+    return None
