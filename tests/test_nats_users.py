@@ -342,6 +342,11 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.triage.drift"),
         ("openclaw", "lictor.patch.approved.patch"),
         ("openclaw", "lictor.desk.triage"),
+        # Whether a decision was a false alarm is not for who was decided on to say.
+        ("openclaw", "lictor.desk.mark"),
+        ("openclaw", "lictor.mark.task.record"),
+        ("openclaw", "$JS.API.DIRECT.GET.MARKS"),
+        ("ops", "lictor.mark.task.record"),
         ("openclaw", "lictor.desk.patch"),
         ("openclaw", "lictor.ask.report"),
         ("openclaw", "lictor.desk.claim"),

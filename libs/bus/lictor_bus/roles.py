@@ -84,6 +84,7 @@ def _ours() -> tuple[Role, ...]:
                 streams.GATES,
                 streams.PACKS,
                 streams.RECEIPTS,
+                streams.MARKS,
             ),
             writes=(
                 "lictor.dec.*.*",
@@ -93,6 +94,7 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.sched.*.*",
                 "lictor.gated.*.*",
                 "lictor.rcpt.*.*.*",
+                "lictor.mark.*.*",
                 "lictor.packs.bundle.*",
                 "lictor.packs.refused.*",
             ),
@@ -100,6 +102,7 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.gate.report",
                 "lictor.gate.dispatch",
                 "lictor.receipt.*",
+                "lictor.desk.mark",
                 "lictor.ask.standing",
             ),
             hears=("lictor.packs.release.*",),
@@ -243,7 +246,7 @@ def _operators() -> Role:
             "lictor.packs.*.*",
             "lictor.def.*",
             "lictor.gate.*",
-            # Triage, patches and approvals of programs: no runtime may ask there.
+            # Triage, patches, marks on decisions and approvals of programs: no runtime may ask there.
             "lictor.desk.*",
             "lictor.ask.report",
             # Approvals, the kill-switch, and how any runtime's decision stands.

@@ -48,6 +48,7 @@ PACKS = "PACKS"
 DEAD = "DEAD"
 GATES = "GATES"
 RECEIPTS = "RECEIPTS"
+MARKS = "MARKS"
 ACTIONS = "ACTIONS"
 RUNS = "RUNS"
 
@@ -208,6 +209,12 @@ STREAMS: dict[str, StreamSpec] = {
             name=RECEIPTS,
             subjects=("lictor.rcpt.*.*.*",),
             description="what runtimes did with decisions",
+            audit=True,
+        ),
+        StreamSpec(
+            name=MARKS,
+            subjects=("lictor.mark.*.*",),
+            description="what operators say about decisions: false alarms, and such marks taken back",
             audit=True,
         ),
         StreamSpec(

@@ -309,6 +309,11 @@ def receipts_of_record(task_id: str, record_id: str) -> str:
     return f"lictor.rcpt.*.{token(task_id)}.{token(record_id)}"
 
 
+def mark(task_id: str, record_id: str) -> str:
+    """The marks on one decision record."""
+    return f"lictor.mark.{token(task_id)}.{token(record_id)}"
+
+
 def health(service: str) -> str:
     """Request/reply: is the service ready, and what does it run."""
     return f"lictor.health.{service}"

@@ -141,6 +141,12 @@ class Telemetry:
             unit="s",
             description="From the request to the decision of a person, by what was decided",
         )
+        self._marks = meter.create_counter(
+            "lictor.decision.marks",
+            unit="{mark}",
+            description="Marks of operators on decisions, by pack, version, rule and mark: false_alarm,"
+            " withdrawn",
+        )
         self._rules = meter.create_counter(
             "lictor.rules",
             unit="{match}",
@@ -197,6 +203,19 @@ class Telemetry:
     def receipt_answered(self, outcome: str) -> None:
         """Count a receipt report."""
         self._receipts.add(1, {"service": self._service, "outcome": outcome})
+
+    def decision_marked(self, pack: str, version: str, rule: str, mark: str) -> None:
+        """Count a mark on a decision."""
+        self._marks.add(
+            1,
+            {
+                "service": self._service,
+                "pack": pack,
+                "version": version,
+                "rule": rule,
+                "mark": mark,
+            },
+        )
 
     def session_answered(self, operation: str, ok: bool) -> None:
         """Count an answer about a session."""

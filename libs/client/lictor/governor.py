@@ -23,6 +23,7 @@ from lictor.contracts import GovernedDecision
 from lictor.decided import AnyDecision, follow_decisions
 from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime
 from lictor.follow import follow
+from lictor.marks import mark_decision, marks_of
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
@@ -38,6 +39,7 @@ from lictor_schema import (
     Claim,
     DecisionRecord,
     DeliveryReceipt,
+    DeskAnswer,
     DispatchGateRequest,
     EvidenceRef,
     ExternalizedPath,
@@ -59,6 +61,7 @@ from lictor_schema import (
     describe_validation_error,
 )
 from lictor_schema.ids import episode_id
+from lictor_schema.marks import DecisionMark, MarkKind
 
 DECISION_TIMEOUT_S = 10.0
 SEAL_TIMEOUT_S = 30.0
@@ -460,6 +463,16 @@ class Governor:
     async def receipts(self, record: DecisionRecord) -> list[ReceiptReport]:
         """Every report kept on a decision, oldest first."""
         return await receipts_of(self._client, record)
+
+    async def mark(
+        self, record: DecisionRecord, mark: MarkKind, *, by: str, reason: str
+    ) -> DeskAnswer:
+        """Mark a decision as a false alarm, or take that back; operators only. Raises DeskRefused with the reason."""
+        return await mark_decision(self._client, record, mark, by, reason)
+
+    async def marks(self, record: DecisionRecord) -> list[DecisionMark]:
+        """Every mark on a decision, oldest first."""
+        return await marks_of(self._client, record)
 
     async def find_decision(
         self, record_id: str, *, task_id: str | None = None

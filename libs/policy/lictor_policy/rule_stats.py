@@ -46,6 +46,8 @@ class RuleCounts:
     """It would have fired, had a suppression window not let it rest."""
     shadow: int = 0
     """It would have fired, had it not been in shadow mode."""
+    false_alarms: int = 0
+    """Of those that stood, how many an operator has marked as false alarms."""
     would_change: int = 0
     """Of those in shadow mode, how many would have led to a stricter decision."""
     would_decide: Counter[str] = field(default_factory=Counter[str])
@@ -64,6 +66,8 @@ class RuleStats:
     no_rule: int = 0
     """Records of events that no rule fired on."""
     rules: dict[RuleName, RuleCounts] = field(default_factory=dict[RuleName, RuleCounts])
+    false_alarms: frozenset[str] = frozenset()
+    """The decision records that are marked as such."""
 
     def take(self, record: Any) -> None:
         """Count one record."""
@@ -85,6 +89,7 @@ class RuleStats:
         for number, (name, _) in enumerate(matched):
             counts = self._at(name, when)
             counts.fired += number == 0
+            counts.false_alarms += number == 0 and record["record_id"] in self.false_alarms
             counts.overridden += number > 0
         for name, _ in suppressed:
             self._at(name, when).suppressed += 1

@@ -77,6 +77,7 @@ from lictor_schema.gates import (
 )
 from lictor_schema.guard_decisions import GuardDecision
 from lictor_schema.health import ServiceHealth
+from lictor_schema.marks import DecisionMark, MarkOrder
 from lictor_schema.model import Model
 from lictor_schema.overlays import PolicyOverlay, SuppressionWindow
 from lictor_schema.pack_releases import ConfigSwitch, PackBundle, PackRelease, ReleaseRefusal
@@ -204,6 +205,8 @@ def exported_models() -> dict[str, type[Model]]:
         "action-gate-record": ActionGateRecord,
         "receipt-report": ReceiptReport,
         "receipt-answer": ReceiptAnswer,
+        "decision-mark": DecisionMark,
+        "mark-order": MarkOrder,
         "adapter-capabilities": AdapterCapabilities,
         "service-health": ServiceHealth,
         "dead-letter": DeadLetter,

@@ -38,6 +38,7 @@ from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.configs import Library, PartitionConfigs
 from lictor_policy_evaluator.gates import Gates
 from lictor_policy_evaluator.in_force import ConfigsInForce
+from lictor_policy_evaluator.marks import Marks
 from lictor_policy_evaluator.overtaking import Overtaking
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
@@ -46,6 +47,7 @@ from lictor_policy_evaluator.standing import Standings
 from lictor_policy_evaluator.task_states import TaskStates
 from lictor_schema import (
     DecisionRecord,
+    DeskAnswer,
     DispatchGateRequest,
     Event,
     FieldProblem,
@@ -58,6 +60,7 @@ from lictor_schema import (
     TaskStanding,
     parse_event,
 )
+from lictor_schema.marks import DecisionMark, MarkOrder
 
 log = logging.getLogger("lictor.policy-evaluator")
 
@@ -184,6 +187,7 @@ SPEC = ServiceSpec(
         streams.TIMERS,
         streams.GATES,
         streams.RECEIPTS,
+        streams.MARKS,
         streams.PACKS,
     ),
     channels=(
@@ -211,6 +215,12 @@ SPEC = ServiceSpec(
             description="What became of decisions (stream RECEIPTS).",
             reads=False,
         ),
+        Channel(
+            subject="lictor.mark.{task}.{record}",
+            message=DecisionMark,
+            description="What operators say about decisions (stream MARKS).",
+            reads=False,
+        ),
     ),
     questions=(
         Question(
@@ -233,6 +243,13 @@ SPEC = ServiceSpec(
             request=ReceiptReport,
             answer=ReceiptAnswer,
             description="What a runtime did with a decision: checked, then kept exactly once.",
+        ),
+        Question(
+            subject=subjects.desk("mark"),
+            title="mark",
+            request=MarkOrder,
+            answer=DeskAnswer,
+            description="An operator marks a decision as a false alarm, or takes that back.",
         ),
         Question(
             subject=subjects.STANDING,
@@ -276,6 +293,7 @@ async def make_responder(
         subjects.gate("report"): gates.report,
         subjects.gate("dispatch"): gates.dispatch,
         "lictor.receipt.*": receipts.take,
+        subjects.desk("mark"): Marks(client, runtime.telemetry).take,
         subjects.STANDING: Standings(tasks).tell,
     }
 

@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
-from lictor_bus.read import read_from, read_since
+from lictor_bus.read import read_from
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S
 from lictor_policy.owing import RUNTIME
 from lictor_policy.receipts import find_dishonesty
+from lictor_policy_evaluator.decision_records import find_record
 from lictor_policy_evaluator.in_force import ConfigsInForce
 from lictor_schema import (
     CanonicalError,
@@ -91,7 +92,9 @@ class Receipts:
             )
 
     async def _keep(self, report: ReceiptReport) -> ReceiptAnswer:
-        record = await self._record(report)
+        record = await find_record(
+            self._client, report.task_id, report.record_id, report.recorded_at
+        )
         if record is None:
             return ReceiptAnswer.refused(
                 report.record_id,
@@ -155,29 +158,6 @@ class Receipts:
             sequence=stored.sequence,
             receipt=last.receipt,
         )
-
-    async def _record(self, report: ReceiptReport) -> DecisionRecord | None:
-        """The decision record: it was stored at its own time or later, among those of its task."""
-        subject = subjects.decisions_on_task(report.task_id)
-        page = await read_since(
-            self._client,
-            streams.DECISIONS,
-            subject,
-            datetime.fromisoformat(report.recorded_at),
-            _PAGE,
-        )
-        while page:
-            for stored in page:
-                told = json.loads(stored.body)
-                if told["record_id"] == report.record_id:
-                    return DecisionRecord.from_json(stored.body)
-                # Decisions on a task stand in the order of its events: it can't come any more.
-                if told["recorded_at"] > report.recorded_at:
-                    return None
-            page = await read_from(
-                self._client, streams.DECISIONS, subject, page[-1].sequence + 1, _PAGE
-            )
-        return None
 
     async def _task_runtime(self, record: DecisionRecord) -> str:
         """Who carries the decision out: on an event that we derived, the runtime that started the task.

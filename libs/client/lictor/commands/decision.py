@@ -1,25 +1,35 @@
-"""`lictor decision`: one decision with everything that became of it."""
+"""`lictor decision`: one decision with everything that became of it, and whether it was a false alarm."""
 
+import getpass
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from lictor.cli import OK
+from nats.aio.client import Client
+
+from lictor.cli import FAILED, OK
 from lictor.commands.decision_list import list_arguments, list_decisions
 from lictor.commands.decision_text import what
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
+from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.decided import decision_named
 from lictor.ids import TASK, whole_or_given
+from lictor.marks import mark_decision, marks_of
 from lictor.receipts import receipts_of
 from lictor.stored import streams_at
+from lictor_policy.marks import false_alarm
 from lictor_schema import DecisionRecord, GuardDecision, ReceiptReport
+from lictor_schema.marks import DecisionMark
 
-HELP = "List decisions; show one: what was claimed, what was decided, what was done, what was really sent."
+HELP = """\
+List decisions; show one: what was claimed, what was decided, what was done, what was really sent.
+
+Mark it as a false alarm, or take that back; `lictor pack stats` counts false alarms by rule.
+"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|mark")
     list_arguments(verbs.add_parser("list", help="list the newest", allow_abbrev=False))
     show = verbs.add_parser("show", help="show a decision and its receipts", allow_abbrev=False)
     show.add_argument(
@@ -29,28 +39,67 @@ def arguments(parser: ArgumentParser) -> None:
         "--task", metavar="TASK", help="its task; without it the whole stream is searched"
     )
     common_arguments(show)
+    mark = verbs.add_parser(
+        "mark", help="mark a decision as a false alarm, or take that back", allow_abbrev=False
+    )
+    mark.add_argument(
+        "record", metavar="RECORD_ID", help="the decision record's id, or its first characters"
+    )
+    said = mark.add_mutually_exclusive_group(required=True)
+    said.add_argument("--false-alarm", action="store_true", help="the rule should not have fired")
+    said.add_argument("--withdraw", action="store_true", help="take the mark back")
+    mark.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
+    mark.add_argument("--by", metavar="NAME", help="who says so (default: the user's name)")
+    mark.add_argument(
+        "--task", metavar="TASK", help="its task; without it the whole stream is searched"
+    )
+    common_arguments(mark)
 
 
 async def run(options: Namespace) -> int:
-    """List, or show one."""
+    """List, show one, or mark one."""
     if options.verb == "list":
         return await list_decisions(options)
     quiet_logs()
+    receipts: list[ReceiptReport] = []
+    marks: list[DecisionMark] = []
     async with streams_at(options.url, "decision") as client:
         task = None if options.task is None else await whole_or_given(client, TASK, options.task)
         record = await decision_named(client, options.record, task)
-        receipts = [] if isinstance(record, GuardDecision) else await receipts_of(client, record)
+        if options.verb == "mark":
+            return await _mark(client, record, options)
+        if isinstance(record, DecisionRecord):
+            receipts = await receipts_of(client, record)
+            marks = await marks_of(client, record)
     if options.json:
         say_json(
             {
                 "record": json.loads(record.to_json()),
                 "receipts": [json.loads(each.to_json()) for each in receipts],
+                "marks": [json.loads(each.to_json()) for each in marks],
             }
         )
     elif isinstance(record, GuardDecision):
         _show_guarded(record)
     else:
-        _show(record, receipts)
+        _show(record, receipts, marks)
+    return OK
+
+
+async def _mark(client: Client, record: DecisionRecord | GuardDecision, options: Namespace) -> int:
+    if isinstance(record, GuardDecision):
+        warn("only decisions on events can be marked; change the agent definition's policy instead")
+        return FAILED
+    kind = "withdrawn" if options.withdraw else "false_alarm"
+    by = options.by or getpass.getuser()
+    answer = await mark_decision(client, record, kind, by, options.reason)
+    rule = record.matched_rules[0].rule_id
+    if options.json:
+        say_json(json.loads(answer.to_json()))
+    elif options.withdraw:
+        say(f"the mark on {record.record_id} ({printable(rule)}) is taken back")
+    else:
+        say(f"{record.record_id} is marked as a false alarm of {printable(rule)}")
     return OK
 
 
@@ -80,7 +129,7 @@ def _say_lines(lines: Iterable[tuple[str, str | None]]) -> None:
             say(f"{name:<13}  {printable(text)}")
 
 
-def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
+def _show(record: DecisionRecord, receipts: list[ReceiptReport], marks: list[DecisionMark]) -> None:
     decision = record.decision
     notice = decision.operator_notice
     receipt = receipts[-1].receipt if receipts else record.receipt
@@ -102,6 +151,7 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
             "; ".join(f"{b.action.value}: {b.reason}" for b in receipt.blocked_actions),
         ),
         ("really sent", sent or "nothing that was reported"),
+        ("false alarm", _alarm(marks)),
     ]
     _say_lines(lines)
     for each in receipts:
@@ -112,3 +162,14 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport]) -> None:
             f"{told.status.value} / {told.delivery_state.value}"
             f" by {printable(each.runtime)}{printable(proof)}"
         )
+
+
+def _alarm(marks: list[DecisionMark]) -> str | None:
+    """What operators say about the decision, if they say something."""
+    standing = false_alarm(marks)
+    if standing is not None:
+        return f"yes, says {standing.by} at {standing.marked_at.isoformat()}: {standing.reason}"
+    if marks:
+        last = marks[-1]
+        return f"no longer: taken back by {last.by} at {last.marked_at.isoformat()}: {last.reason}"
+    return None

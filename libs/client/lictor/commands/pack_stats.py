@@ -16,6 +16,7 @@ from lictor.commands.output import (
     warn,
 )
 from lictor.commands.since import since_argument
+from lictor.marks import false_alarms
 from lictor.stored import extent, stored, streams_at
 from lictor_bus.streams import DECISIONS
 from lictor_policy.rule_stats import RuleStats
@@ -24,6 +25,7 @@ HELP = """\
 Count, by rule and version, from the decision records:
 
   fired       it fired, and its decision stood
+  false       of those, how many operators have marked as false alarms (`lictor decision mark`)
   overridden  it fired, but a stronger rule decided
   suppressed  a suppression window let it rest
   shadow      it would have fired, but is in shadow mode (see `lictor pack shadow-report`)
@@ -46,6 +48,7 @@ async def run(options: Namespace) -> int:
                 {
                     **name._asdict(),
                     "fired": counts.fired,
+                    "false_alarms": counts.false_alarms,
                     "overridden": counts.overridden,
                     "suppressed": counts.suppressed,
                     "shadow": counts.shadow,
@@ -56,12 +59,13 @@ async def run(options: Namespace) -> int:
         return OK
     if rows:
         say_table(
-            ("rule", "version", "fired", "overridden", "suppressed", "shadow", "last"),
+            ("rule", "version", "fired", "false", "overridden", "suppressed", "shadow", "last"),
             (
                 (
                     name.rule_id,
                     name.pack_version,
                     str(counts.fired),
+                    str(counts.false_alarms),
                     str(counts.overridden),
                     str(counts.suppressed),
                     str(counts.shadow),
@@ -78,8 +82,8 @@ async def run(options: Namespace) -> int:
 async def count_records(url: str | None, since: datetime | None, *, quiet: bool) -> RuleStats:
     """The counts of all records, or of those since a time."""
     quiet_logs()
-    stats = RuleStats()
     async with streams_at(url, "pack-stats") as client:
+        stats = RuleStats(false_alarms=await false_alarms(client))
         size = await extent(client, DECISIONS)
         with counting("reading decisions", size.messages, quiet=quiet) as advance:
             found = stored(client, DECISIONS, "lictor.dec.*.*", size.last_sequence, since=since)
