@@ -259,6 +259,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("parts", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
 def test_a_mistake_is_an_error_that_names_its_place(parts: dict[str, Any], told: str) -> None:
+    """Scenario 147: mistakes in a definition."""
     found = problems(**parts)
     assert any(told in line for line in found), found
 
@@ -280,12 +281,14 @@ def test_all_mistakes_are_told_together() -> None:
 @pytest.mark.parametrize("bad", [0, -1])
 @pytest.mark.parametrize("field", ["every_n_calls", "every_n_seconds"])
 def test_a_trigger_needs_a_number_above_zero(field: str, bad: int) -> None:
+    """Scenario 147: mistakes in a definition."""
     with pytest.raises(ValueError, match=f"feedback.0.static.trigger.{field}"):
         definition(feedback=[static("s", **{field: bad})])
 
 
 @pytest.mark.parametrize("bad", ["", "two words", "a*b", "*"])
 def test_names_are_never_empty_and_hold_no_blanks(bad: str) -> None:
+    """Scenario 147: mistakes in a definition."""
     with pytest.raises(ValueError, match="name"):
         definition(tools=[{"name": bad}])
     with pytest.raises(ValueError, match="name"):
