@@ -330,15 +330,19 @@ async def test_advice_is_kept_until_it_is_taken(
 ) -> None:
     heard: list[Advice] = []
     async with governor.guard("s", on_feedback=heard.append) as guard:
-        standin.advice = "<feedback>slow down</feedback>"
+        blocks = [
+            '<feedback provider="time" severity="info">\n17 seconds left.\n</feedback>',
+            '<feedback provider="loops" severity="info">\nAgain?\n</feedback>',
+            '<feedback provider="time" severity="info">\n6 seconds left.\n</feedback>',
+        ]
+        standin.advice = "\n\n".join(blocks[:2])
         await guard.call("a", {}, lambda: None)
+        standin.advice = blocks[2]
         await guard.call("b", {}, lambda: None)
-        assert (
-            [advice.text for advice in guard.advice]
-            == [standin.advice] * 2
-            == [advice.text for advice in heard]
-        )
-        assert guard.take_advice() == f"{standin.advice}\n\n{standin.advice}"
+        told = [advice.text for advice in guard.advice]
+        assert told == ["\n\n".join(blocks[:2]), blocks[2]] == [advice.text for advice in heard]
+        # What a provider said later takes the place of what it said before, taken only now.
+        assert guard.take_advice() == "\n\n".join(blocks[1:])
         assert guard.take_advice() == ""
 
 

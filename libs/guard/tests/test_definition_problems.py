@@ -320,6 +320,25 @@ def test_a_tool_may_stand_in_two_sections_with_the_same_access() -> None:
     assert problems(**REST, sections=[SECTION, {"name": "more", "tools": [READ]}]) == []
 
 
+def test_seconds_that_an_author_hardly_means_are_doubts() -> None:
+    deadline = {"kind": "deadline", "name": "d", "warn_s": 60}
+    doubtful = definition(
+        deadline_s=600,
+        feedback=[
+            {**deadline, "trigger": {"every_n_seconds": 60.5}},
+            {**deadline, "name": "fine", "trigger": {"every_n_seconds": 60}},
+            static("lictor.own", every_n_seconds=0.25),
+        ],
+    )
+    compile_definition(doubtful, Plugins())
+    assert [str(each) for each in definition_doubts(doubtful)] == [
+        "feedback[0].trigger.every_n_seconds: is more than warn_s (60), so the deadline may come without a warning",
+        "feedback[2].name: begins with lictor., which Lictor's own advice does too",
+        "feedback[2].trigger.every_n_seconds: is less than the second in which a timer rings at most once;"
+        " hooks keep to it",
+    ]
+
+
 def test_what_works_but_is_hardly_meant_is_a_doubt_and_no_error() -> None:
     doubtful = definition(
         tools=[WRITE],
