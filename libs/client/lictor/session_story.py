@@ -84,10 +84,10 @@ class Overview:
             case UsageCounted():
                 self._use(entry.usage)
             case FeedbackRaised():
-                self.waiting |= {each.feedback_id: each for each in entry.feedback}
+                self.waiting |= {each.provider: each for each in entry.feedback}
             case FeedbackDelivered():
-                for each in entry.feedback:
-                    self.waiting.pop(each.feedback_id, None)
+                # At a hook everything that waited is heard, in the words of that moment, or withdrawn.
+                self.waiting.clear()
             case StopJudged():
                 self.stop = entry
                 self.blocked_stops = 0 if entry.allowed else entry.attempt
@@ -164,4 +164,6 @@ def _files(entry: CallReserved | CallDenied | CallFinished) -> str:
 def _heard(entry: FeedbackRaised | FeedbackDelivered) -> str:
     said = [f"{each.provider}: {each.summary}" for each in entry.feedback]
     failed = [f"{each.provider} failed: {each.error}" for each in entry.failures]
-    return "; ".join(said + failed) or "nothing"
+    taken_back = () if isinstance(entry, FeedbackRaised) else entry.withdrawn
+    withdrawn = [f"{each} has nothing to say any more" for each in taken_back]
+    return "; ".join(said + failed + withdrawn) or "nothing"

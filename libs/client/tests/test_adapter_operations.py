@@ -173,7 +173,7 @@ def test_every_reason_reaches_the_agent_with_its_remedy(session: SessionOperatio
     ],
 )
 def test_no_other_answer_than_allow_allows(session: SessionOperations, answer: Any) -> None:
-    """Scenario 150, and every answer that can't be one."""
+    """Scenario 150: no answer denies, and so does every answer that can't be one."""
     verdict = check(Service(tool=answer), session)
     assert not verdict.allowed
     assert verdict.denials
@@ -278,6 +278,7 @@ def test_a_stop_is_judged_with_the_files_that_matter(
 
 
 def test_without_a_view_of_files_a_stop_says_so() -> None:
+    """Scenario 112: finding the file system."""
     service = Service(stop={**ALLOW, "status": "unchecked"})
     stop(service, SessionOperations(runtime="test", session_id="s"))
     assert service.asked[-1].files is None
@@ -321,6 +322,7 @@ def test_a_blocked_stop_tells_what_is_left(session: SessionOperations) -> None:
 
 
 def test_advice_is_passed_on_and_silence_is_none(session: SessionOperations) -> None:
+    """Scenario 111: advice in the reply."""
     feedback = [{"provider": "Deadline", "summary": "hurry"}]
     answer = {"ok": True, "reason": "r", "text": "<feedback/>", "feedback": feedback}
     advice = Service(collect=answer).drive(session.collect("c", ["a"]))

@@ -58,7 +58,7 @@ def resolve(root: Path, given: Any, cwd: Path | None = None, mounts: tuple[str, 
     ],
 )
 def test_every_spelling_of_a_file_has_the_same_key(root: Path, spelling: str) -> None:
-    """Scenario 143."""
+    """Scenarios 7, 8, 134 and 143: slashes at the front, a mount, the workspace's path: one file, one key."""
     found = resolve(root, spelling.format(root=root), mounts=("/workspace/",))
     assert (found.key, found.state) == ("a.txt", "file")
     assert found.digest == "sha256:" + hashlib.sha256(b"a").hexdigest()
@@ -102,6 +102,7 @@ def test_a_file_that_is_not_there_yet_has_its_key_already(root: Path) -> None:
 
 
 def test_the_root_itself_and_what_is_outside_have_keys_too(root: Path) -> None:
+    """Scenarios 9 and 10: the mount itself; outside of every mount."""
     outside = root.parent / "other.txt"
     outside.write_text("o")
     assert resolve(root, ".").key == "."
@@ -112,6 +113,7 @@ def test_the_root_itself_and_what_is_outside_have_keys_too(root: Path) -> None:
 
 
 def test_the_root_is_not_taken_for_a_mount_of_the_file_systems_root(root: Path) -> None:
+    """Scenario 7: slashes at the front."""
     assert resolve(root, str(root / "a.txt"), mounts=("/",)).key == "a.txt"
     assert "another place here" in resolve(root, "/a.txt", mounts=("/",)).problem
 

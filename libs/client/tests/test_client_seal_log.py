@@ -242,6 +242,7 @@ async def test_a_directory_with_other_things_in_it_is_left_alone(
 async def test_a_kept_checkpoint_tells_a_log_that_was_cut_or_rewritten(
     cli: Cli, log: Log, arguments: list[str], tmp_path: Path
 ) -> None:
+    """Contract scenario 39: a log that was cut, rewritten or forked."""
     await log.append(5)
     await log.append(3)
     kept = await done(cli("log", "checkpoint", *arguments))

@@ -105,7 +105,7 @@ def test_an_allowed_call_is_left_to_the_users_own_permissions(tmp_path: Path) ->
 
 
 def test_a_denied_call_tells_every_reason_and_remedy(tmp_path: Path) -> None:
-    """92."""
+    """Scenario 92: before a call: limits."""
     output = Guard(tmp_path, tool=DENY).hook("PreToolUse", **call(file_path="a"))
     specific = output["hookSpecificOutput"]
     assert specific["hookEventName"] == "PreToolUse"
@@ -134,7 +134,7 @@ def test_an_agent_that_is_only_denied_hears_advice_with_the_denial(tmp_path: Pat
     "answer", [Silence(reason="nobody"), b"nonsense", {**ALLOW, "decision": 1}]
 )
 def test_a_call_that_nobody_judged_is_denied(tmp_path: Path, answer: Any) -> None:
-    """92, 106, 150."""
+    """Scenario 106: an error inside the hook."""
     for answers in ({"tool": answer}, {"show": answer}):
         output = Guard(tmp_path, **answers).hook("PreToolUse", **call(file_path="a"))
         assert output["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -153,7 +153,7 @@ def test_a_call_that_nobody_judged_is_denied(tmp_path: Path, answer: Any) -> Non
 def test_native_tools_are_asked_about_with_their_files(
     tmp_path: Path, tool: str, param: str
 ) -> None:
-    """93: the gate sees the runtime's own tools, under the call's id, with the file it names."""
+    """Scenarios 93 and 120: the gate sees the runtime's own tools, under the call's id, with the file it names."""
     (tmp_path / "a.txt").write_text("x")
     guard = Guard(tmp_path)
     guard.hook("PreToolUse", cwd=str(tmp_path), **call(tool, **{param: "./a.txt"}))
@@ -171,6 +171,7 @@ def test_a_relative_path_is_read_from_where_the_agent_is(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("tool_input", [None, [], "x", 7])
 def test_parameters_that_are_no_object_are_denied(tmp_path: Path, tool_input: Any) -> None:
+    """Scenario 118: invalid parameters."""
     guard = Guard(tmp_path)
     output = guard.hook("PreToolUse", **{**call(), "tool_input": tool_input})
     assert output["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -197,7 +198,7 @@ def test_a_denial_for_what_waits_on_this_machine_is_on_the_record(
 
 
 def test_a_result_is_reported_with_its_call_and_advice_comes_back(tmp_path: Path) -> None:
-    """94, 96."""
+    """Scenarios 94, 96 and 120: after a call; advice after a call; events of native tools."""
     (tmp_path / "a.txt").write_text("x")
     (tmp_path / "watched").write_text("")
     guard = Guard(
@@ -212,12 +213,13 @@ def test_a_result_is_reported_with_its_call_and_advice_comes_back(tmp_path: Path
     }
     report = guard.last("result")
     assert (report["call_id"], report["tool"], report["outcome"]) == ("toolu_1", "Write", "ok")
+    assert report["runtime"] == "claude-code"
     assert report["resources"][0]["key"] == "a.txt"
     assert guard.last("collect")["files"] == [{"path": "watched", "state": "file", "size": 0}]
 
 
 def test_without_advice_there_is_nothing_to_say(tmp_path: Path) -> None:
-    """96."""
+    """Scenario 96: advice after a call."""
     assert Guard(tmp_path).hook("PostToolUse", **call(file_path="a")) == {}
     guard = Guard(tmp_path, collect=Silence(reason="slow"))
     assert guard.hook("PostToolUse", **call(file_path="a")) == {}
@@ -239,14 +241,14 @@ def test_without_advice_there_is_nothing_to_say(tmp_path: Path) -> None:
 def test_only_an_explicit_flag_makes_a_finished_call_a_failure(
     tmp_path: Path, response: Any, outcome: str
 ) -> None:
-    """100, and weak spot a: what a tool prints never decides."""
+    """Scenario 100: only a flag makes an error; what a tool prints never decides (weak spot a)."""
     guard = Guard(tmp_path)
     guard.hook("PostToolUse", **call("Bash", command="make"), tool_response=response)
     assert guard.last("result")["outcome"] == outcome
 
 
 def test_a_structured_output_is_answered_with_what_its_completion_lacks(tmp_path: Path) -> None:
-    """Scenarios 97 and 98: PostToolUse on StructuredOutput adds feedback context, and blocks nothing."""
+    """Scenario 98: PostToolUse on StructuredOutput adds feedback context, and blocks nothing."""
     (tmp_path / "out.txt").write_text("done")
     said = '<feedback provider="lictor.completion" severity="warning">\nx\n</feedback>'
     guard = Guard(tmp_path, collect={**DONE, "text": said})
@@ -266,6 +268,7 @@ def test_a_structured_output_is_answered_with_what_its_completion_lacks(tmp_path
 
 
 def test_what_a_call_returned_is_told_only_where_a_provider_looks_at_it(tmp_path: Path) -> None:
+    """Scenario 94: the output goes with the result, cut, and only where it is asked for."""
     response = {"stdout": "x" * 5000}
     guard = Guard(tmp_path)
     guard.hook("PostToolUse", **call("Bash", command="ls"), tool_response=response)
@@ -280,7 +283,7 @@ def test_what_a_call_returned_is_told_only_where_a_provider_looks_at_it(tmp_path
 def test_a_call_that_failed_is_reported_and_advised_on_too(
     tmp_path: Path, interrupt: bool, outcome: str
 ) -> None:
-    """94, 99, and weak spot b: failures come by an event of their own."""
+    """Scenarios 94 and 99: failures come by an event of their own (weak spot b)."""
     guard = Guard(tmp_path, collect={**DONE, "text": "try less"})
     output = guard.hook("PostToolUseFailure", **call(), error="boom", is_interrupt=interrupt)
     assert (guard.last("result")["outcome"], guard.last("result")["error"]) == (outcome, "boom")
@@ -291,7 +294,7 @@ def test_a_call_that_failed_is_reported_and_advised_on_too(
 
 
 def test_a_stop_is_judged_with_the_files_that_it_depends_on(tmp_path: Path) -> None:
-    """101, 102."""
+    """Scenarios 101 and 102: the files go with the stop, and why the agent stops."""
     (tmp_path / "out.txt").write_text("x")
     guard = Guard(tmp_path, stop={**ALLOW, "status": "complete"})
     assert guard.hook("Stop", stop_hook_active=False, last_assistant_message="done") == {}
@@ -302,7 +305,7 @@ def test_a_stop_is_judged_with_the_files_that_it_depends_on(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("active", [False, True])
 def test_an_early_stop_is_blocked_with_what_is_left_to_do(tmp_path: Path, active: bool) -> None:
-    """101: as often as the service counts it."""
+    """Scenario 101: as often as the service counts it."""
     output = Guard(tmp_path, stop=BLOCKED).hook("Stop", stop_hook_active=active)
     assert output["decision"] == "block"
     assert "out.txt is missing" in output["reason"]
@@ -320,7 +323,7 @@ def test_an_early_stop_is_blocked_with_what_is_left_to_do(tmp_path: Path, active
 def test_a_stop_without_complete_work_is_told_to_the_user(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """103, 152."""
+    """Scenarios 103, 108 and 152: a stop with nothing left; the final check; blocked again and again."""
     answer = {**ALLOW, "reason": "its time is up", **change}
     output = Guard(tmp_path, stop=answer).hook("Stop")
     assert "decision" not in output
@@ -378,7 +381,7 @@ def test_a_stop_behind_an_unreported_result_is_as_the_definition_says(tmp_path: 
 
 
 def test_a_subagent_is_known_by_its_own_id(tmp_path: Path) -> None:
-    """105, and weak spot c."""
+    """Scenario 105: two subagents side by side are told apart (weak spot c)."""
     guard = Guard(tmp_path, stop={**ALLOW, "status": "unchecked"})
     guard.hook("PreToolUse", **call(), agent_id="agent-7", agent_type="Explore")
     guard.hook("PreToolUse", **call())
@@ -392,7 +395,7 @@ def test_a_subagent_is_known_by_its_own_id(tmp_path: Path) -> None:
     ("event", "prompted"), [("SessionStart", False), ("UserPromptSubmit", True)]
 )
 def test_a_session_begins_and_hears_what_waited(tmp_path: Path, event: str, prompted: bool) -> None:
-    """105."""
+    """Scenario 105: subagents, prompts, compaction."""
     guard = Guard(tmp_path, collect={**DONE, "text": "two minutes left"})
     guard.environment |= {"LICTOR_DEFINITION": "coder", "LICTOR_TASK_ID": "task-9"}
     output = guard.hook(event, prompt="go", source="startup")
@@ -424,7 +427,7 @@ def test_a_session_that_can_not_begin_is_told_to_agent_and_user(
 def test_events_that_nobody_judges_are_passed_without_a_question(
     tmp_path: Path, event: str
 ) -> None:
-    """105."""
+    """Scenario 105: subagents, prompts, compaction."""
     guard = Guard(tmp_path)
     assert guard.hook(event) == {}
     assert not guard.asked
@@ -432,7 +435,7 @@ def test_events_that_nobody_judges_are_passed_without_a_question(
 
 @pytest.mark.parametrize("event", ["", "pretooluse", "PreToolUse ", "PermissionRequest", "x" * 500])
 def test_an_event_that_nobody_knows_blocks(tmp_path: Path, event: str) -> None:
-    """104, where `{}` would allow: weak spot f."""
+    """Scenario 104: a wrong event name blocks, where `{}` would allow (weak spot f)."""
     answered = Guard(tmp_path).reply(event)
     assert (answered.exit_code, answered.output) == (2, None)
     assert answered.error

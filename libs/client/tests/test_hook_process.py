@@ -440,7 +440,7 @@ def test_a_reader_that_went_away_blocks(hook: Hook) -> None:
 
 
 def test_code_that_can_not_be_loaded_blocks(hook: Hook, tmp_path: Path) -> None:
-    """The package in the way is broken in its deepest module, and in its first."""
+    """Scenario 106: the package in the way is broken in its deepest module, and in its first."""
     import shutil
 
     import lictor

@@ -30,6 +30,8 @@ async def guard(
 
 
 async def test_a_call_is_checked_made_and_reported(guard: lictor.Guard, standin: StandIn) -> None:
+    """Scenario 126: a tool gets its parameters."""
+
     async def add(a: int, b: int) -> int:
         return a + b
 
@@ -61,7 +63,7 @@ async def test_an_agent_that_is_denied_hears_advice(guard: lictor.Guard, standin
 
 
 async def test_a_denied_call_is_not_made(guard: lictor.Guard, standin: StandIn) -> None:
-    """Scenario 34: the handler does not run, and the caller gets the reason."""
+    """Scenarios 34 and 127: the handler does not run, and the caller gets the reason."""
     standin.denied = {"rm"}
     with pytest.raises(lictor.ToolDenied, match=r"not this one .* take another") as denied:
         await guard.call("rm", {}, lambda: pytest.fail("it was called"))
@@ -143,6 +145,8 @@ async def test_plain_functions_run_beside_the_loop(guard: lictor.Guard) -> None:
 
 
 async def test_arguments_become_parameters_by_name(guard: lictor.Guard, standin: StandIn) -> None:
+    """Scenario 126: a tool gets its parameters."""
+
     @guard.tool(name="write_file", without=("handle",))
     async def write(path: Path, /, text: str = "empty", *, handle: object, **more: Any) -> object:
         return path, text, handle, more
@@ -174,11 +178,13 @@ async def test_two_arguments_of_one_name_are_denied_since_only_one_would_be_seen
 
 
 async def test_parameters_that_are_no_json_are_denied(guard: lictor.Guard) -> None:
+    """Scenario 118: invalid parameters."""
     with pytest.raises(lictor.ToolDenied, match="JSON"):
         await guard.call("add", {"a": object()}, lambda a: a)
     verdict = await guard.check("add", [1, 2])  # pyright: ignore[reportArgumentType]
     assert not verdict.allowed
     assert "not an object" in verdict.text
+    assert await guard.call("add", {"a": 1}, lambda a: a) == 1, "the next valid call works"
 
 
 async def test_a_function_that_yields_is_no_tool(guard: lictor.Guard) -> None:
@@ -324,15 +330,19 @@ async def test_advice_is_kept_until_it_is_taken(
 ) -> None:
     heard: list[Advice] = []
     async with governor.guard("s", on_feedback=heard.append) as guard:
-        standin.advice = "<feedback>slow down</feedback>"
+        blocks = [
+            '<feedback provider="time" severity="info">\n17 seconds left.\n</feedback>',
+            '<feedback provider="loops" severity="info">\nAgain?\n</feedback>',
+            '<feedback provider="time" severity="info">\n6 seconds left.\n</feedback>',
+        ]
+        standin.advice = "\n\n".join(blocks[:2])
         await guard.call("a", {}, lambda: None)
+        standin.advice = blocks[2]
         await guard.call("b", {}, lambda: None)
-        assert (
-            [advice.text for advice in guard.advice]
-            == [standin.advice] * 2
-            == [advice.text for advice in heard]
-        )
-        assert guard.take_advice() == f"{standin.advice}\n\n{standin.advice}"
+        told = [advice.text for advice in guard.advice]
+        assert told == ["\n\n".join(blocks[:2]), blocks[2]] == [advice.text for advice in heard]
+        # What a provider said later takes the place of what it said before, taken only now.
+        assert guard.take_advice() == "\n\n".join(blocks[1:])
         assert guard.take_advice() == ""
 
 

@@ -139,6 +139,7 @@ async def test_a_denied_call_is_a_tool_error_and_never_reaches_the_server(
 
 
 async def test_feedback_is_one_more_text(host: Host, standin: StandIn) -> None:
+    """Scenario 111: advice in the reply."""
     await host.call("echo", 1)
     standin.advice = "<feedback>mind the gap</feedback>"
     assert texts(await host.call("echo", 2, a=1)) == ['{"a": 1}', standin.advice]

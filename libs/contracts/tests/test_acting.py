@@ -80,6 +80,7 @@ def test_an_action_within_its_envelope_is_allowed() -> None:
 def test_a_tier_above_the_largest_is_refused(
     tier: str, most: str, decision: ActionDecision
 ) -> None:
+    """Contract scenario 23: a tier above the largest."""
     judgement = judged(action(blastRadiusTier=tier), of=safe_action(blastRadiusMax=most))
     assert judgement.decision is decision
     if decision is REFUSE:
@@ -101,6 +102,7 @@ def test_a_tier_above_the_largest_is_refused(
 def test_what_can_not_be_undone_is_refused_strictly_above_the_tier(
     tier: str, above: str, decision: ActionDecision
 ) -> None:
+    """Contract scenario 24: rollback strictly above the tier."""
     contract = action(blastRadiusTier=tier, rollbackPlan={"type": "none"})
     judgement = judged(contract, of=safe_action(requireRollbackAbove=above))
     assert judgement.decision is decision
@@ -110,6 +112,7 @@ def test_what_can_not_be_undone_is_refused_strictly_above_the_tier(
 
 
 def test_a_type_that_is_not_allowed_is_refused_and_without_a_list_all_are_allowed() -> None:
+    """Contract scenario 28: allow-listed types."""
     other = action(actionType="delete")
     assert codes(judged(other)) == ["action_type"]
     assert codes(judged(other, of=safe_action(allowedActionTypes=[]))) == ["action_type"]
@@ -117,6 +120,7 @@ def test_a_type_that_is_not_allowed_is_refused_and_without_a_list_all_are_allowe
 
 
 def test_a_key_that_is_missing_or_blank_is_refused_where_one_is_needed() -> None:
+    """Contract scenario 25: no idempotency key."""
     with pytest.raises(ValidationError, match="idempotencyKey"):
         action(idempotencyKey="")
     for key in ("  ", None):
@@ -127,6 +131,7 @@ def test_a_key_that_is_missing_or_blank_is_refused_where_one_is_needed() -> None
 
 @pytest.mark.parametrize("tier", ["huge", "low", "high", "LARGE", "", None, 1])
 def test_a_contract_of_an_unknown_tier_does_not_exist(tier: Any) -> None:
+    """Contract scenario 30: an unknown tier."""
     with pytest.raises(ValidationError, match="blastRadiusTier"):
         action(blastRadiusTier=tier)
 
@@ -162,12 +167,14 @@ HITL = {"authorization": {"mode": "hitl"}}
 
 
 def test_a_blocked_action_is_refused_whoever_approves() -> None:
+    """Contract scenario 27: a human in the loop; blocked."""
     contract = action(authorization={"mode": "blocked"})
     judgement = judged(contract, "ada", "bob")
     assert (judgement.decision, codes(judgement)) == (REFUSE, ["blocked"])
 
 
 def test_an_action_with_a_human_in_the_loop_waits_until_somebody_else_approves() -> None:
+    """Contract scenario 27: a human in the loop; blocked."""
     contract = action(**HITL)
     waiting = judged(contract)
     assert (waiting.decision, codes(waiting)) == (WAIT, ["approvals"])
@@ -201,6 +208,7 @@ def test_a_contract_that_names_its_requester_as_approver_can_never_be_approved()
 def test_the_largest_tier_needs_two_people_who_are_not_the_requester_whatever_the_mode(
     mode: str,
 ) -> None:
+    """Contract scenario 29: two people for the largest tier."""
     contract = action(blastRadiusTier="large", authorization={"mode": mode})
     for approvers in ([], ["ada"], ["ada", "ada"], ["ada", "Ada "], ["ada", "agent-7"]):
         judgement = judged(contract, *approvers)
@@ -246,6 +254,7 @@ def test_nobody_can_ask_anonymously(name: Any) -> None:
 
 
 def test_what_was_fresh_at_the_plan_and_is_stale_at_dispatch_is_refused() -> None:
+    """Contract scenario 11: fresh at the plan, stale at dispatch."""
     planned = signals(captured_at_us={"priceFeed": NOW - 240 * MS}, elapsed_ms=20)
     assert judged(action(), measured=planned).decision is ALLOW
     judgement = judged(action(), measured=planned, now_us=NOW + 11 * MS)

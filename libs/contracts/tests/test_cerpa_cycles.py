@@ -125,6 +125,7 @@ def approved(wanted: CerpaPatch) -> PatchApproval:
 
 
 def test_every_verdict_has_its_patch_action() -> None:
+    """Contract scenario 53: four verdicts and their patches."""
     assert dict(ACTION_FOR) == {
         Verdict.ALIGNED: None,
         Verdict.MISMATCH: PatchAction.ADJUST,
@@ -139,6 +140,7 @@ def test_every_verdict_has_its_patch_action() -> None:
 def test_red_escalates_and_a_human_who_takes_it_on_does_what_the_verdict_asks_for(
     verdict: Verdict, severity: DriftSeverity
 ) -> None:
+    """Contract scenario 60: red escalates."""
     found = reviewed(event()).model_copy(update={"verdict": verdict, "severity": severity})
     alone, taken = patch(found, NOON), patch(found, NOON, taken_by="ada")
     assert alone is not None
@@ -188,6 +190,7 @@ def test_a_mismatch_is_patched_and_applied_for_real() -> None:
 
 
 def test_a_failed_apply_leaves_the_cycle_patched_with_its_reason() -> None:
+    """Contract scenario 59: a failed apply."""
     cycle, wanted = patched()
     moved = read_document("dte", "refund.yaml", REFUND.text.replace("1.2.0", "1.3.0"))
     result, made = applied(wanted, moved, [], LATER)

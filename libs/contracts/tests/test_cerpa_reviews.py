@@ -71,6 +71,7 @@ def reviewed(
 
 
 def test_each_of_the_four_verdicts_can_be_found() -> None:
+    """Contract scenario 53: four verdicts and their patches."""
     good, bad = measured("199.999"), measured("900")
     aligned = reviewed(claimed(FAST), happened(good))
     mismatch = reviewed(claimed(FAST), happened(bad))
@@ -91,6 +92,7 @@ def test_each_of_the_four_verdicts_can_be_found() -> None:
 def test_the_strongest_verdict_wins_and_every_finding_is_told(
     violation: str | None, expires_at: datetime | None, value: str
 ) -> None:
+    """Contract scenario 54: the strongest verdict wins."""
     result = reviewed(
         claimed(FAST, expires_at=expires_at), happened(measured(value), violation=violation)
     )
@@ -110,6 +112,7 @@ def test_the_strongest_verdict_wins_and_every_finding_is_told(
 
 
 def test_a_number_that_contradicts_its_bound_is_a_mismatch_that_names_both() -> None:
+    """Contract scenario 55: a number that contradicts."""
     result = reviewed(claimed(FAST), happened(measured("900")))
     assert result.rationale == "mismatch: p99_ms is 900, not lt 200"
 
@@ -142,6 +145,7 @@ def test_a_fraction_that_floats_would_round_away_is_seen() -> None:
 
 @pytest.mark.parametrize("text", ["notification sent", "nothing failed", "violated? not at all"])
 def test_words_in_a_text_contradict_nothing(text: str) -> None:
+    """Contract scenario 56: words contradict nothing."""
     claim = claimed(FAST, text="customers are told")
     assert reviewed(claim, happened(measured("20"), text=text)).verdict is Verdict.ALIGNED
     assert reviewed(claimed(), happened(text=text)).verdict is Verdict.ALIGNED
@@ -190,6 +194,7 @@ def test_what_was_measured_before_the_claim_was_made_does_not_count() -> None:
 
 
 def test_a_claim_expires_at_its_moment_whatever_was_observed() -> None:
+    """Contract scenario 57: an expired claim."""
     claim = claimed(FAST, expires_at=NOON + timedelta(hours=1))
     event = happened(measured("20"))
     before = NOON + timedelta(minutes=59)
@@ -210,6 +215,7 @@ def test_a_claim_expires_at_its_moment_whatever_was_observed() -> None:
 def test_what_can_not_be_compared_is_said_to_be_so_and_never_aligned(
     event: CerpaEvent, words: str
 ) -> None:
+    """Contract scenario 58: another claim's or an earlier event."""
     for each in (event, event.model_copy(update={"violation": "left the region"})):
         result = review(claimed(FAST), each, NOON)
         assert isinstance(result, NotReviewable)

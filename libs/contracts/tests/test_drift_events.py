@@ -79,18 +79,21 @@ ONE_OF_EACH: dict[DriftType, tuple[Cause, ...]] = {
 
 @pytest.mark.parametrize("drift_type", DriftType)
 def test_every_type_has_an_emitter_and_a_patch_mapping(drift_type: DriftType) -> None:
+    """Contract scenario 52: eight types, eight emitters, eight patches."""
     (event,) = drift_events("ep-1", "refund", ONE_OF_EACH[drift_type], NOON)
     assert event.drift_type is drift_type
     assert event.recommended_patch_type is PATCH_FOR[drift_type]
 
 
 def test_the_patch_mapping_is_total() -> None:
+    """Contract scenario 52: eight types, eight emitters, eight patches."""
     assert set(PATCH_FOR) == set(DriftType)
     assert set(PATCH_FOR.values()) <= set(PatchType)
 
 
 @pytest.mark.parametrize("drift_type", DriftType)
 def test_every_emitted_event_fits_the_published_schema(drift_type: DriftType) -> None:
+    """Contract scenario 45: every emitted event is valid."""
     validator = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     for event in drift_events("ep-1", "refund", ONE_OF_EACH[drift_type], NOON):
         wire = event.to_json()
@@ -100,6 +103,7 @@ def test_every_emitted_event_fits_the_published_schema(drift_type: DriftType) ->
 
 @given(st.lists(CAUSES, max_size=8))
 def test_each_cause_is_one_event_that_no_other_cause_changes(causes: list[Cause]) -> None:
+    """Contract scenario 46: two causes, two events."""
     together = drift_events("ep-1", "refund", causes, NOON)
     alone = [drift_events("ep-1", "refund", [each], NOON)[0] for each in causes]
     assert {each.drift_id for each in together} == {each.drift_id for each in alone}
@@ -111,6 +115,7 @@ def test_each_cause_is_one_event_that_no_other_cause_changes(causes: list[Cause]
 
 
 def test_a_red_verification_beside_a_missed_stage_stays_red() -> None:
+    """Contract scenario 46: two causes, two events."""
     causes = (
         *verify_causes(method="m", result=VerificationResult.INCONCLUSIVE, required=True),
         *times(plan=21),
@@ -125,6 +130,7 @@ def test_a_red_verification_beside_a_missed_stage_stays_red() -> None:
 def test_one_cause_has_one_fingerprint_in_all_episodes_and_one_id_in_each(
     cause: Cause, one: str, other: str
 ) -> None:
+    """Contract scenario 47: one cause, one fingerprint."""
     first, again, elsewhere = (
         drift_events(episode, "refund", [cause], NOON)[0] for episode in (one, one, other)
     )

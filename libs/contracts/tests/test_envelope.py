@@ -35,6 +35,7 @@ def test_signals_within_every_bound_are_clean() -> None:
 
 
 def test_the_deadline_itself_is_in_time_and_a_millisecond_more_is_one_hard_violation() -> None:
+    """Contract scenario 1: the deadline itself is in time."""
     assert found(envelope(), elapsed_ms=120) == []
     (late,) = envelope().violations(signals(elapsed_ms=121))
     assert (late.gate, late.field, late.limit, late.actual) == (
@@ -66,6 +67,7 @@ def test_each_limit_is_hard_and_at_it_is_clean() -> None:
 
 
 def test_all_four_gates_report_everything_in_their_order() -> None:
+    """Contract scenario 2: all four gates report, in their order."""
     late = signals(
         elapsed_ms=900,
         stage_ms={"verify": 11, "act": 31, "plan": 41, "context": 41},
@@ -88,6 +90,7 @@ def test_all_four_gates_report_everything_in_their_order() -> None:
 
 
 def test_a_ttl_of_its_own_overrides_the_default_also_under_a_camel_case_name() -> None:
+    """Contract scenarios 3 and 6: a feature's own TTL, and the default; camelCase feature names keep their TTL."""
     age = {"priceFeed": NOW - 300 * MS, "profile": NOW - 300 * MS}
     (stale,) = envelope().violations(signals(captured_at_us=age))
     assert (stale.field, stale.limit, stale.actual) == (
@@ -98,6 +101,7 @@ def test_a_ttl_of_its_own_overrides_the_default_also_under_a_camel_case_name() -
 
 
 def test_an_unlisted_feature_has_the_default_ttl_which_comes_from_the_envelope() -> None:
+    """Contract scenarios 3 and 18: a feature's own TTL, and the default; the TTL comes from the envelope."""
     ages = {"priceFeed": NOW, "profile": NOW - 600 * MS}
     assert found(envelope(), captured_at_us=ages) == [("freshness.featureTtls.profile", "hard")]
     longer = envelope(freshness={"defaultTtlMs": 600})
@@ -125,6 +129,7 @@ def test_a_feature_is_stale_a_microsecond_after_its_ttl_and_told_as_older_than_i
 def test_stale_context_is_soft_only_where_allowed_and_for_a_known_tier_that_is_safe(
     allowed: bool, tier: Any, severity: Severity
 ) -> None:
+    """Contract scenarios 4 and 5: stale context that is tolerated is soft; but only up to the safe tier."""
     of = envelope(freshness={"defaultTtlMs": 1, "allowStaleIfSafe": allowed})
     old = signals(captured_at_us={"profile": NOW - 2 * MS})
     assert [each.severity for each in of.violations(old, tier=tier)] == [severity]
@@ -140,6 +145,7 @@ def test_no_tier_is_safe_where_everything_has_to_be_verified() -> None:
 
 
 def test_a_feature_with_a_ttl_of_its_own_that_was_not_captured_is_hard() -> None:
+    """Contract scenario 7: a missing signal is hard."""
     (missing,) = envelope().violations(signals(captured_at_us={"profile": NOW}))
     assert (missing.field, missing.actual, missing.is_hard) == (
         "freshness.featureTtls.priceFeed",
@@ -151,6 +157,7 @@ def test_a_feature_with_a_ttl_of_its_own_that_was_not_captured_is_hard() -> None
 
 @pytest.mark.parametrize("value", UNUSABLE)
 def test_a_time_that_is_no_measure_is_hard(value: Any) -> None:
+    """Contract scenario 8: negative, NaN, future: hard."""
     assert found(envelope(), elapsed_ms=value) == [("deadlineMs", "hard")]
     assert found(envelope(), stage_ms={"plan": value}) == [("stageBudgetsMs.plan", "hard")]
     assert found(envelope(), now_us=value) == [("freshness", "hard")]
@@ -158,6 +165,7 @@ def test_a_time_that_is_no_measure_is_hard(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [*UNUSABLE, 1.0, 1.5])
 def test_a_count_or_a_capture_time_that_is_no_whole_number_is_hard(value: Any) -> None:
+    """Contract scenario 8: negative, NaN, future: hard."""
     counts = {"hops": value, "fanout": 0, "tool_calls": 0, "chain_depth": 0}
     assert found(envelope(), counts=counts) == [("limits.maxHops", "hard")]
     field = "freshness.featureTtls.priceFeed"
@@ -165,6 +173,7 @@ def test_a_count_or_a_capture_time_that_is_no_whole_number_is_hard(value: Any) -
 
 
 def test_each_count_that_is_missing_is_hard() -> None:
+    """Contract scenario 7: a missing signal is hard."""
     assert found(envelope(), counts={"fanout": 1}) == [
         ("limits.maxHops", "hard"),
         ("limits.maxToolCalls", "hard"),
@@ -174,6 +183,7 @@ def test_each_count_that_is_missing_is_hard() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "plan", 7])
 def test_signals_that_are_not_there_at_all_are_hard(value: Any) -> None:
+    """Contract scenario 7: a missing signal is hard."""
     assert found(envelope(), stage_ms=value) == [("stageBudgetsMs", "hard")]
     assert found(envelope(), captured_at_us=value) == [("freshness", "hard")]
     assert found(envelope(), counts=value) == [("limits", "hard")]
@@ -182,6 +192,7 @@ def test_signals_that_are_not_there_at_all_are_hard(value: Any) -> None:
 def test_a_capture_from_the_future_is_hard_by_a_single_microsecond_and_even_if_stale_is_allowed() -> (
     None
 ):
+    """Contract scenario 8: negative, NaN, future: hard."""
     of = envelope(freshness={"defaultTtlMs": 500, "allowStaleIfSafe": True})
     early = signals(captured_at_us={"profile": NOW + 1})
     (future,) = of.violations(early, tier=BlastRadius.TINY)
@@ -210,6 +221,7 @@ def test_any_mapping_will_do() -> None:
 
 
 def test_a_stage_that_may_take_more_than_what_remains_degrades_before_it_begins() -> None:
+    """Contract scenario 10: too little time for the next stage."""
     of = envelope()
     assert of.before_stage("act", elapsed_ms=90) == ()
     (pressed,) = of.before_stage("act", elapsed_ms=91)
@@ -241,6 +253,7 @@ def test_time_that_has_passed_since_the_measurement_counts() -> None:
 
 
 def test_an_envelope_that_can_not_hold_does_not_exist() -> None:
+    """Contract scenario 9: budgets beyond the deadline are refused at load."""
     with pytest.raises(ValidationError, match="add up to 121, more than deadlineMs 120"):
         dte(stageBudgetsMs={"context": 41, "plan": 40, "act": 30, "verify": 10})
     with pytest.raises(ValidationError, match="must contain `abstain`"):

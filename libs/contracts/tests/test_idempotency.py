@@ -19,6 +19,7 @@ def test_the_first_is_carried_out_and_a_second_try_waits_for_it() -> None:
 
 
 def test_the_same_key_and_body_get_the_first_result_also_under_another_action_id() -> None:
+    """Contract scenario 26: same key: same body or conflict."""
     ledger = finish(ask(EMPTY, action())[0], action(), "refunded r-9")
     for again in (action(), action(actionId="a-2")):
         _, answer = ask(ledger, again)
@@ -26,6 +27,7 @@ def test_the_same_key_and_body_get_the_first_result_also_under_another_action_id
 
 
 def test_the_same_key_with_another_body_is_a_conflict_that_changes_nothing() -> None:
+    """Contract scenario 26: same key: same body or conflict."""
     ledger, _ = ask(EMPTY, action())
     other = action(actionId="a-2", targetRefs=[{"type": "order", "id": "o-2"}])
     after, answer = ask(ledger, other)

@@ -81,7 +81,7 @@ def test_stale_context_is_answered_by_the_ladder_in_its_order() -> None:
     "steps", [(), ("cache_bundle",), ("cache_bundle", "small_model", "rules_only", "bypass")]
 )
 def test_hard_stale_context_abstains(steps: tuple[str, ...]) -> None:
-    """Where the ladder lists nobody who could answer for it."""
+    """Contract scenario 12: stale context abstains, where the ladder lists nobody who could answer for it."""
     choice = choose(ladder(*steps), situation(violations=STALE, approved_by="head-of-ops"))
     assert (choice.step, choice.exhausted) == (ABSTAIN, False)
     assert choice.rationale["reason"] == "stale_context"
@@ -106,6 +106,7 @@ def test_what_asks_for_too_much_goes_to_a_person_or_abstains_in_the_ladder_s_ord
 def test_a_verification_that_did_not_pass_is_looked_at_by_a_person(
     result: VerificationResult,
 ) -> None:
+    """Contract scenario 13: a verifier that did not pass asks a person."""
     assert chosen(envelope(), verification=result) is HITL
 
 
@@ -117,6 +118,7 @@ def test_a_verification_result_that_nobody_knows_is_looked_at_too() -> None:
     "pressed", [{"violations": SLOW}, {"p99_ms": 121}, {"jitter_ms": 31, "remaining_ms": 30}]
 )
 def test_time_pressure_takes_the_first_rung_that_saves_time(pressed: dict[str, Any]) -> None:
+    """Contract scenario 14: time pressure takes the first rung that saves time."""
     assert chosen(envelope(), **pressed) is CACHE
     assert chosen(ladder("rules_only", "cache_bundle"), **pressed) is RULES
 
@@ -126,6 +128,7 @@ def test_measures_at_their_bounds_press_nobody() -> None:
 
 
 def test_too_little_time_for_the_next_stage_takes_a_rung_before_it_begins() -> None:
+    """Contract scenario 10: too little time for the next stage."""
     ahead = envelope().before_stage("act", elapsed_ms=91)
     assert chosen(envelope(), violations=ahead, remaining_ms=29) is CACHE
 
@@ -136,10 +139,12 @@ def test_too_little_time_for_the_next_stage_takes_a_rung_before_it_begins() -> N
 def test_a_rung_that_would_take_more_than_what_remains_gives_way_to_the_next(
     remaining: int, step: DegradeStep
 ) -> None:
+    """Contract scenario 19: a rung over its extra time gives way."""
     assert chosen(envelope(), violations=SLOW, remaining_ms=remaining) is step
 
 
 def test_a_rung_expected_to_take_more_than_it_may_gives_way_to_the_next() -> None:
+    """Contract scenario 19: a rung over its extra time gives way."""
     choice = choose(envelope(), situation(violations=SLOW, expected_extra_ms={CACHE: 21, SMALL: 9}))
     assert choice.step is SMALL
     assert choice.rationale["rejected.cache_bundle"] == (
@@ -158,6 +163,7 @@ def test_a_rung_whose_expected_time_is_no_measure_is_not_taken(cost: Any) -> Non
 
 
 def test_an_exhausted_ladder_abstains_and_says_so() -> None:
+    """Contract scenario 20: an exhausted ladder abstains, and drifts."""
     choice = choose(envelope(), situation(violations=SLOW, remaining_ms=4))
     assert (choice.step, choice.exhausted) == (ABSTAIN, True)
     assert choice.rationale["exhausted"] is True
@@ -165,6 +171,7 @@ def test_an_exhausted_ladder_abstains_and_says_so() -> None:
 
 
 def test_a_ladder_that_has_no_rung_to_save_time_abstains() -> None:
+    """Contract scenario 17: no rung that saves time: abstain."""
     for of in (ladder(), ladder("hitl"), ladder("bypass"), ladder("hitl", "bypass")):
         choice = choose(of, situation(violations=SLOW))
         assert (choice.step, choice.exhausted) == (ABSTAIN, True)
@@ -177,6 +184,7 @@ def test_a_person_who_answers_in_time_can_relieve_time_pressure() -> None:
 
 
 def test_a_ladder_without_the_wanted_rung_takes_the_safest_and_never_bypass() -> None:
+    """Contract scenario 15: a missing rung is never replaced by bypass."""
     failed = {"verification": VerificationResult.FAIL}
     assert chosen(ladder("cache_bundle", "bypass"), **failed) is ABSTAIN
     assert chosen(ladder("rules_only", "bypass"), violations=STALE) is ABSTAIN
@@ -193,6 +201,7 @@ def test_stale_context_that_is_safe_is_left_to_a_cache_or_rules_then_to_a_person
 
 @pytest.mark.parametrize("remaining", [-1, -0.5, float("-inf")])
 def test_a_deadline_that_has_passed_abstains(remaining: float) -> None:
+    """Contract scenario 16: a deadline that has passed abstains."""
     assert chosen(envelope(), remaining_ms=remaining) is ABSTAIN
     assert choose(envelope(), situation(violations=LATE)).rationale["reason"] == "deadline"
     both = {"violations": (*SLOW, *LATE), "verification": VerificationResult.FAIL}
@@ -208,6 +217,7 @@ def test_a_signal_that_is_no_measure_abstains(value: Any) -> None:
 
 
 def test_bypass_is_taken_only_when_exactly_its_approver_has_approved() -> None:
+    """Contract scenario 21: bypass needs its named approver."""
     failed = {"verification": VerificationResult.FAIL}
     for name in (None, "", "Head-of-ops", "head-of-ops ", "somebody"):
         choice = choose(envelope(), situation(**failed, approved_by=name))
@@ -240,6 +250,7 @@ def outcome(rung: RungTaken, found: Verification) -> OutcomeCode:
 
 @pytest.mark.parametrize("result", list(VerificationResult))
 def test_what_abstained_did_even_if_a_verifier_passed(result: VerificationResult) -> None:
+    """Contract scenario 22: abstained is abstained."""
     seen = outcome(taken(ABSTAIN), verification(result))
     assert seen is (OutcomeCode.FAIL if result == "fail" else OutcomeCode.ABSTAIN)
 
@@ -279,6 +290,7 @@ def test_a_choice_is_always_made_from_the_ladder_and_fits_into_an_episode(
 def test_bypass_is_never_taken_without_the_approval_of_its_approver(
     data: st.DataObject, of: Envelope
 ) -> None:
+    """Contract scenario 21: bypass needs its named approver."""
     given_situation = data.draw(situations(of))
     choice = choose(of, given_situation)
     if choice.step is BYPASS:

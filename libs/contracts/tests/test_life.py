@@ -107,6 +107,7 @@ def test_an_episode_is_opened_once_with_an_id_and_an_actor() -> None:
 def test_nothing_happens_without_somebody_who_says_so_and_why(
     authority: Authority, remedy: str
 ) -> None:
+    """Contract scenario 61: the kill-switch."""
     assert refused(Opened("e-1", "agent-7", authority)).remedy == remedy
     assert refused(opened(), moved(ACTIVE, by=authority)).remedy == remedy
     assert refused(SwitchEngaged(authority)).remedy == remedy
@@ -132,6 +133,7 @@ def test_the_kill_switch_freezes_every_active_episode_and_no_other() -> None:
 
 
 def test_while_halted_nothing_pending_starts_and_nothing_frozen_resumes() -> None:
+    """Contract scenario 61: the kill-switch."""
     refusal = refused(opened(), HALT, moved(ACTIVE))
     assert refusal.reason == "the kill-switch is engaged by duty: runaway agent"
     assert refusal.legal == ()
@@ -152,6 +154,7 @@ def test_releasing_the_switch_resumes_nothing_by_itself() -> None:
 
 @pytest.mark.parametrize("own", ["agent-7", "Agent-7", " agent-7"])
 def test_who_is_frozen_can_not_resume_himself(own: str) -> None:
+    """Contract scenario 61: the kill-switch."""
     myself = moved(ACTIVE, by=Authority(own, "I am fine"))
     entries: list[Entry] = [opened(), moved(ACTIVE), HALT, SwitchReleased(OPS)]
     refusal = refused(*entries, myself)

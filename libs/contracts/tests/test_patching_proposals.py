@@ -160,6 +160,7 @@ def test_a_yellow_tightening_applies_by_itself_and_tells_somebody() -> None:
 def test_what_needs_a_human_waits_for_one_who_did_not_propose_it(
     document: PolicyDocument, operation: PatchOperation, severity: DriftSeverity
 ) -> None:
+    """Contract scenario 51: loosening needs a human."""
     proposal = proposed(operation, document=document, severity=severity)
     assert proposal.approval is ApprovalRule.HUMAN
     for approvals in (
@@ -175,6 +176,7 @@ def test_what_needs_a_human_waits_for_one_who_did_not_propose_it(
 
 
 def test_a_loosening_is_named_whatever_the_severity_and_never_applies_by_itself() -> None:
+    """Contract scenario 51: loosening needs a human."""
     proposal = proposed(LOOSER)
     assert proposal.loosens == ("deadlineMs: looser, raised, 100 -> 150",)
     assert "deadlineMs: looser, raised" in refused(REFUND, proposal).reason

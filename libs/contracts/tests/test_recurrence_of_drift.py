@@ -38,6 +38,7 @@ def requests(results: list[Counted]) -> list[PatchRequest]:
 
 
 def test_the_first_is_logged_the_second_is_yellow_the_third_is_red_and_asks_for_a_patch() -> None:
+    """Contract scenario 48: the third time is red, with a proposal."""
     results = fold(*(seen(f"ep-{number}") for number in range(5)))
     assert [each.event.severity for each in results] == [GREEN, YELLOW, RED, RED, RED]
     assert [each.request is not None for each in results] == [False, False, True, False, False]

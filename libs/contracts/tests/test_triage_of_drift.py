@@ -39,6 +39,7 @@ def test_the_whole_way_can_be_gone_and_is_remembered() -> None:
 def test_only_the_next_step_is_legal_and_the_refusal_names_it(
     state: TriageState, to: TriageState
 ) -> None:
+    """Contract scenario 50: an illegal triage move."""
     triage = at_state(state)
     later = NOON + timedelta(hours=1)
     if to.rank == state.rank + 1:
@@ -64,6 +65,7 @@ def test_nobody_alone_says_of_red_drift_that_it_is_patched_without_a_patch(by: s
 def test_a_redelivery_keeps_the_state_and_the_worst_severity(
     state: TriageState, severities: list[DriftSeverity]
 ) -> None:
+    """Contract scenario 49: redelivery keeps the triage."""
     before = at_state(state)
     after = before
     for severity in severities:

@@ -109,6 +109,7 @@ def test_invariants_hold_or_fail_of_the_state() -> None:
 def test_an_expectation_that_is_empty_or_makes_no_sense_is_refused_when_it_is_read(
     name: str, expectation: Any
 ) -> None:
+    """Contract scenario 35: a vacuous expectation."""
     with pytest.raises(ExpectationRefused, match="expectation"):
         checking(METHODS, envelope(), method=name, expectation=expectation)
 
@@ -149,6 +150,7 @@ def test_a_method_is_added_under_its_own_name_and_used_once_the_envelope_lists_i
 
 
 def test_an_expectation_of_any_method_that_a_state_with_nothing_in_it_meets_is_vacuous() -> None:
+    """Contract scenario 35: a vacuous expectation."""
     of = envelope(verification=ALLOWED)
     with pytest.raises(ExpectationRefused, match="vacuous"):
         checking(METHODS.plus(at_most), of, method="at_most", expectation={"a": 5})
@@ -162,6 +164,7 @@ def test_no_method_takes_the_place_of_another_and_none_is_nameless() -> None:
 
 
 def test_a_method_that_the_envelope_does_not_list_is_refused() -> None:
+    """Contract scenario 34: a method that is not listed."""
     of = envelope(verification={**ALLOWED, "methods": ["read_after_write"]})
     with pytest.raises(MethodRefused, match=r"verification\.methods: 'invariant_check' is not"):
         checking(METHODS, of, method="invariant_check", expectation=PAID)
@@ -176,6 +179,8 @@ def test_a_method_that_is_listed_and_does_not_exist_is_refused() -> None:
 
 
 def test_an_exception_is_inconclusive() -> None:
+    """Contract scenario 32: a verifier that raises."""
+
     def stumbles(state: State) -> Finding:
         raise RuntimeError(f"{state} can't be looked at")
 
@@ -197,6 +202,7 @@ def test_a_state_that_could_not_be_read_back_is_inconclusive(observed: Any) -> N
 
 
 def test_what_takes_longer_than_it_may_is_inconclusive_whatever_it_found() -> None:
+    """Contract scenario 33: a verifier that takes too long."""
     assert ran(PAID, PAID, took_ms=8).result is VerificationResult.PASS
     late = ran(PAID, PAID, took_ms=8.01)
     assert late.result is VerificationResult.INCONCLUSIVE
@@ -233,6 +239,7 @@ def test_verification_is_mandatory_strictly_above_the_threshold_and_for_any_unkn
 
 
 def test_what_had_to_be_verified_and_was_not_is_no_success() -> None:
+    """Contract scenario 31: unverified is no success."""
     unverified = not_verified(envelope(), BlastRadius.MEDIUM)
     assert of_verification(unverified).at_best is OutcomeCode.PARTIAL
     free = not_verified(envelope(), BlastRadius.SMALL)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lictor_guard.checking import checker_places, policy_places
+from lictor_guard.checking import OWN_NAMES, checker_places, policy_places
 from lictor_guard.errors import Place, Problem
 from lictor_guard.patterns import is_anchored, stops_at_line_breaks
 from lictor_schema import (
@@ -11,6 +11,7 @@ from lictor_schema import (
     BudgetFeedbackSpec,
     Budgets,
     DeadlineFeedbackSpec,
+    FeedbackSpec,
     FileOutputSpec,
     ParameterPatternSpec,
     ReadBeforeWriteSpec,
@@ -58,6 +59,27 @@ def _feedback(definition: AgentDefinition) -> Iterator[Problem]:
                 ("feedback", index),
                 "speaks only in sessions that are given a deadline: deadline_s is not set",
             )
+        if spec.name.startswith(OWN_NAMES):
+            yield Problem(
+                ("feedback", index, "name"),
+                f"begins with {OWN_NAMES}, which Lictor's own advice does too",
+            )
+        yield from _seconds(("feedback", index), spec)
+
+
+def _seconds(place: Place, spec: FeedbackSpec) -> Iterator[Problem]:
+    seconds = spec.trigger.every_n_seconds
+    if seconds is None:
+        return
+    at = (*place, "trigger", "every_n_seconds")
+    if seconds < 1:
+        yield Problem(
+            at, "is less than the second in which a timer rings at most once; hooks keep to it"
+        )
+    if isinstance(spec, DeadlineFeedbackSpec) and seconds > spec.warn_s:
+        yield Problem(
+            at, f"is more than warn_s ({spec.warn_s}), so the deadline may come without a warning"
+        )
 
 
 def _completion(definition: AgentDefinition) -> Iterator[Problem]:

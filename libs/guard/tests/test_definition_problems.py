@@ -259,6 +259,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("parts", "told"), MISTAKES, ids=[told for _, told in MISTAKES])
 def test_a_mistake_is_an_error_that_names_its_place(parts: dict[str, Any], told: str) -> None:
+    """Scenario 147: mistakes in a definition."""
     found = problems(**parts)
     assert any(told in line for line in found), found
 
@@ -280,12 +281,14 @@ def test_all_mistakes_are_told_together() -> None:
 @pytest.mark.parametrize("bad", [0, -1])
 @pytest.mark.parametrize("field", ["every_n_calls", "every_n_seconds"])
 def test_a_trigger_needs_a_number_above_zero(field: str, bad: int) -> None:
+    """Scenario 147: mistakes in a definition."""
     with pytest.raises(ValueError, match=f"feedback.0.static.trigger.{field}"):
         definition(feedback=[static("s", **{field: bad})])
 
 
 @pytest.mark.parametrize("bad", ["", "two words", "a*b", "*"])
 def test_names_are_never_empty_and_hold_no_blanks(bad: str) -> None:
+    """Scenario 147: mistakes in a definition."""
     with pytest.raises(ValueError, match="name"):
         definition(tools=[{"name": bad}])
     with pytest.raises(ValueError, match="name"):
@@ -315,6 +318,25 @@ def test_a_build_that_spoils_the_test_comes_first() -> None:
 
 def test_a_tool_may_stand_in_two_sections_with_the_same_access() -> None:
     assert problems(**REST, sections=[SECTION, {"name": "more", "tools": [READ]}]) == []
+
+
+def test_seconds_that_an_author_hardly_means_are_doubts() -> None:
+    deadline = {"kind": "deadline", "name": "d", "warn_s": 60}
+    doubtful = definition(
+        deadline_s=600,
+        feedback=[
+            {**deadline, "trigger": {"every_n_seconds": 60.5}},
+            {**deadline, "name": "fine", "trigger": {"every_n_seconds": 60}},
+            static("lictor.own", every_n_seconds=0.25),
+        ],
+    )
+    compile_definition(doubtful, Plugins())
+    assert [str(each) for each in definition_doubts(doubtful)] == [
+        "feedback[0].trigger.every_n_seconds: is more than warn_s (60), so the deadline may come without a warning",
+        "feedback[2].name: begins with lictor., which Lictor's own advice does too",
+        "feedback[2].trigger.every_n_seconds: is less than the second in which a timer rings at most once;"
+        " hooks keep to it",
+    ]
 
 
 def test_what_works_but_is_hardly_meant_is_a_doubt_and_no_error() -> None:

@@ -47,3 +47,14 @@ def test_an_unknown_kind_and_a_damaged_fact_are_told() -> None:
         decode_fact(b"dreams {}")
     with pytest.raises(FactError, match="does not fit"):
         decode_fact(b'known-file {"digest": 7}')
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        'cadence {"call_index":3,"spoke_us":1800000000000000,"files":["AGENTS.md"]}',
+        'recent {"calls":[{"call_id":"c","tool":"Bash","signature":"s","outcome":"ok","at_us":1}]}',
+    ],
+)
+def test_facts_that_an_earlier_version_stored_are_still_read(stored: str) -> None:
+    assert decode_fact(stored).encode()

@@ -61,7 +61,7 @@ class TestCalls:
         assert [each.calls_since for each in looking.looked] == [5, 3]
 
     def test_each_has_a_cadence_of_its_own(self) -> None:
-        """Scenarios 48, 49, 59 and 65: every 3 and every 5 calls, two of one kind."""
+        """Scenarios 59 and 65: every 3 and every 5 calls, two of one kind."""
         session = Play([static("a", every_n_calls=3), static("b", every_n_calls=5)])
         spoken = {call: session.call() for call in range(1, 11)}
         assert {call: who for call, who in spoken.items() if who} == {
@@ -73,7 +73,9 @@ class TestCalls:
         }
 
     def test_all_that_match_are_heard_in_the_definition_s_order(self) -> None:
-        """Scenarios 61, 63, 64 and 72: both blocks in the text, both stored; the unwilling and the early are silent."""
+        """Scenarios 61, 63, 64, 72 and 128: both blocks in the text, both stored; the unwilling and the early are
+        silent.
+        """
         session = Play(
             [
                 static("b", every_n_calls=1),
@@ -199,7 +201,7 @@ class TestFiles:
         assert session.call(files=["out"]) == ["a"]
 
     def test_marks_are_kept_for_each_provider(self) -> None:
-        """Scenarios 79 and 146: two files in turn, and two providers that wait for one file."""
+        """Scenarios 74, 79 and 146: two files in turn, and two providers that wait for one file."""
         session = Play(
             [
                 static("a", on_file_created="one"),
@@ -447,7 +449,7 @@ class TestDelivery:
         assert one.collect().feedback[0].feedback_id == two.collect().feedback[0].feedback_id
 
     def test_stored_feedback_is_kept_in_order(self) -> None:
-        """Scenarios 45, 46, 50 and 73: the log keeps all of it, the newest last; calls are counted."""
+        """Scenario 73: the log keeps all of it, the newest last."""
         looking = Scripted("a")
         session = Play([(looking, {"every_n_calls": 1})])
         for _ in range(40):
@@ -456,6 +458,13 @@ class TestDelivery:
         assert [each.call_id for each in looking.looked[-1].recent.calls] == [
             f"call-{number}" for number in range(9, 41)
         ]
+        kept = [
+            each.call_index
+            for entry in session.log
+            if isinstance(entry, FeedbackDelivered)
+            for each in entry.feedback
+        ]
+        assert kept == list(range(1, 41))
         assert looking.looked[0].last_spoke_us is None
         assert looking.looked[1].last_spoke_us == looking.looked[0].now_us
 
@@ -464,7 +473,7 @@ class TestLooking:
     """What a provider may look at, in the words of the guardrails document."""
 
     def test_last_feedback_is_what_the_agent_heard_last_of_anybody(self) -> None:
-        """Scenario 45."""
+        """Scenario 45: none at first, then the newest."""
         looking = Scripted("looking", willing=lambda _: False)
         session = Play(
             [
@@ -480,7 +489,7 @@ class TestLooking:
         assert [each and each.provider for each in last] == [None, None, "a", "b", "a", "a", "b"]
 
     def test_each_provider_s_last_feedback_and_the_calls_since_are_told_apart(self) -> None:
-        """Scenarios 47, 48 and 49."""
+        """Scenarios 46, 47, 48 and 49: calls in all, since any feedback, and since that of one provider."""
         looking = Scripted("looking", willing=lambda _: False)
         session = Play([static("a", every_n_calls=3), (looking, {"every_n_calls": 1})])
         for _ in range(5):
@@ -495,6 +504,15 @@ class TestLooking:
         assert seen.tool_calls_since_last_feedback() == 2
         assert seen.tool_calls_since_last_feedback_for_provider("a") == 2
         assert seen.tool_calls_since_last_feedback_for_provider("looking") == 5
+
+    def test_before_any_call_there_is_nothing_to_count_or_to_look_back_at(self) -> None:
+        """Scenarios 46 and 50: no calls, a count of 0, and no recent ones."""
+        looking = Scripted("looking", willing=lambda _: False)
+        Play([(looking, {"every_n_seconds": 1})]).hook()
+        (seen,) = looking.looked
+        assert (seen.tool_call_count, seen.recent_tool_calls(5)) == (0, ())
+        assert seen.tool_calls_since_last_feedback() == 0
+        assert seen.last_feedback is None
 
     def test_the_last_calls_are_told_with_parameters_and_results(self) -> None:
         """Scenario 50: oldest first, all if there are fewer, none for n = 0."""

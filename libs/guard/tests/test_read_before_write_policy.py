@@ -239,7 +239,7 @@ def test_a_written_file_that_is_gone_is_forgotten() -> None:
 def test_a_failed_write_is_forgotten_unless_the_file_is_surely_the_same(
     outcome: CallOutcome,
 ) -> None:
-    """Scenario 25: a write that failed stores nothing, and what it may have changed is not known any more."""
+    """Scenarios 25 and 132: a write that failed stores nothing, and what it may have changed is not known any more."""
     session = walk()
     for content in ("one", None):
         read(session, seen("a.txt", content=content))

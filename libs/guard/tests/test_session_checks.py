@@ -91,6 +91,7 @@ def test_an_unknown_tool_hears_the_other_reasons_too() -> None:
 
 
 def test_the_deadline_denies_from_its_very_moment_on() -> None:
+    """Scenarios 92 and 117: before a call: limits; an expired deadline."""
     play = Rehearsal(guarded(tools=TOOLS, deadline_s=60))
     play.now_us = BEGIN_US + 60 * SECOND_US - 1
     assert play.check("edit").decision == "allow"
@@ -99,6 +100,7 @@ def test_the_deadline_denies_from_its_very_moment_on() -> None:
 
 
 def test_a_budget_of_calls_is_used_up_when_it_is_reached_denials_included() -> None:
+    """Scenario 92: before a call: limits."""
     play = Rehearsal(guarded(tools=TOOLS, budgets={"calls": 3}))
     play.call("edit")
     play.call("nuke")

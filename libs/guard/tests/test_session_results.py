@@ -113,6 +113,7 @@ def test_an_entry_that_is_earlier_than_the_one_before_is_not_taken_so() -> None:
 
 
 def test_each_outcome_counts_as_a_call_and_only_ok_as_a_success() -> None:
+    """Scenario 119: events of an evaluation."""
     play = Rehearsal(guarded(tools=TOOLS))
     for outcome in ("ok", "failed", "denied", "invalid", "crashed", "interrupted"):
         play.result("edit", outcome=outcome)

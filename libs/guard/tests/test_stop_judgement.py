@@ -124,7 +124,7 @@ def run(stops: Stops, turns: Iterable[Iterable[str]]) -> list[StopOutcome]:
 
 
 def test_ack_an_early_stop_is_blocked_and_the_missing_files_are_listed() -> None:
-    """ACK: test_task_completion_blocks_early_stop."""
+    """Scenario 129: a stop is blocked. ACK: test_task_completion_blocks_early_stop."""
     blocked, done = run(Stops(defined(OUTPUT)), [(), ("output.txt",)])
     assert (blocked.allowed, blocked.status, blocked.attempt) == (False, "incomplete", 1)
     assert "output.txt" in (blocked.remedy or "")
@@ -132,7 +132,7 @@ def test_ack_an_early_stop_is_blocked_and_the_missing_files_are_listed() -> None
 
 
 def test_ack_a_stop_is_allowed_when_the_file_is_there() -> None:
-    """ACK: test_task_completion_allows_stop_when_complete."""
+    """Scenario 130: a stop is allowed. ACK: test_task_completion_allows_stop_when_complete."""
     (done,) = run(Stops(defined(OUTPUT)), [("output.txt",)])
     assert (done.allowed, done.status, done.attempt, done.remedy) == (True, "complete", 0, None)
 
@@ -158,7 +158,7 @@ def test_ack_all_of_blocks_with_the_text_of_the_one_that_is_incomplete() -> None
 
 
 def test_ack_without_a_checker_any_stop_is_free() -> None:
-    """ACK: test_no_checker_allows_free_stop."""
+    """Scenario 131: no checker. ACK: test_no_checker_allows_free_stop."""
     (stop,) = run(Stops(defined(None)), [()])
     assert (stop.allowed, stop.status) == (True, "unchecked")
 
@@ -230,7 +230,7 @@ def test_an_incomplete_answer_always_has_a_text_so_a_block_always_tells_why() ->
 
 
 def test_the_text_of_a_blocked_stop_is_what_the_next_turn_works_on() -> None:
-    """Scenario 114: incomplete then complete takes two turns; the first one's text names the file."""
+    """Scenarios 113 and 114: incomplete then complete takes two turns; the first one's text names the file."""
     outcomes = run(Stops(defined(OUTPUT)), [(), ("output.txt",), ()])
     assert [each.status for each in outcomes] == ["incomplete", "complete"]
     assert outcomes[0].remedy == (

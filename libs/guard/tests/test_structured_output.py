@@ -66,7 +66,7 @@ def test_the_same_call_is_told_the_same_again() -> None:
 
 
 def test_without_a_checker_an_output_is_free() -> None:
-    """Scenario 97."""
+    """Scenario 97: structured output without a checker adds nothing."""
     assert handed_over(rehearsed(), None).feedback == ()
 
 
@@ -125,7 +125,7 @@ def checked_by(checker: PlainChecker) -> Rehearsal:
 
 
 def test_a_checker_sees_the_output_the_files_and_why_it_is_asked() -> None:
-    """The completion context of the guardrails document: tentative_output, filesystem.exists, stop_reason."""
+    """Scenario 110: structured output is what the checker sees; also filesystem.exists and stop_reason."""
     checker = Sums()
     play = checked_by(checker)
     files = (

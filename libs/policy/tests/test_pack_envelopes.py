@@ -141,6 +141,7 @@ def test_envelopes_need_our_version_of_the_format(governed: Any) -> None:
 def test_an_envelope_that_can_not_hold_is_refused_with_file_line_and_field(
     changes: dict[str, Any], field: str, told: str, governed: Any
 ) -> None:
+    """Contract scenario 9: budgets beyond the deadline are refused at load."""
     found = problem(governed(envelope(**changes)))
     (line,) = found.splitlines()
     source, number, rest = line.split(":", 2)

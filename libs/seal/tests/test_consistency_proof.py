@@ -120,6 +120,7 @@ def failed(bundle: SealBundle, trust: TrustStore, known: KnownHead) -> dict[str,
 def test_an_operator_who_rewrote_the_log_is_found_out_by_an_older_head(
     log_leaves: list[bytes], make_episode, seal, log, bundles, key: SigningKey, trust: TrustStore
 ) -> None:
+    """Contract scenario 39: a log that was cut, rewritten or forked."""
     rewritten = [dict(each.sealed_episode) for each in bundles]
     rewritten[1] = seal(make_episode(77))
     forged = log(rewritten)[4]

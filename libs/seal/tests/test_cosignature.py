@@ -176,6 +176,7 @@ def test_as_many_witnesses_as_the_trust_store_needs_must_have_cosigned(
 
 
 def test_two_of_two_by_one_key_fails(bundle: SealBundle, key: SigningKey) -> None:
+    """Contract scenario 41: two of two by one key."""
     twice = SigningKey.from_seed("witness.example/w2", b"1" * 32)
     report = verify_bundle(cosigned(bundle, WITNESS, twice), trusting(key, *BOTH, needed=2))
     assert [check.name for check in report.failures] == ["witnesses"]

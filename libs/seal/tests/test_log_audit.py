@@ -130,6 +130,7 @@ def test_a_known_head_in_the_middle_of_a_batch_is_found_in_the_log(
 
 
 def test_a_cut_log_is_told_only_by_a_known_head(stream: Stream, trust: TrustStore) -> None:
+    """Contract scenario 39: a log that was cut, rewritten or forked."""
     cut = stream.messages[:7]
     assert audited(cut, trust).ok, "by itself a cut log is a shorter log"
     report = audited(cut, trust, stream.head())
@@ -156,6 +157,7 @@ def test_a_swapped_leaf_is_told(stream: Stream, trust: TrustStore) -> None:
 def test_a_rewritten_log_is_told_only_by_a_known_head(
     stream: Stream, trust: TrustStore, key: SigningKey, make_episode, seal
 ) -> None:
+    """Contract scenario 39: a log that was cut, rewritten or forked."""
     rewritten = Stream(key)
     rewritten.append(*(seal(make_episode(number)) for number in (0, 77, 2, 3)))
     rewritten.append(*(seal(make_episode(number)) for number in range(4, 8)))
@@ -167,6 +169,7 @@ def test_a_rewritten_log_is_told_only_by_a_known_head(
 def test_a_forked_log_is_told_by_the_head_of_the_other_branch(
     stream: Stream, trust: TrustStore, key: SigningKey, make_episode, seal
 ) -> None:
+    """Contract scenario 39: a log that was cut, rewritten or forked."""
     fork = Stream(key)
     fork.append(*(seal(make_episode(number)) for number in range(4)))
     fork.append(seal(make_episode(99)))
@@ -214,6 +217,7 @@ def test_many_findings_are_counted_not_all_kept(trust: TrustStore) -> None:
 def test_versions_follow_each_other_in_the_log(
     stream: Stream, trust: TrustStore, key: SigningKey, make_episode, seal
 ) -> None:
+    """Contract scenario 42: a patch after the seal."""
     first = seal(make_episode(50))
     corrected = {**make_episode(50), "outcome": {"code": "partial"}}
     second = seal_episode(corrected, sealed_at=LATER, signer=key, previous=first)
@@ -226,6 +230,7 @@ def test_versions_follow_each_other_in_the_log(
 def test_an_episode_sealed_twice_is_told(
     stream: Stream, trust: TrustStore, make_episode, seal
 ) -> None:
+    """Contract scenario 44: sealed twice."""
     stream.append(seal({**make_episode(3), "outcome": {"code": "partial"}}))
     expected = "version 1 of episode ep-3 is in the log already"
     assert expected in told(audited(stream.messages, trust))

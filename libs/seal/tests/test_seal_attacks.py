@@ -80,6 +80,7 @@ def test_a_strangers_signature_under_the_trusted_key_id(
 def test_a_whole_log_of_a_stranger_with_our_name(
     forged, trust, stranger: SigningKey, seal, log
 ) -> None:
+    """Contract scenario 40: a key from outside the trust store."""
     (bundle,) = log([seal(forged, stranger)], stranger)
     assert failed(bundle, TrustStore.of([stranger.verifying_key])) == set()
     assert failed(bundle, trust) == {"key", "signature", "checkpoint", "inclusion"}
@@ -97,6 +98,7 @@ def test_a_true_seal_in_a_strangers_log(
 def test_a_key_embedded_anywhere_is_refused_not_used(
     where: str, member: str, forged, trust, stranger: SigningKey, seal, log
 ) -> None:
+    """Contract scenario 40: a key from outside the trust store."""
     (bundle,) = log([seal(forged, stranger)], stranger)
     document = json.loads(bundle.to_bytes())
     place = {
@@ -207,6 +209,7 @@ def test_a_strangers_line_beside_the_logs_signature_is_ignored_as_the_format_dem
 
 @pytest.mark.parametrize("member", ["sealedAt", "version", "previousHash", "keyId"])
 def test_seal_metadata_is_under_the_hash(member: str, bundle, trust, stranger: SigningKey) -> None:
+    """Contract scenario 40: a key from outside the trust store."""
     other = {
         "sealedAt": {"sealedAt": "2026-02-01T00:00:00.000Z"},
         "version": {"version": 2, "previousHash": "sha256:" + "0" * 64},
@@ -222,6 +225,7 @@ def test_seal_metadata_is_under_the_hash(member: str, bundle, trust, stranger: S
 def test_a_correction_leaves_the_old_version_verifiable(
     make_episode, seal, log, trust, key: SigningKey
 ) -> None:
+    """Contract scenario 42: a patch after the seal."""
     first = seal(make_episode(1))
     second = seal_episode(
         {**make_episode(1), "outcome": {"code": "partial"}},

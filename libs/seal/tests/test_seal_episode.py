@@ -40,11 +40,13 @@ def test_sealing_leaves_the_episode_as_it_was(make_episode, seal) -> None:
 
 
 def test_key_order_does_not_matter_and_sealing_is_deterministic(make_episode, seal) -> None:
+    """Contract scenario 36: key order is irrelevant."""
     episode = make_episode(1)
     assert seal(dict(reversed(episode.items()))) == seal(episode)
 
 
 def test_a_seal_supplied_by_the_caller_is_ignored(make_episode, seal, stranger: SigningKey) -> None:
+    """Contract scenario 43: a caller's own seal."""
     bare = seal(make_episode(1))
     forged = seal(make_episode(1), stranger)["seal"]
     changed = {**bare["seal"], "signature": forged["signature"]}
@@ -53,6 +55,7 @@ def test_a_seal_supplied_by_the_caller_is_ignored(make_episode, seal, stranger: 
 
 
 def test_a_sealed_episode_is_not_sealed_again(make_episode, seal) -> None:
+    """Contract scenario 44: sealed twice."""
     with pytest.raises(AlreadySealedError):
         seal(seal(make_episode(1)))
 
@@ -65,6 +68,7 @@ def correct(first: dict[str, Any], key: SigningKey, **changes: object) -> dict[s
 def test_a_correction_is_a_new_version_that_names_the_old_one(
     make_episode, seal, key: SigningKey
 ) -> None:
+    """Contract scenario 42: a patch after the seal."""
     first = seal(make_episode(1))
     second = correct(first, key, outcome={"code": "partial"})
     third = correct(second, key, outcome={"code": "fail"})

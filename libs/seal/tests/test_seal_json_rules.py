@@ -46,6 +46,7 @@ def written(data: bytes) -> bytes:
 def test_a_value_has_one_spelling_and_verifies(
     value: object, text: bytes, seal, log, trust: TrustStore
 ) -> None:
+    """Contract scenario 38: every odd value by a stated rule."""
     data = sealed_file(value, seal, log)
     assert text in written(data)
     assert verify_bundle(data, trust).ok
@@ -71,6 +72,7 @@ def test_one_number_has_one_hash_however_it_was_written(one, other, seal, log) -
     ],
 )
 def test_different_values_are_kept_apart(one: object, other: object, seal, log, trust) -> None:
+    """Contract scenario 38: every odd value by a stated rule."""
     data = sealed_file(one, seal, log)
     assert data != sealed_file(other, seal, log)
     swapped = json.loads(data)
@@ -98,6 +100,7 @@ def test_different_values_are_kept_apart(one: object, other: object, seal, log, 
     ids=ascii,
 )
 def test_what_has_no_spelling_is_never_sealed(value: object, seal) -> None:
+    """Contract scenario 38: every odd value by a stated rule."""
     with pytest.raises(SealError, match="no canonical JSON"):
         seal({"episodeId": "e", "value": value})
 
@@ -126,6 +129,7 @@ def test_what_has_no_spelling_is_never_sealed(value: object, seal) -> None:
     ],
 )
 def test_what_the_rules_do_not_write_is_not_read(text: bytes, seal, log, trust: TrustStore) -> None:
+    """Contract scenario 38: every odd value by a stated rule."""
     data = sealed_file(1, seal, log)
     assert data.count(b'"value":1') == 1
     assert not verify_bundle(data.replace(b'"value":1', b'"value":' + text), trust).ok
@@ -175,6 +179,7 @@ def neighbour(value: Any) -> Any:
 def test_the_least_change_of_any_leaf_of_any_class_breaks_the_seal(
     episode: dict[str, Any], seal, log, trust: TrustStore
 ) -> None:
+    """Contract scenario 37: any single change breaks the seal."""
     (bundle,) = log([seal(episode)])
     assert verify_bundle(bundle.to_bytes(), trust).ok
     sealed = json.loads(canonical_json(bundle.sealed_episode))

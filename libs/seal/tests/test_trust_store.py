@@ -145,6 +145,7 @@ def test_a_number_of_witnesses_that_can_not_be_is_refused(needed: object) -> Non
 
 
 def test_one_key_is_one_voice_whatever_it_is_called() -> None:
+    """Contract scenario 41: two of two by one key."""
     key = TrustedKey(SigningKey.from_seed("example.org/log", b"k" * 32).verifying_key)
     same = TrustedKey(SigningKey.from_seed("example.org/other", b"k" * 32).verifying_key)
     with pytest.raises(TrustStoreError, match="stands twice"):

@@ -93,6 +93,7 @@ def test_a_report_can_be_printed_as_json(bundle: SealBundle, trust: TrustStore) 
 def test_every_change_of_any_leaf_of_the_file_breaks_verification(
     bundle: SealBundle, trust: TrustStore
 ) -> None:
+    """Contract scenario 37: any single change breaks the seal."""
     document = json.loads(bundle.to_bytes())
     count = 0
     for path in leaves(document):
@@ -151,6 +152,7 @@ episodes = st.dictionaries(
 def test_any_single_change_of_any_sealed_episode_breaks_its_seal(
     episode: dict[str, Any], data: st.DataObject, seal, log, trust: TrustStore
 ) -> None:
+    """Contract scenario 37: any single change breaks the seal."""
     (bundle,) = log([seal(episode)])
     assert not failed(bundle.to_bytes(), trust)
     sealed = json.loads(canonical_json(bundle.sealed_episode))

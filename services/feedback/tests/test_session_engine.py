@@ -176,7 +176,7 @@ async def pair(clean_infra, clock) -> AsyncIterator[list[Instance]]:
 
 
 async def test_two_hundred_parallel_results_at_two_instances_lose_no_update(pair):
-    """Also each call of them twice: it counts once."""
+    """Scenario 144: no lost update; each call is reported twice, too, and counts once."""
     one, other = pair
     await one.begin()
     calls = [(pair[n % 2], f"c{n // 2}") for n in range(400)]

@@ -107,6 +107,7 @@ async def bus(clean_infra: Endpoints, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 async def test_each_event_is_one_review_of_each_claim_and_words_alone_contradict_nothing(
     bus: Bus,
 ) -> None:
+    """Contract scenario 53: four verdicts and their patches."""
     async with learning_sealer(bus.endpoints):
         await register(bus, claim(), claim("expired", expires_at=BEFORE))
         await tell(bus, event("150"), event("900"), event(text="notification not sent, failed"))
@@ -122,6 +123,7 @@ async def test_each_event_is_one_review_of_each_claim_and_words_alone_contradict
 
 
 async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus: Bus) -> None:
+    """Contract scenario 60: red escalates."""
     never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
     async with learning_sealer(bus.endpoints):
         await register(bus, claim(assumptions=never))
@@ -137,6 +139,7 @@ async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus:
 
 
 async def test_events_of_others_and_from_before_the_claim_are_not_reviewed(bus: Bus) -> None:
+    """Contract scenario 58: another claim's or an earlier event."""
     async with learning_sealer(bus.endpoints):
         await register(bus, claim(), claim("young", hours=0))
         await tell(bus, event("900", subject="another"), event("900"))
@@ -245,6 +248,7 @@ def change() -> PatchProposal:
 
 
 async def test_a_pack_patch_moves_its_cycle_and_a_failed_one_leaves_it_patched(bus: Bus) -> None:
+    """Contract scenario 59: a failed apply."""
     proposal = change()
     about = content_hash(proposal)
     async with learning_sealer(bus.endpoints):

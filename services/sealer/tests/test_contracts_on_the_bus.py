@@ -91,6 +91,7 @@ async def test_nothing_is_allowed_without_a_begin_an_envelope_or_a_task(asker: A
 
 
 async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) -> None:
+    """Contract scenario 11: fresh at the plan, stale at dispatch."""
     await asker.begin()
     await asker.capture("balance", age_ms=28_500)
     await asker.report("spread_counted", **SPREAD)
@@ -110,6 +111,7 @@ async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) ->
 async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
     clean_infra: Endpoints,
 ) -> None:
+    """Contract scenario 10: too little time for the next stage."""
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
     tight = bundle_of(stageBudgetsMs=budgets)
     async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
@@ -123,6 +125,7 @@ async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
 
 
 async def test_an_exhausted_ladder_abstains_and_is_sighted(clean_infra: Endpoints) -> None:
+    """Contract scenario 20: an exhausted ladder abstains, and drifts."""
     ladder = [{"step": "cache_bundle", "maxExtraMs": 60_000}, {"step": "abstain"}]
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
     tight = bundle_of(stageBudgetsMs=budgets, degradeLadder=ladder)
@@ -137,6 +140,7 @@ async def test_an_exhausted_ladder_abstains_and_is_sighted(clean_infra: Endpoint
 
 
 async def test_an_action_is_done_once_and_a_key_is_not_used_for_another(asker: Asker) -> None:
+    """Contract scenario 26: same key: same body or conflict."""
     await asker.ready()
     first = await asker.act("r-1")
     assert first["decision"] == "allow"
@@ -154,12 +158,14 @@ async def test_an_action_is_done_once_and_a_key_is_not_used_for_another(asker: A
 
 
 async def test_one_of_many_that_ask_at_once_under_one_key_is_allowed(asker: Asker) -> None:
+    """Contract scenario 26: same key: same body or conflict."""
     await asker.ready()
     answers = await asyncio.gather(*(asker.act(f"r-{n}", actionId=f"a-{n}") for n in range(12)))
     assert sorted(each["decision"] for each in answers) == ["allow"] + ["wait"] * 11
 
 
 async def test_people_approve_the_exact_action_and_two_of_them_the_largest(asker: Asker) -> None:
+    """Contract scenarios 27 and 29: a human in the loop; blocked; two people for the largest tier."""
     await asker.ready()
     blocked = await asker.act(
         actionId="b-1", idempotencyKey="b-1", authorization={"mode": "blocked"}
@@ -178,6 +184,7 @@ async def test_people_approve_the_exact_action_and_two_of_them_the_largest(asker
 
 
 async def test_a_bypass_needs_its_approver_and_is_red(asker: Asker) -> None:
+    """Contract scenario 21: bypass needs its named approver."""
     await asker.ready()
     assert not (await asker.order("approve", "ada", action_hash=None))["ok"]
     assert (await asker.order("approve", "duty-officer", action_hash=None))["ok"]
@@ -212,6 +219,7 @@ async def test_a_dispatch_that_no_allowance_covers_is_recorded_and_sighted_once(
 
 
 async def test_a_verifier_out_of_time_is_inconclusive_and_red(asker: Asker) -> None:
+    """Contract scenario 33: a verifier that takes too long."""
     await asker.ready()
     await asker.act()
     await asker.dispatched()
@@ -232,6 +240,7 @@ async def test_a_verifier_out_of_time_is_inconclusive_and_red(asker: Asker) -> N
 async def test_the_kill_switch_freezes_what_runs_and_refuses_what_would_begin(
     asker: Asker,
 ) -> None:
+    """Contract scenario 61: the kill-switch."""
     await asker.ready()
     assert (await asker.order("halt"))["ok"]
     frozen = await asker.act()

@@ -26,6 +26,7 @@ async def begun(asker: Asker) -> Asker:
 async def test_a_stage_and_then_the_deadline_run_out_and_are_told_once(
     clean_infra: Endpoints,
 ) -> None:
+    """Contract scenario 16: a deadline that has passed abstains."""
     async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, SHORT):
         await begun(asker)
         await asker.report("stage_begun", stage="plan")

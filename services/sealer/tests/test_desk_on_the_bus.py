@@ -39,6 +39,7 @@ async def asked_for(bus: Bus, drift_type: DriftType = DriftType.BYPASS) -> Patch
 
 
 async def test_a_drift_event_moves_forward_step_by_step_and_never_back(bus: Bus) -> None:
+    """Contract scenario 50: an illegal triage move."""
     event = sighting("e1")
     await bus.see(event)
     await bus.until_drift(1)
@@ -132,6 +133,7 @@ async def test_where_only_a_human_can_find_the_answer_the_patch_waits_for_one(bu
 
 
 async def test_a_patch_is_approved_by_a_human_who_did_not_propose_it_and_saw_it(bus: Bus) -> None:
+    """Contract scenario 51: loosening needs a human."""
     patch = await asked_for(bus)
     assert patch.proposal is not None
     name, about = patch.patch_id, patch.proposal_hash

@@ -27,6 +27,7 @@ async def bus(clean_infra: Endpoints, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
 
 async def test_the_third_sighting_of_a_cause_is_red_and_asks_for_one_patch(bus: Bus) -> None:
+    """Contract scenario 48: the third time is red, with a proposal."""
     async with learning_sealer(bus.endpoints):
         await bus.see(*(sighting(f"e{number}") for number in range(5)))
         found = await bus.until_drift(5)
@@ -38,6 +39,7 @@ async def test_the_third_sighting_of_a_cause_is_red_and_asks_for_one_patch(bus: 
 
 
 async def test_restarts_and_a_lost_store_neither_lose_nor_double_anything(bus: Bus) -> None:
+    """Contract scenario 48: the third time is red, with a proposal."""
     async with learning_sealer(bus.endpoints):
         await bus.see(sighting("e1"), sighting("e2"))
         await bus.until_drift(2)
@@ -59,6 +61,7 @@ async def test_restarts_and_a_lost_store_neither_lose_nor_double_anything(bus: B
 
 
 async def test_a_sighting_that_comes_again_counts_once_and_keeps_its_triage(bus: Bus) -> None:
+    """Contract scenario 49: redelivery keeps the triage."""
     first = sighting("e1")
     async with learning_sealer(bus.endpoints):
         await bus.see(first)
@@ -95,6 +98,7 @@ async def test_a_cause_seen_worse_in_the_same_episode_is_told_again_and_keeps_it
 
 
 async def test_every_type_of_drift_travels_with_its_own_severity(bus: Bus) -> None:
+    """Contract scenario 52: eight types, eight emitters, eight patches."""
     seen = [sighting("e", drift_type=kind, severity=YELLOW) for kind in DriftType]
     async with learning_sealer(bus.endpoints):
         await bus.see(*seen)
@@ -106,6 +110,7 @@ async def test_every_type_of_drift_travels_with_its_own_severity(bus: Bus) -> No
 
 
 async def test_two_causes_in_an_episode_stay_two_and_neither_touches_the_other(bus: Bus) -> None:
+    """Contract scenario 46: two causes, two events."""
     red = sighting("e", drift_type=DriftType.VERIFY, severity=RED)
     yellow = sighting("e", drift_type=DriftType.TIME, severity=YELLOW)
     async with learning_sealer(bus.endpoints):

@@ -80,6 +80,7 @@ async def test_a_governed_episode_holds_its_envelope_and_what_was_measured(asker
 
 
 async def test_no_success_is_sealed_without_a_mandatory_pass(asker: Asker) -> None:
+    """Contract scenario 31: unverified is no success."""
     await acted(asker, verified=False, blastRadiusTier="medium")
     await asker.close()
     episode = await asker.until_sealed()
@@ -100,6 +101,7 @@ async def test_a_bypassed_decision_is_sealed_as_one(asker: Asker) -> None:
 
 
 async def test_an_abstaining_decision_is_sealed_as_one(asker: Asker) -> None:
+    """Contract scenario 22: abstained is abstained."""
     await asker.begin()
     assert (await asker.act())["rung"]["step"] == "abstain"
     await asker.close()

@@ -8,6 +8,7 @@ also kept on disk, where the session's next process finds it when this one has e
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ OnFeedback = Callable[[Advice], None]
 Looked = dict[str, Any]
 """A file that somebody else has looked at, in its JSON form."""
 _RESULT = "lictor.session.result."
+# Markup in what a provider says is escaped, so only blocks begin like this.
+_BLOCKS = re.compile(r"\n\n(?=<feedback )")
+_PROVIDER = re.compile(r'<feedback provider="[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -243,10 +247,23 @@ class Guarding:
         """What was advised and not taken yet, oldest first."""
         return tuple(self._unheard)
 
+    @property
+    def advice_text(self) -> str:
+        """The same as one text for the agent: of each provider what it said last, since time goes on meanwhile."""
+        newest: dict[str, str] = {}
+        for advice in self._unheard:
+            for block in _BLOCKS.split(advice.text):
+                found = _PROVIDER.match(block)
+                key = block if found is None else found.group()
+                newest.pop(key, None)
+                newest[key] = block
+        return "\n\n".join(newest.values())
+
     def take_advice(self) -> str:
-        """The same as one text for the agent; it counts as heard from now on."""
-        taken, self._unheard = self._unheard, []
-        return "\n\n".join(advice.text for advice in taken)
+        """That text; it counts as heard from now on."""
+        text = self.advice_text
+        self._unheard = []
+        return text
 
     def _hear(self, advice: Advice) -> Advice:
         if advice.text:

@@ -288,7 +288,7 @@ class Proxy:
 
     def _with_advice(self, answer: Any) -> Any:
         """The answer with what waits to be heard; as it is, where there is nothing or it has no place for it."""
-        waiting = "\n\n".join(advice.text for advice in self._guarding.advice)
+        waiting = self._guarding.advice_text
         advised = messages.with_advice(answer, waiting) if waiting else None
         if advised is None:
             return answer
