@@ -122,7 +122,7 @@ async def _work_under_guard(
     session = f"session-of-{task.task_id}"
     async with (
         aclosing(decisions),
-        governor.guard(session, workspace=workspace, task_id=task.task_id) as guard,
+        governor.guard(session, workspace=workspace, cwd=workspace, task_id=task.task_id) as guard,
     ):
         narrate("the agent writes over a file that it has not read")
         try:

@@ -153,7 +153,7 @@ async def test_what_is_published_is_listed_and_found_by_name_and_hash(
     assert len(every.stdout.splitlines()) == 3
     by_name = json.loads((await cli("agent", "show", "coder", "--json", "--url", url)).stdout)
     assert by_name["definition"]["metadata"]["version"] == "2"
-    diff = await cli("agent", "diff", old["hash"], "coder", "--url", url)
+    diff = await cli("agent", "diff", old["hash"][:16], "coder", "--url", url)
     assert (diff.returncode, diff.stdout) == (4, 'changed  metadata.version: "1" -> "2"\n')
     missing = await cli("agent", "show", "codre", "--url", url)
     assert missing.returncode == 1

@@ -98,10 +98,11 @@ async def test_drift_is_listed_shown_and_moved_forward(operator: Operator) -> No
     refused = await operator.run("drift", "triage", drift, "verified", "--by", "ada")
     assert refused.returncode == 1
     assert "it may become patch_planned" in refused.stderr
-    shown = await operator.run("drift", "show", drift)
+    shown = await operator.run("drift", "show", drift[:8])
     assert "refund dispatched: no contract" in shown.stdout
     assert "triaged" in shown.stdout
     assert (await operator.run("drift", "show", "nonesuch")).returncode == 1
+    assert "too short" in (await operator.run("drift", "show", drift[:3])).stderr
 
 
 async def test_an_approved_patch_becomes_a_new_version_that_pack_diff_shows(
@@ -115,7 +116,7 @@ async def test_an_approved_patch_becomes_a_new_version_that_pack_diff_shows(
     early = await operator.run("patch", "apply", patch, "--by", "ada")
     assert early.returncode == 1
     assert "has approved" in early.stderr
-    shown = await operator.run("patch", "show", patch)
+    shown = await operator.run("patch", "show", patch[:8])
     assert "-        - {step: bypass, approver: duty-officer}" in shown.stdout
     reach = "spec.envelopes.refund.safeAction.blastRadiusMax: tighter, lowered, large -> medium"
     assert f"tightens  {reach}" in shown.stdout

@@ -153,7 +153,9 @@ async def test_the_command_shows_approves_freezes_resumes_and_halts(
     await asker.ready()
     waiting = await asker.act(authorization={"mode": "hitl"})
     name = waiting["action_hash"]
-    code, _ = await ran(capsys, url, "approve", *of_task, "--action", name, *why)
+    code, _ = await ran(capsys, url, "approve", *of_task, "--action", "sha256:none", *why)
+    assert code == FAILED
+    code, _ = await ran(capsys, url, "approve", *of_task, "--action", name[:15], *why)
     assert code == OK
     code, shown = await ran(capsys, url, "show", *of_task)
     assert (code, shown["standing"]["actions"][0]["approvers"]) == (OK, ["ada"])
