@@ -38,7 +38,7 @@ def test_what_ends_exactly_at_the_deadline_is_in_time_and_a_moment_later_abstain
     play.wait(120)
     play.tell(what="decision_ended")
     assert closed(play) is OutcomeCode.SUCCESS
-    assert told(play) == "1 sent (refund a-1)"
+    assert told(play) == "1 sent: refund (a-1)"
     late = acted(Play().ready())
     late.wait(120.001)
     late.tell(what="decision_ended")
@@ -198,7 +198,7 @@ def test_some_done_and_some_refused_is_partial() -> None:
     play = acted(Play(SCOPE).ready())
     play.judge(action(actionId="a-2", idempotencyKey="k-2", actionType="wire"))
     assert closed(play) is OutcomeCode.PARTIAL
-    assert "1 sent (refund a-1)" in told(play)
+    assert "1 sent: refund (a-1)" in told(play)
     assert "wire (a-2) was refused: 'wire' is not allowed" in told(play)
 
 
