@@ -142,20 +142,29 @@ def settled_verification(state: Deciding) -> Verification:
 
 
 def settled_outcome(
-    state: Deciding, rung: RungTaken, verification: Verification, claimed: OutcomeCode
+    state: Deciding,
+    rung: RungTaken,
+    verification: Verification,
+    claimed: OutcomeCode,
+    at_us: int,
 ) -> OutcomeCode:
-    """The outcome that the log leaves of what was claimed."""
-    return worst([*signs(state, rung, verification), Sign(_claimed(state, rung, claimed), "")])
+    """The outcome that the log leaves of what was claimed, when it is closed at a moment."""
+    seen = signs(state, rung, verification, at_us)
+    return worst([*seen, Sign(_claimed(state, rung, claimed), "")])
 
 
-def why(state: Deciding, rung: RungTaken, verification: Verification) -> str:
+def why(state: Deciding, rung: RungTaken, verification: Verification, at_us: int) -> str:
     """What the log shows, in words."""
     done = sent(state)
     what = "nothing was done" if not done else f"{len(done)} sent: {_named(done)}"
-    return "; ".join(part for part in (what, in_words(signs(state, rung, verification))) if part)
+    return "; ".join(
+        part for part in (what, in_words(signs(state, rung, verification, at_us))) if part
+    )
 
 
-def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Iterator[Sign]:
+def signs(
+    state: Deciding, rung: RungTaken, verification: Verification, at_us: int
+) -> Iterator[Sign]:
     """Everything that the log shows of how the decision ended."""
     done, missing = sent(state), not_done(state)
     abstained = rung.step is DegradeStep.ABSTAIN
@@ -166,6 +175,7 @@ def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Itera
         yield Sign(OutcomeCode.BYPASSED, f"{state.bypasses} dispatched without a valid contract")
     for each in done:
         yield from _of_action(each)
+    yield from _of_envelope(state, at_us)
     yield of_verification(verification)
     left = OutcomeCode.ABSTAIN if abstained else OutcomeCode.FAIL
     if len(missing) > _MAX_NAMED:
@@ -173,6 +183,14 @@ def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Itera
         yield Sign(OutcomeCode.PARTIAL if done else left, more)
     for each in missing[:_MAX_NAMED]:
         yield Sign(OutcomeCode.PARTIAL if done else left, str(each))
+
+
+def _of_envelope(state: Deciding, at_us: int) -> Iterator[Sign]:
+    """Bounds that were exceeded whether or not a timer or a gate saw it; what nobody counted bounds no action."""
+    for each in state.envelope.violations(state.signals(at_us)):
+        counted = each.gate is Gate.LIMITS and state.spread is not None
+        if counted or each.gate is Gate.STAGE_BUDGET:
+            yield Sign(OutcomeCode.PARTIAL, each.message.rpartition("; ")[0])
 
 
 def of_rung(rung: RungTaken) -> Sign:

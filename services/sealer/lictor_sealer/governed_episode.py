@@ -50,8 +50,9 @@ def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode
     if closed is None:
         raise ValueError(f"the decision of task {begun.task_id} is not closed")
     rung = final_rung(state, closed.at_us)
-    reason = f"{why(state, rung, closed.verification)}; {episode.outcome.reason}"
-    shown = settled_outcome(state, rung, closed.verification, episode.outcome.code)
+    reason = f"{why(state, rung, closed.verification, closed.at_us)}; {episode.outcome.reason}"
+    claimed = episode.outcome.code
+    shown = settled_outcome(state, rung, closed.verification, claimed, closed.at_us)
     # A log that an older sealer closed may say more than it shows.
     code = max(closed.outcome, shown, key=badness)
     outcome = Outcome(code=code, reason=reason[:MAX_REASON])
