@@ -315,7 +315,7 @@ def close(
         elapsed_ms=state.elapsed_ms(now),
         deadline_ms=state.envelope.dte.deadline_ms,
         claimed=claimed,
-        outcome=settled_outcome(state, rung, verification, claimed),
+        outcome=settled_outcome(state, rung, verification, claimed, now),
         verification=verification,
         unverified=unverified(state),
         refused=missing["refused"],

@@ -19,6 +19,8 @@ from lictor_schema import (
 )
 
 _MAX_NAMED = 8
+_LONGEST = 400
+_LONGEST_NAME = 64
 _LADDER = ("abstain", "hitl")
 
 
@@ -40,9 +42,8 @@ class NotDone(NamedTuple):
         return "; ".join(each.message for each in own) or "no reason is noted"
 
     def __str__(self) -> str:
-        contract = self.action.contract
         what = self.status.replace("_", " ")
-        return f"{contract.action_type} ({contract.action_id}) was {what}: {self.reason}"
+        return f"{_name(self.action)} was {what}: {self.reason[:_LONGEST]}"
 
 
 def rung_of(choice: Choice) -> RungTaken:
@@ -141,20 +142,29 @@ def settled_verification(state: Deciding) -> Verification:
 
 
 def settled_outcome(
-    state: Deciding, rung: RungTaken, verification: Verification, claimed: OutcomeCode
+    state: Deciding,
+    rung: RungTaken,
+    verification: Verification,
+    claimed: OutcomeCode,
+    at_us: int,
 ) -> OutcomeCode:
-    """The outcome that the log leaves of what was claimed."""
-    return worst([*signs(state, rung, verification), Sign(_claimed(state, rung, claimed), "")])
+    """The outcome that the log leaves of what was claimed, when it is closed at a moment."""
+    seen = signs(state, rung, verification, at_us)
+    return worst([*seen, Sign(_claimed(state, rung, claimed), "")])
 
 
-def why(state: Deciding, rung: RungTaken, verification: Verification) -> str:
+def why(state: Deciding, rung: RungTaken, verification: Verification, at_us: int) -> str:
     """What the log shows, in words."""
     done = sent(state)
-    what = "nothing was done" if not done else f"{len(done)} sent ({_named(done)})"
-    return "; ".join(part for part in (what, in_words(signs(state, rung, verification))) if part)
+    what = "nothing was done" if not done else f"{len(done)} sent: {_named(done)}"
+    return "; ".join(
+        part for part in (what, in_words(signs(state, rung, verification, at_us))) if part
+    )
 
 
-def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Iterator[Sign]:
+def signs(
+    state: Deciding, rung: RungTaken, verification: Verification, at_us: int
+) -> Iterator[Sign]:
     """Everything that the log shows of how the decision ended."""
     done, missing = sent(state), not_done(state)
     abstained = rung.step is DegradeStep.ABSTAIN
@@ -165,13 +175,22 @@ def signs(state: Deciding, rung: RungTaken, verification: Verification) -> Itera
         yield Sign(OutcomeCode.BYPASSED, f"{state.bypasses} dispatched without a valid contract")
     for each in done:
         yield from _of_action(each)
+    yield from _of_envelope(state, at_us)
     yield of_verification(verification)
     left = OutcomeCode.ABSTAIN if abstained else OutcomeCode.FAIL
-    for each in missing[:_MAX_NAMED]:
-        yield Sign(OutcomeCode.PARTIAL if done else left, str(each))
     if len(missing) > _MAX_NAMED:
         more = f"{len(missing)} in all were asked for and not done"
         yield Sign(OutcomeCode.PARTIAL if done else left, more)
+    for each in missing[:_MAX_NAMED]:
+        yield Sign(OutcomeCode.PARTIAL if done else left, str(each))
+
+
+def _of_envelope(state: Deciding, at_us: int) -> Iterator[Sign]:
+    """Bounds that were exceeded whether or not a timer or a gate saw it; what nobody counted bounds no action."""
+    for each in state.envelope.violations(state.signals(at_us)):
+        counted = each.gate is Gate.LIMITS and state.spread is not None
+        if counted or each.gate is Gate.STAGE_BUDGET:
+            yield Sign(OutcomeCode.PARTIAL, each.message.rpartition("; ")[0])
 
 
 def of_rung(rung: RungTaken) -> Sign:
@@ -203,7 +222,7 @@ def of_verification(verification: Verification) -> Sign:
 
 
 def _of_action(action: ActionState) -> Iterator[Sign]:
-    name = f"{action.contract.action_type} ({action.contract.action_id})"
+    name = _name(action)
     if action.outcome is None:
         yield Sign(OutcomeCode.PARTIAL, f"{name} was sent, and nobody told what came of it")
     elif action.outcome != "success":
@@ -216,6 +235,11 @@ def _of_action(action: ActionState) -> Iterator[Sign]:
         yield Sign(OutcomeCode.PARTIAL, f"{name}: expected and not observed: {what}")
 
 
+def _name(action: ActionState) -> str:
+    contract = action.contract
+    return f"{contract.action_type[:_LONGEST_NAME]} ({contract.action_id[:_LONGEST_NAME]})"
+
+
 def _claimed(state: Deciding, rung: RungTaken, claimed: OutcomeCode) -> OutcomeCode:
     """What the records claim; that a task failed whose decision abstained, and did nothing, is that it abstained."""
     abstained = rung.step is DegradeStep.ABSTAIN and not sent(state)
@@ -223,9 +247,8 @@ def _claimed(state: Deciding, rung: RungTaken, claimed: OutcomeCode) -> OutcomeC
 
 
 def _named(actions: Sequence[ActionState]) -> str:
-    names = [f"{each.contract.action_type} {each.contract.action_id}" for each in actions]
-    more = ", …" if len(names) > _MAX_NAMED else ""
-    return ", ".join(names[:_MAX_NAMED]) + more
+    more = ", …" if len(actions) > _MAX_NAMED else ""
+    return ", ".join(_name(each) for each in actions[:_MAX_NAMED]) + more
 
 
 def _how_bad(verification: Verification) -> int:

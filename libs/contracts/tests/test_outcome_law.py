@@ -95,7 +95,10 @@ def _stories() -> st.SearchStrategy[list[Step]]:
         st.integers(0, 60).map(lambda ms: lambda play: play.wait(ms)),
         st.just(lambda play: play.capture("priceFeed")),
         st.sampled_from(["context", "plan", "act", "verify"]).map(
-            lambda stage: lambda play: play.stage(stage, 5)
+            lambda stage: lambda play: play.stage(stage, 11)
+        ),
+        st.integers(2, 5).map(
+            lambda hops: lambda play: play.tell(what="spread_counted", **{**SPREAD, "hops": hops})
         ),
         actions.map(lambda each: lambda play: play.judge(each)),
         actions.map(lambda each: lambda play: (play.judge(each), play.dispatched(each))),
@@ -140,6 +143,10 @@ def shown(entries: list[AnyDecisionEntry]) -> Iterator[tuple[str, OutcomeCode]]:
     for e in entries:
         if e.kind == "action_dispatched" and e.problem is not None:
             yield "sent without an allowance", BYPASSED
+        if e.kind == "stage_ended" and e.took_ms > e.budget_ms:
+            yield "a stage over its budget", PARTIAL
+        if e.kind == "spread_counted" and e.violations:
+            yield "a limit exceeded", PARTIAL
         if e.kind == "deadline_passed":
             yield "late", ABSTAIN
         if e.kind == "action_finished":
@@ -204,5 +211,5 @@ def test_every_action_that_was_asked_for_was_sent_or_is_told_with_its_reason(
             continue
         known = state.actions[entry.contract.action_id]
         assert known.dispatches or entry.contract.idempotency_key in keys
-    words = why(state, final_rung(state, end.at_us), end.verification)
+    words = why(state, final_rung(state, end.at_us), end.verification, end.at_us)
     assert all(each.reason in words for each in missing[:8])

@@ -23,7 +23,7 @@ def told(play: Play) -> str:
     assert play.state.closed is not None
     end = play.state.closed
     rung = final_rung(play.state, end.at_us)
-    return why(play.state, rung, end.verification)
+    return why(play.state, rung, end.verification, end.at_us)
 
 
 def acted(play: Play, outcome: str = "success") -> Play:
@@ -38,7 +38,7 @@ def test_what_ends_exactly_at_the_deadline_is_in_time_and_a_moment_later_abstain
     play.wait(120)
     play.tell(what="decision_ended")
     assert closed(play) is OutcomeCode.SUCCESS
-    assert told(play) == "1 sent (refund a-1)"
+    assert told(play) == "1 sent: refund (a-1)"
     late = acted(Play().ready())
     late.wait(120.001)
     late.tell(what="decision_ended")
@@ -198,7 +198,7 @@ def test_some_done_and_some_refused_is_partial() -> None:
     play = acted(Play(SCOPE).ready())
     play.judge(action(actionId="a-2", idempotencyKey="k-2", actionType="wire"))
     assert closed(play) is OutcomeCode.PARTIAL
-    assert "1 sent (refund a-1)" in told(play)
+    assert "1 sent: refund (a-1)" in told(play)
     assert "wire (a-2) was refused: 'wire' is not allowed" in told(play)
 
 
@@ -271,6 +271,18 @@ def test_a_failure_of_what_was_sent_is_told_also_when_the_ladder_says_abstain() 
     play.wait(121)
     play.tick()
     assert closed(play) is OutcomeCode.FAIL
+
+
+def test_a_limit_or_a_budget_that_was_exceeded_after_the_action_is_no_success() -> None:
+    """Also where no timer rang and no gate was asked any more."""
+    spread = acted(Play(SCOPE).ready())
+    spread.tell(what="spread_counted", hops=4, fanout=1, tool_calls=1, chain_depth=1)
+    assert closed(spread) is OutcomeCode.PARTIAL
+    assert "hops is 4 and at most 3 is allowed" in told(spread)
+    slow = acted(Play(SCOPE).ready())
+    slow.stage("verify", 11)
+    assert closed(slow) is OutcomeCode.PARTIAL
+    assert "the stage verify took 11 ms and may take 10 ms" in told(slow)
 
 
 def test_a_task_that_failed_because_its_decision_abstained_has_abstained() -> None:

@@ -206,6 +206,9 @@ class ActionStanding(Model):
     approvers: tuple[Identifier, ...] = Field(description="Who has approved exactly this")
     dispatches: Count = Field(description="How often it was sent")
     outcome: ActionOutcome | None = Field(description="How it ended; null while it has not")
+    reasons: Reasons = Field(
+        default=(), description="What it waits for, at the last answer: what an approver answers"
+    )
 
 
 class DecisionStanding(Model):

@@ -359,6 +359,7 @@ def standing_of(state: Deciding, switch: Switch, now_us: int) -> DecisionStandin
                 ),
                 dispatches=each.dispatches,
                 outcome=each.outcome,  # pyright: ignore[reportArgumentType] -- as its entry had it
+                reasons=each.reasons if each.decision == "wait" else (),
             )
             for name, each in state.actions.items()
         ),

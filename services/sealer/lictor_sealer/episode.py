@@ -31,8 +31,7 @@ from lictor_schema import (
 )
 from lictor_schema.episodes import MAX_RECORDS
 from lictor_schema.ids import episode_id
-from lictor_schema.model import MAX_TEXT_LENGTH
-from lictor_sealer.episode_signs import record_signs, source_signs
+from lictor_sealer.episode_signs import MAX_REASON, record_signs, source_signs
 from lictor_sealer.governed_episode import under_envelope
 
 _MAX_EVIDENCE = 1000
@@ -171,7 +170,7 @@ def claimed_outcome(stored: Sequence[StoredRecord]) -> OutcomeCode:
 
 def ungoverned_outcome(signs: Sequence[Sign]) -> Outcome:
     """The worst that was seen, and all of it in words."""
-    return Outcome(code=worst(signs), reason=in_words(signs)[:MAX_TEXT_LENGTH])
+    return Outcome(code=worst(signs), reason=in_words(signs)[:MAX_REASON])
 
 
 def lowered(before: Outcome, signs: Sequence[Sign]) -> Outcome:
@@ -180,7 +179,7 @@ def lowered(before: Outcome, signs: Sequence[Sign]) -> Outcome:
     if badness(seen) <= badness(before.code):
         return before
     reason = "; ".join(part for part in (in_words(signs), before.reason) if part)
-    return Outcome(code=seen, reason=reason[:MAX_TEXT_LENGTH], effects=before.effects)
+    return Outcome(code=seen, reason=reason[:MAX_REASON], effects=before.effects)
 
 
 def _most_children_at_once(records: Sequence[DecisionRecord]) -> int:

@@ -22,6 +22,9 @@ from lictor_schema.decisions import NO_RULE_MATCHED
 from lictor_schema.episode_sources import MAX_NOTES
 from lictor_schema.runs import RunOutcome
 
+MAX_REASON = 8000
+"""How much is told of an outcome; what it comes from stands in the log and the streams."""
+
 _ENDED_WELL = (RunOutcome.EXECUTED,)
 _FOR_GOOD = ("lictor.contract.ended", "lictor.contract.too-long")
 _DID_NOTHING = (RunOutcome.FAILED, RunOutcome.COMPENSATED)

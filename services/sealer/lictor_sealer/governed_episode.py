@@ -32,10 +32,13 @@ from lictor_schema import (
 )
 from lictor_schema.episode_sources import MAX_NOTE_TEXT, MAX_NOTES
 from lictor_schema.episodes import ApprovalNote, FeatureNote, Intervention, RefusedAction
-from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
+from lictor_schema.model import MAX_ITEMS
+from lictor_sealer.episode_signs import MAX_REASON
 
-_MAX_TARGETS = 8
+_MAX_TARGETS = 2
 _MAX_CODES = 16
+# Ids may have 512 characters each: so many notes of each kind fit into a message whatever they are.
+_MAX_TOLD = 64
 
 
 def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode:
@@ -47,11 +50,12 @@ def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode
     if closed is None:
         raise ValueError(f"the decision of task {begun.task_id} is not closed")
     rung = final_rung(state, closed.at_us)
-    reason = f"{why(state, rung, closed.verification)}; {episode.outcome.reason}"
-    shown = settled_outcome(state, rung, closed.verification, episode.outcome.code)
+    reason = f"{why(state, rung, closed.verification, closed.at_us)}; {episode.outcome.reason}"
+    claimed = episode.outcome.code
+    shown = settled_outcome(state, rung, closed.verification, claimed, closed.at_us)
     # A log that an older sealer closed may say more than it shows.
     code = max(closed.outcome, shown, key=badness)
-    outcome = Outcome(code=code, reason=reason[:MAX_TEXT_LENGTH])
+    outcome = Outcome(code=code, reason=reason[:MAX_REASON])
     changed = {
         "decision_window_ms": begun.dte.deadline_ms,
         "dte_ref": DteRef(
@@ -69,9 +73,9 @@ def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode
         ),
         "policy": _policy(episode.policy, state),
         "degrade": stamp_of(rung),
-        "refused_actions": tuple(_refused(each) for each in not_done(state)[:MAX_NOTES]),
-        "approvals": tuple(_approvals(state))[:MAX_NOTES],
-        "interventions": _interventions(state)[:MAX_NOTES],
+        "refused_actions": tuple(_refused(each) for each in not_done(state)[:_MAX_TOLD]),
+        "approvals": tuple(_approvals(state))[:_MAX_TOLD],
+        "interventions": _interventions(state)[:_MAX_TOLD],
     }
     # Read again as a whole, so that its own rules hold: no success without a mandatory pass.
     return DecisionEpisode.model_validate({**dict(episode), **changed})

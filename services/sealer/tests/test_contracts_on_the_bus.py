@@ -452,3 +452,13 @@ async def test_a_person_answers_for_stale_context_after_it_went_stale(asker: Ask
     allowed = await asker.act(**hitl)
     assert (allowed["decision"], allowed["rung"]["step"]) == ("allow", "hitl")
     assert (await asker.dispatched())["ok"]
+
+
+async def test_who_is_asked_to_approve_sees_what_the_action_waits_for(asker: Asker) -> None:
+    await asker.ready()
+    await asker.capture("balance", age_ms=30_001)
+    await asker.act()
+    (shown,) = (await asker.ask("show"))["standing"]["actions"]
+    assert shown["decision"] == "wait"
+    assert "balance is" in shown["reasons"][0]["message"]
+    assert "counts as fresh for 30000 ms" in shown["reasons"][0]["message"]

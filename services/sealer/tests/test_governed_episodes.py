@@ -236,7 +236,7 @@ async def test_the_episode_tells_its_features_who_approved_and_who_stopped_it(
     assert [each.value for each in captured] == [{"cents": 1250.5}]
     assert episode.outcome.code is OutcomeCode.SUCCESS
     assert episode.outcome.reason == (
-        "1 sent (refund a-1); the task was reported completed, and no rule stood against it"
+        "1 sent: refund (a-1); the task was reported completed, and no rule stood against it"
     )
 
 

@@ -243,6 +243,29 @@ def test_an_action_that_was_denied_because_no_decision_began_is_no_success() -> 
     assert assemble(records, decided("done", records), seen).outcome.code is PARTIAL
 
 
+def test_an_episode_of_the_longest_ids_and_reasons_still_fits_into_a_message() -> None:
+    records = stored("completed", 0, 0)
+    decision = Decision(records)
+    long = "x" * 500
+    for n in range(200):
+        decision.tell(what="context_captured", feature=f"{n}{long[:250]}", captured_at=MOMENT)
+    target = {"type": long[:256], "id": long}
+    fact = {"fact": long[:256], "operator": "equals", "value": long}
+    for n in range(90):
+        decision.judge(
+            actionId=f"{n}-{long}",
+            actionType=long[:256],
+            idempotencyKey=f"{n}-{long}",
+            targetRefs=[target] * 20,
+            preconditions=[fact] * 20,
+        )
+    state = decision.closed(SUCCESS)
+    episode = assemble(records, state)
+    assert len(episode.refused_actions) == 64
+    assert "90 in all were asked for and not done" in str(episode.outcome.reason)
+    assert len(episode.to_json()) < 512 * 1024
+
+
 def test_the_plan_and_the_outcome_are_told_in_plain_words() -> None:
     episode = assemble(stored("completed", 0, 0))
     assert episode.plan.summary == "Work"

@@ -154,3 +154,5 @@ def _say(standing: DecisionStanding, halted_by: str | None) -> None:
             f"{action.decision}, {ended}, approved by {printable(approvers)}"
         )
         say(f"          {action.action_hash}")
+        for reason in action.reasons:
+            say(f"          {printable(reason.message)}; {printable(reason.remedy)}")
