@@ -134,6 +134,13 @@ async def test_a_policy_approves_what_it_describes_and_a_person_the_rest(story: 
     assert "at_most(500)" in shown.stdout
     assert "send_mail" in shown.stdout
     assert request["request"]["binding_hash"] in shown.stdout
+    # The page says each thing once, and of what is proved that it is.
+    assert "GUARANTEES, proved, however early the run ends:" in shown.stdout
+    assert "at_most(500) [however early the run ends]" in shown.stdout
+    assert 'at most 500 times, by "at_most(500)"' in shown.stdout
+    assert "short_texts is required and not stated; it was added to the proof" in shown.stdout
+    for other in ("if proved", "any number of times", "no trusted call fails", "every prefix"):
+        assert other not in shown.stdout
 
     made = story.lictor(
         "approvals", "keygen", "ann.pem", "--name", "ann@example.org", "--add", "approvers.json"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROGRAM = EXAMPLES / "programs/newsletter.py"
 LAYERS = ("--import-root", EXAMPLES / "layers")
@@ -119,3 +121,68 @@ async def test_prove_tells_what_is_redundant_and_what_holds_of_nothing(cli, tmp_
     told = await cli("prove", *LAYERS, program)
     assert "redundant  at_most(5): implied by at_most(3)" in told.stdout
     assert "vacuous  to_contacts(): the program never does what it speaks of" in told.stdout
+
+
+EFFECTS = """
+from lictor_layer import requires, trusted
+
+@requires(lambda addr: "@" in addr, message="addr is an address")
+@trusted
+def send(addr: str) -> None: ...
+"""
+CONTRACTS = """
+from lictor_layer import Spec, contract, effect
+from tools.mail.trusted.effects import send
+
+Send = effect(send)
+
+@contract
+def addressed() -> Spec:
+    return Send.all(lambda e: "@" in e.addr)
+
+@contract
+def only(to: list[str]) -> Spec:
+    return Send.all(lambda e: e.addr in to)
+
+@contract
+def nowhere() -> Spec:
+    return Send.all(lambda e: "@" not in e.addr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stated", "redundant", "possible"),
+    [
+        # What the function demands of its callers is not what anybody promised.
+        (["addressed()"], [False], ["satisfiable"]),
+        (["addressed()", "only(['a@b', 'c@d'])"], [True, False], ["satisfiable"] * 2),
+        (["only(['a@b'])", "only(['a@b', 'c'])"], [False, True], ["satisfiable"] * 2),
+        # No call that the function takes can keep it.
+        (["nowhere()"], [False], ["only_trivial"]),
+    ],
+)
+async def test_prove_and_analyze_agree_where_a_layer_has_preconditions(
+    cli, tmp_path: Path, stated: list[str], redundant: list[bool], possible: list[str]
+) -> None:
+    trusted = tmp_path / "tools/mail/trusted"
+    trusted.mkdir(parents=True)
+    (trusted / "effects.py").write_text(EFFECTS)
+    (trusted / "contracts.py").write_text(CONTRACTS)
+    promises = "".join(f"@guarantee({each})\n" for each in stated)
+    (tmp_path / "p.py").write_text(
+        "from lictor_layer import guarantee\n"
+        "from tools.mail.trusted.contracts import addressed, nowhere, only\n"
+        "from tools.mail.trusted.effects import send\n"
+        f"{promises}def main():\n    send('a@b')\n"
+    )
+    proved = json.loads((await cli("prove", "--json", "p.py")).stdout)["analysis"]["standings"]
+    told = await cli("ir", "analyze", "--json", "--timeout", "60", "p.py")
+    analyzed = json.loads(told.stdout)["guarantees"]
+    assert [each["redundant"] for each in analyzed] == redundant
+    assert [each["alone"]["possibility"] for each in analyzed] == possible
+    for standing, each in zip(proved, analyzed, strict=True):
+        # A proof has less time: it may not know, and it never says otherwise.
+        assert standing["redundant"] in (None, each["redundant"])
+        assert standing["possibility"] in ("unknown", each["alone"]["possibility"])
+        if standing["redundant"]:
+            assert standing["implied_by"] == each["implied_by"]

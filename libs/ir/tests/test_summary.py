@@ -9,6 +9,7 @@ import pytest
 
 from lictor_ir.document import Atom, Document
 from lictor_ir.errors import DocumentError
+from lictor_ir.goals import Strength
 from lictor_ir.literals import spell_int
 from lictor_ir.summary import LEAST_LIMIT, LEAST_LINES, LIMIT, shown, summarize
 from lictor_ir.terms import const
@@ -242,6 +243,47 @@ def test_how_often_is_told_from_the_structure(calls: str, told: str) -> None:
     source = f"{HEAD}trusted f() -> none\ninput x: bool\ninput n: int\n{calls}\n"
     (often,) = summarize(read(source)).how_often
     assert often.text == f"f: {told}"
+
+
+@pytest.mark.parametrize(
+    ("contract", "limit"),
+    [
+        ("(count e in f) <= 5", "at most 5 times"),
+        ("(count e in f) < 2", "at most once"),
+        ("(count e in f | h) <= 5", "at most 5 times"),
+        ("no e in f", "never"),
+        ("(count e in f) == 3", "3 times if no trusted call fails"),
+        # What limits only some of the calls, or nothing at all, leaves the loops to tell.
+        ("(count e in f where (1 < e.a)) <= 5", None),
+        ("(count e in f) >= 1", None),
+        ("(count e in h) <= 5", None),
+    ],
+)
+def test_how_often_does_not_contradict_a_guarantee(contract: str, limit: str | None) -> None:
+    document = read(
+        f"{HEAD}trusted f(a: int) -> none\ntrusted h(a: int) -> none\ninput n: int\n"
+        f'effect c1: f(a = 1) for i in n\nguarantee "g" : {contract}\n'
+    )
+    loops = "f: any number of times"
+    (stated,) = summarize(document).how_often
+    (proved,) = summarize(document, [[Strength.EVERY_PREFIX]]).how_often
+    assert stated.text == (f'{loops}; if "g" is proved, {limit}' if limit else loops)
+    assert proved.text == (f'f: {limit}, by "g"' if limit else loops)
+
+
+def test_what_is_proved_is_told_so_and_for_the_runs_that_were_found() -> None:
+    document = read(
+        f"{HEAD}trusted pay(amount: int) -> none\neffect c1: pay(amount = 2)\n"
+        'guarantee "g" : all { anything; (sum e in pay : e.amount) <= 5; no e in pay where (e.amount < 0) }\n'
+    )
+    by_itself = summarize(document).text()
+    assert "GUARANTEES, if proved, for runs in which no trusted call fails:\n- the sum" in by_itself
+    # The sum only grows, so a proof finds that it holds of every beginning of a run too.
+    held = [[Strength.EVERY_PREFIX, Strength.EVERY_PREFIX]]
+    told = summarize(document, held).text()
+    assert "if proved" not in told
+    assert "no trusted call fails" not in told
+    assert "GUARANTEES, proved, however early the run ends:\n- nothing: " in told
 
 
 # -- sentences -------------------------------------------------------------------------------------

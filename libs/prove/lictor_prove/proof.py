@@ -14,6 +14,7 @@ from lictor_ir.jsonform import document_hash, from_json, to_json
 from lictor_prove.errors import Reason
 
 if TYPE_CHECKING:
+    from lictor_ir.summary import Summary
     from lictor_prove.standing import Analysis
     from lictor_schema.coverage import CoverageReport
 
@@ -121,6 +122,8 @@ class GuaranteeResult:
     reason: str = ""
     """Why it is not proved."""
     ms: float = 0.0
+    parts: tuple[Strength, ...] = ()
+    """For which runs each part of it holds, in the order of its goals; nothing unless it is proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,18 @@ class Proof:
     def ir_hash(self) -> str | None:
         """The name of its Effect IR."""
         return self.ir.hash if self.ir is not None else None
+
+    def summary(self) -> Summary | None:
+        """What the program may do, in words, and whether it is proved; None without a document."""
+        # Late: not everybody who proves wants to read about it.
+        from lictor_ir.summary import summarize
+
+        if self.ir is None:
+            return None
+        is_proved = self.verdict is Verdict.PROVED
+        return summarize(
+            self.ir.document, [each.parts for each in self.guarantees] if is_proved else None
+        )
 
     @property
     def ms(self) -> float:

@@ -427,6 +427,7 @@ def _guarantee(
         telling.counterexample if telling is not None else None,
         "" if proved or telling is None else telling.reason,
         sum(each.ms for each in found),
+        tuple(goal.strength for goal in parts) if proved else (),
     )
 
 

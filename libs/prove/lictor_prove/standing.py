@@ -77,8 +77,6 @@ def analysis_of(
         if len(contracts) > MOST_GUARANTEES:
             raise IrError(f"there are more than {MOST_GUARANTEES} guarantees")
         signature.check(contracts)
-        # Demands are often long, and hold of the calls, not of what is said about them.
-        signature = signature.without_demands()
         if broken_by and len(contracts) == 1:
             standings = [_broken(document, signature, budget, vacuous[0], broken_by)]
         else:

@@ -6,10 +6,12 @@ from typing import Literal
 
 import pytest
 
+from lictor_ir.analysis import Budget, analyze
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.prover import Proof, prove
 from lictor_prove.settings import Settings
+from lictor_prove.signatures import signature_of
 from lictor_schema.coverage import CoverageStatus, DomainCoverage
 
 from .layers_on_disk import EFFECTS, write
@@ -279,6 +281,26 @@ def test_a_proof_tells_which_guarantees_the_others_imply(layer: Layer) -> None:
         (True, ("at_most(1)",)),
     ]
     assert found.standings[0].witness == ("send(addr='', text='')",) * 2
+
+
+def test_what_a_function_demands_makes_no_guarantee_redundant(layer: Layer) -> None:
+    text = '@guarantee(mail.addressed())\n@guarantee(mail.only(["a@b", "c@d"]))\n' + SEND
+    found = proof(layer, text)
+    assert found.analysis is not None
+    told = [(each.is_redundant, each.implied_by) for each in found.analysis.standings]
+    assert told == [(True, ("only(['a@b', 'c@d'])",)), (False, ())]
+    found = proof(layer, "@guarantee(mail.addressed())\n" + SEND)
+    assert found.analysis is not None
+    assert [each.is_redundant for each in found.analysis.standings] == [False]
+    # Asked as `lictor ir analyze` does, the answer is the same.
+    assert found.ir is not None
+    document = found.ir.document
+    asked = analyze(
+        signature_of(layer, document),
+        [each.contract for each in document.guarantees],
+        Budget(60_000),
+    )
+    assert (asked.reduction.kept, asked.reduction.redundant) == ((0,), ())
 
 
 def test_a_guarantee_about_what_a_program_never_does_is_vacuous(layer: Layer) -> None:

@@ -7,7 +7,18 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from lictor_ir.contracts import All, Both, Comparison, Count, Distinct, Empty, Relation, Sum, field
+from lictor_ir.contracts import (
+    All,
+    Anything,
+    Both,
+    Comparison,
+    Count,
+    Distinct,
+    Empty,
+    Relation,
+    Sum,
+    field,
+)
 from lictor_ir.document import (
     Assumption,
     Atom,
@@ -21,6 +32,7 @@ from lictor_ir.document import (
     Schema,
     Span,
 )
+from lictor_ir.goals import Strength
 from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Term, and_, apply, column, const, eq, not_, result, var
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf, RowOf
@@ -101,6 +113,44 @@ def test_every_part_of_a_guarantee_must_hold() -> None:
     assert proof.verdict is Verdict.PROVED
     assert proof.guarantees[0].strength == "on_completion"
     assert proof.guarantees[0].how == "evaluation"
+
+
+def test_a_proof_and_its_summary_tell_one_strength_of_each_guarantee() -> None:
+    length = apply("len", TO)
+    grows = Guarantee("grows", Sum(SENT, length, Comparison.AT_MOST, const(9)))
+    may_shrink = Guarantee(
+        "may shrink", Sum(SENT, apply("neg", length), Comparison.AT_MOST, const(0))
+    )
+    in_part = Guarantee(
+        "in part",
+        Both(
+            (
+                Count(SENT, Comparison.AT_LEAST, const(1)),
+                Anything(),
+                Count(SENT, Comparison.AT_MOST, const(1)),
+            )
+        ),
+    )
+    stated = (grows, may_shrink, in_part, Guarantee("nothing", Anything()))
+    proof = prove_document(document(send(1, const("bob")), guarantees=stated))
+    assert proof.verdict is Verdict.PROVED, proof.reasons
+    summary = proof.summary()
+    assert summary is not None
+    for found in proof.guarantees:
+        told = [
+            each.strength for each in summary.guaranteed if f'stated as "{found.name}"' in each.text
+        ]
+        weakest = Strength.ON_COMPLETION if Strength.ON_COMPLETION in told else told[0]
+        assert weakest is found.strength, found.name
+    assert proof.guarantees[0].strength is Strength.EVERY_PREFIX
+    assert [each.strength.value for each in summary.guaranteed[2:5]] == [
+        "on_completion",
+        "every_prefix",
+        "every_prefix",
+    ]
+    broken = prove_document(document(send(1, S), guarantees=(grows,))).summary()
+    assert broken is not None
+    assert not broken.is_proved
 
 
 def test_an_obligation_that_fails_refutes() -> None:

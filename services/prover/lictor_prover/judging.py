@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Literal
 
-from lictor_ir import summarize
 from lictor_ir.errors import IrError
 from lictor_prove.errors import Reason
 from lictor_prove.proof import GuaranteeResult as Found
@@ -115,12 +114,11 @@ def answered_before(
 
 def _summary(proof: Proof) -> str | None:
     """What the program may do, in words for whoever is to approve it; who is told none must read the program."""
-    if proof.ir is None:
-        return None
     try:
-        return summarize(proof.ir.document).text(MAX_SUMMARY, lines=MAX_SUMMARY_LINES)
+        told = proof.summary()
     except IrError:
         return None
+    return None if told is None else told.text(MAX_SUMMARY, lines=MAX_SUMMARY_LINES)
 
 
 def _guarantee(found: Found) -> GuaranteeResult:

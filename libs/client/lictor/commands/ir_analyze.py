@@ -193,6 +193,8 @@ def _each_implied(
     from lictor_ir.analysis import entails
 
     premises = [each.contract for each in ours]
+    # As for what is redundant: what one says is held against what the other says.
+    signature = signature.without_demands()
     return [
         {"name": each.name, **_entailed(entails(signature, premises, each.contract, budget))}
         for each in theirs

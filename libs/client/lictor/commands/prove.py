@@ -18,7 +18,7 @@ from lictor.errors import LayerUnusable, LictorError
 if TYPE_CHECKING:
     from lictor_prove.errors import Reason
     from lictor_prove.layer_model import Layer
-    from lictor_prove.proof import Ir, Proof
+    from lictor_prove.proof import Proof
     from lictor_prove.settings import Settings
     from lictor_prove.standing import Analysis
     from lictor_schema import ProofResult
@@ -328,7 +328,7 @@ def _document(file: str, proof: "Proof") -> dict[str, Any]:
         ],
         "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
         "analysis": None if proof.analysis is None else _analysis(proof.analysis),
-        "summary": None if proof.ir is None else _summary(proof.ir),
+        "summary": None if (summary := proof.summary()) is None else summary.text(),
         "ir_hash": proof.ir_hash,
         "layer_hash": proof.layer_hash,
         "cannot_run": None if proof.cannot_run is None else _reason(proof.cannot_run),
@@ -362,12 +362,6 @@ def _analysis(analysis: "Analysis") -> dict[str, Any]:
         ],
         "complete": analysis.is_complete,
     }
-
-
-def _summary(ir: "Ir") -> str:
-    from lictor_ir.summary import summarize
-
-    return summarize(ir.document).text()
 
 
 # -- by the prover on the bus ----------------------------------------------------------------------

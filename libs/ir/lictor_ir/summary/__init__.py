@@ -4,11 +4,13 @@
 
 The same document gives the same text, byte for byte; documents that differ in what they mean to a reader give different
 texts, also where the text had to be shortened. It tells what the document says, and proves nothing: whether the
-guarantees hold is for a proof of the same document, which the last line names.
+guarantees hold is for a proof of the same document, which the last line names. Whoever has that proof says so, and the
+text tells of what is proved that it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,6 +64,8 @@ class Summary:
     """What trusted calls promise."""
     stops_unless: tuple[Entry, ...]
     """What must hold besides: what calls demand, what would raise, what is asserted."""
+    is_proved: bool = False
+    """Whether all of this was proved."""
 
     def text(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> str:
         """The text, of at most so many characters and lines; None for all of it. ValueError when that is too few."""
@@ -90,39 +94,51 @@ class Summary:
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
             Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
             Section(
-                "GUARANTEES, if proved, however early the run ends:",
+                f"GUARANTEES, {'' if self.is_proved else 'if '}proved, however early the run ends:",
                 promised(Strength.EVERY_PREFIX),
                 "guarantee",
             ),
             Section(
-                "GUARANTEES, if proved, for runs in which no trusted call fails:",
+                f"GUARANTEES, {'' if self.is_proved else 'if '}proved, for runs in which no trusted call fails:",
                 promised(Strength.ON_COMPLETION),
                 "guarantee",
             ),
             Section("RELIES ON promises of trusted calls:", self.relies_on, "promise"),
-            Section("STOPS UNLESS, and this must be proved too:", self.stops_unless, "condition"),
+            Section(
+                "STOPS UNLESS, and each of these is proved to hold:"
+                if self.is_proved
+                else "STOPS UNLESS, and this must be proved too:",
+                self.stops_unless,
+                "condition",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.text()
 
 
-def summarize(document: Document) -> Summary:
-    """The summary of a document; DocumentError for one that breaks a rule of the format."""
+def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = None) -> Summary:
+    """The summary of a document; DocumentError for one that breaks a rule of the format.
+
+    `proved`: of a document that is proved, for which runs each part of each guarantee was found to hold.
+    """
     validate(document)
     calls = Calls(document)
     promises = Promises(document)
+    found: Sequence[Sequence[Strength] | None] = proved or [None] * len(document.guarantees)
     effect_of = {atom.id: atom.effect for atom in document.atoms}
     return Summary(
         ir_hash=document_hash(document),
         program=tuple(_program(document)),
         unconstrained=tuple(_unconstrained(document, silence(document))),
         may_do=tuple(Entry(calls.call(atom), atom.effect) for atom in document.atoms),
-        how_often=tuple(Entry(text, name) for name, text in calls.how_often()),
+        how_often=tuple(
+            Entry(text, name) for name, text in calls.how_often(is_proved=proved is not None)
+        ),
         guaranteed=tuple(
             Promise(text, strength)
-            for guarantee in document.guarantees
-            for text, strength in promises.of(guarantee)
+            for guarantee, held in zip(document.guarantees, found, strict=True)
+            for text, strength in promises.of(guarantee, held)
         ),
         relies_on=tuple(
             Entry(calls.promised(each), effect_of[each.call]) for each in document.assumptions
@@ -131,6 +147,7 @@ def summarize(document: Document) -> Summary:
             Entry(calls.demanded(each), effect_of.get(each.call or "", ""))
             for each in document.obligations
         ),
+        is_proved=proved is not None,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from lictor_ir.contracts import Comparison, Contract, Count, Empty, Relation, leaves
 from lictor_ir.document import (
     Assumption,
     Atom,
@@ -73,10 +75,14 @@ class Calls:
             return f"{what}{of}: {self._when(obligation)}this is never reached"
         return f"{what}{of}: {self._when(obligation)}{self._words.statement(obligation.formula)}"
 
-    def how_often(self) -> Iterator[tuple[str, str]]:
-        """For each kind of call: its name, and how often the structure of the program lets it happen."""
+    def how_often(self, *, is_proved: bool) -> Iterator[tuple[str, str]]:
+        """For each kind of call: its name, and how often the program's structure and its guarantees let it happen."""
         for name, (least, most) in call_counts(self._document).items():
-            yield name, f"{_introduced(self._effects[name])}: {_often(least, most)}"
+            often = _often(least, most)
+            limit = _limit(self._document, name)
+            if limit is not None and (most is None or limit.most < most):
+                often = limit.told(often, least, is_proved=is_proved)
+            yield name, f"{_introduced(self._effects[name])}: {often}"
 
     def _of(self, call: str) -> str:
         return f"{shown.name(self._effect_of[call])} ({shown.name(call)})"
@@ -113,6 +119,49 @@ def call_counts(document: Document) -> dict[str, tuple[int, int | None]]:
             None if most is None or often is None else most + often,
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How often a guarantee lets a call happen."""
+
+    most: int
+    guarantee: str
+    exactly: bool = False
+
+    def told(self, otherwise: str, least: int, *, is_proved: bool) -> str:
+        by = shown.string(self.guarantee)
+        if self.exactly:
+            often = f"{_often(self.most, self.most)} if no trusted call fails"
+        else:
+            often = _often(min(least, self.most), self.most)
+        return f"{often}, by {by}" if is_proved else f"{otherwise}; if {by} is proved, {often}"
+
+
+def _limit(document: Document, effect: str) -> _Limit | None:
+    """The least that a guarantee lets all calls of an effect come to."""
+    found = [
+        _Limit(most, each.name, exactly)
+        for each in document.guarantees
+        for part in leaves(each.contract)
+        for most, exactly in _most(part, effect)
+    ]
+    return min(found, key=lambda limit: (limit.most, limit.exactly), default=None)
+
+
+def _most(part: Contract, effect: str) -> Iterator[tuple[int, bool]]:
+    match part:
+        case Empty(Relation(where=None, effects=effects)) if effect in effects:
+            yield 0, False
+        case Count(Relation(where=None, effects=effects), comparison, Const(value=int(bound))) if (
+            effect in effects
+        ):
+            if comparison in (Comparison.AT_MOST, Comparison.EXACTLY):
+                yield max(bound, 0), comparison is Comparison.EXACTLY
+            elif comparison is Comparison.LESS:
+                yield max(bound - 1, 0), False
+        case _:
+            pass
 
 
 def _terms(stated: Atom | Assumption | Obligation) -> Iterator[Term]:

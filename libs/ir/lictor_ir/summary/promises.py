@@ -68,11 +68,17 @@ class Promises:
             of_contracts=True,
         )
 
-    def of(self, guarantee: Guarantee) -> Iterator[tuple[str, Strength]]:
-        """A sentence for each part of the guarantee, and for which runs it is promised."""
+    def of(
+        self, guarantee: Guarantee, held: Sequence[Strength] | None = None
+    ) -> Iterator[tuple[str, Strength]]:
+        """A sentence for each part of the guarantee, and for which runs: as was found, or as far as the part tells."""
         parts = list(leaves(guarantee.contract)) or [Anything()]
+        found = iter(held or ())
         for part in parts:
-            yield f"{self.sentence(part)} {_stated(guarantee)}", strength(part)
+            # What promises nothing has no goal, and nothing was found about it.
+            by_itself = held is None or isinstance(part, Anything)
+            runs = strength(part) if by_itself else next(found)
+            yield f"{self.sentence(part)} {_stated(guarantee)}", runs
 
     def sentence(self, contract: Contract) -> str:
         """What a contract that is no conjunction promises."""
@@ -145,5 +151,6 @@ def _named(what: str, names: Sequence[str], between: str) -> Iterator[str]:
 
 
 def _stated(guarantee: Guarantee) -> str:
-    by = f", required by {shown.string(guarantee.required_by)}" if guarantee.required_by else ""
-    return f"-- stated as {shown.string(guarantee.name)}{by}"
+    if guarantee.required_by:
+        return f"-- required by {shown.string(guarantee.required_by)} as {shown.string(guarantee.name)}"
+    return f"-- stated as {shown.string(guarantee.name)}"
