@@ -1,5 +1,8 @@
 """Marks on decisions: making them, and reading what was marked."""
 
+# pyright: reportUnknownMemberType=false
+# nats-py leaves some of its parameters untyped.
+
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
