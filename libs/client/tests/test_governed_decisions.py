@@ -176,3 +176,18 @@ async def test_the_command_says_when_nobody_answers(
         capsys, clean_infra.nats_url, "halt", "--by", "ada", "--reason", "fire"
     )
     assert (code, answer["ok"]) == (UNREACHABLE, False)
+
+
+async def test_what_an_action_waits_for_is_shown_to_who_may_approve_it(
+    asker: Asker, clean_infra: Endpoints, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from argparse import ArgumentParser
+
+    await asker.ready()
+    assert (await asker.act(authorization={"mode": "hitl"}))["decision"] == "wait"
+    parser = ArgumentParser()
+    command.arguments(parser)
+    asked = ["show", "task-1", "--runtime", "rt", "--url", clean_infra.nats_url]
+    assert await command.run(parser.parse_args(asked)) == 0
+    said = capsys.readouterr().out
+    assert "0 of 1 people have approved it; wait until a person other than the requester" in said
