@@ -10,6 +10,7 @@ from lictor_contracts.ladder import Choice, Situation, choose, stricter
 from lictor_contracts.outcomes import Sign, in_words, worst
 from lictor_contracts.verifying import not_verified, required
 from lictor_schema import (
+    ContractReason,
     DegradeStamp,
     DegradeStep,
     OutcomeCode,
@@ -39,7 +40,18 @@ class NotDone(NamedTuple):
         found = [each for each in self.action.reasons if each.decision == decision]
         # What the ladder said to it follows from the others, and is told with the rung.
         own = [each for each in found if each.code not in _LADDER] or found
-        return "; ".join(each.message for each in own) or "no reason is noted"
+        told = dict.fromkeys(self._told(each) for each in own)
+        return "; ".join(told) or "no reason is noted"
+
+    def _told(self, reason: ContractReason) -> str:
+        """A reason without the values of facts: a sealed episode is read by many, and can't be erased."""
+        if reason.code != "precondition":
+            return reason.message
+        names = {
+            f"preconditions[{number}]": each.fact
+            for number, each in enumerate(self.action.contract.preconditions)
+        }
+        return f"its precondition on {names.get(reason.field, reason.field)} does not hold"
 
     def __str__(self) -> str:
         what = self.status.replace("_", " ")

@@ -194,6 +194,16 @@ def test_what_the_envelope_never_allows_consults_the_ladder(cause: str) -> None:
     assert closed(alone) is OutcomeCode.ABSTAIN
 
 
+def test_no_value_of_a_fact_is_told_of_what_was_refused() -> None:
+    play = Play(SCOPE).ready()
+    careful = action(preconditions=[{"fact": "pin", "operator": "equals", "value": 1234}])
+    assert "9876" in play.judge(careful, facts={"pin": 9876}).reason
+    closed(play)
+    assert "refund (a-1) was refused: its precondition on pin does not hold" in told(play)
+    assert "9876" not in told(play)
+    assert "1234" not in told(play)
+
+
 def test_some_done_and_some_refused_is_partial() -> None:
     play = acted(Play(SCOPE).ready())
     play.judge(action(actionId="a-2", idempotencyKey="k-2", actionType="wire"))
