@@ -66,7 +66,10 @@ def test_nothing_wrong_takes_no_rung() -> None:
 
 
 def test_stale_context_is_answered_by_the_ladder_in_its_order() -> None:
-    """A cache is no fresher, a person may answer for it, and `abstain` is taken where it is listed."""
+    """Contract scenario 12: stale context: a cache is no fresher, a person may answer for it, else it abstains.
+
+    `abstain` is taken where it is listed.
+    """
     choice = choose(envelope(), situation(violations=STALE))
     assert (choice.step, choice.exhausted) == (HITL, False)
     assert choice.rationale["reason"] == "stale_context"
