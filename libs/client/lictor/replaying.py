@@ -27,8 +27,16 @@ from lictor_bus.read import read_from
 from lictor_bus.streams import DECISIONS, EVENTS, partitions_of
 from lictor_policy.bundle import read_bundle
 from lictor_policy.config import EvaluatorConfig
-from lictor_policy.replaying import Difference, Refold, different, extra, missing
+from lictor_policy.replaying import (
+    Difference,
+    Refold,
+    different,
+    extra,
+    missing,
+    of_the_event,
+)
 from lictor_policy.version import ENGINE_VERSION
+from lictor_schema import ConfigSwitch
 
 _EVALUATOR = "policy-evaluator"
 _PAGE = 1000
@@ -48,6 +56,8 @@ class Report:
     configs: set[str] = field(default_factory=set[str])
     other_engines: set[str] = field(default_factory=set[str])
     """Engines other than this one that judged some of the events."""
+    by_other_engines: int = 0
+    """Decisions of theirs that this one would make otherwise; what they repeat of their events is as it was stored."""
     differences: list[Difference] = field(default_factory=list[Difference])
     """The first of them."""
     differing: int = 0
@@ -89,8 +99,7 @@ class Judges:
                 f"partition {partition} of EVENTS does not say which packs judged it;"
                 " name them with --from-bundle DIR."
             )
-        # What lies before the first switch was judged by it too.
-        switch = switches[max(0, bisect_right(self._sequences[partition], sequence) - 1)].switch
+        switch = self._switch(partition, sequence)
         if switch.engine != ENGINE_VERSION:
             self.other_engines.add(switch.engine)
         config = self._compiled.get(switch.bundle_hash)
@@ -98,6 +107,15 @@ class Judges:
             config = read_bundle(await load_bundle(self._client, switch.bundle_hash)).config
             self._compiled[switch.bundle_hash] = config
         return config
+
+    def is_of_this_engine(self, partition: int, sequence: int) -> bool:
+        """Whether this engine judged an event, so that its decision can be told byte for byte."""
+        return self._fixed is not None or self._switch(partition, sequence).engine == ENGINE_VERSION
+
+    def _switch(self, partition: int, sequence: int) -> ConfigSwitch:
+        # What lies before the first switch was judged by it too.
+        at = bisect_right(self._sequences[partition], sequence) - 1
+        return self._switches[partition][max(0, at)].switch
 
 
 class Records:
@@ -186,7 +204,13 @@ async def _compare(
             report.same += 1
         else:
             body = await records.body(record)
-            report.add(different(outcome, past.event, sequence, body), keep)
+            difference: Difference | None = different(outcome, past.event, sequence, body)
+            if not judges.is_of_this_engine(partition, sequence):
+                difference = of_the_event(difference)
+            if difference is None:
+                report.by_other_engines += 1
+            else:
+                report.add(difference, keep)
     if past is None or outcome is None or found:
         return
     if sequence > done[partition]:

@@ -127,6 +127,29 @@ def different(outcome: Outcome, event: Event, sequence: int, recorded: bytes) ->
     )
 
 
+_OF_THE_EVENT = frozenset(
+    (
+        "recorded_at",
+        "runtime",
+        "task_id",
+        "agent_id",
+        "correlation_id",
+        "event_id",
+        "event_type",
+        "event_timestamp",
+        "event_sequence",
+        "event_sha256",
+        "original_claim",
+    )
+)
+
+
+def of_the_event(difference: Difference) -> Difference | None:
+    """What no engine can account for: what a record repeats of its event is not so; None when it is."""
+    fields = tuple(each for each in difference.fields if each.path in _OF_THE_EVENT)
+    return difference._replace(fields=fields) if fields else None
+
+
 def _fields(record: bytes) -> dict[str, str]:
     """Every leaf of a record by its path, as JSON text."""
     found: dict[str, str] = {}

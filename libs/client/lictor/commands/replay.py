@@ -112,6 +112,12 @@ def _show(report: "Report") -> None:
         say(f"and {more} more differences")
     for engine in sorted(report.other_engines):
         say(f"note: engine {printable(engine)} judged some of these events; this is another one")
+    if report.by_other_engines:
+        say(
+            f"note: {report.by_other_engines} decisions of other engines are not what this one would"
+            " decide, which says nothing against them; to prove them, replay with the version that made"
+            " them"
+        )
     if report.undecided:
         say(f"note: {report.undecided} events at the end are not decided yet")
     say(
@@ -130,6 +136,7 @@ def _summary(report: "Report") -> dict[str, object]:
         "undecided": report.undecided,
         "configs": sorted(report.configs),
         "other_engines": sorted(report.other_engines),
+        "by_other_engines": report.by_other_engines,
         "differences": report.differing,
     }
 
