@@ -66,7 +66,7 @@ def test_nothing_wrong_takes_no_rung() -> None:
 
 
 def test_stale_context_is_answered_by_the_ladder_in_its_order() -> None:
-    """A cache is no fresher, a person may answer for it, and `abstain` is taken where it is listed."""
+    """Contract scenario 12: a cache is no fresher, a person may answer for it, and `abstain` is taken in its turn."""
     choice = choose(envelope(), situation(violations=STALE))
     assert (choice.step, choice.exhausted) == (HITL, False)
     assert choice.rationale["reason"] == "stale_context"

@@ -176,7 +176,7 @@ def test_a_decision_whose_only_action_was_refused_is_no_success(cause: str) -> N
 
 @pytest.mark.parametrize("cause", ["tier above blastRadiusMax", "mode blocked"])
 def test_what_the_envelope_never_allows_consults_the_ladder(cause: str) -> None:
-    """A person has to do it, and where the ladder lists nobody, the decision abstains."""
+    """Contract scenario 23: a person has to do it, and where the ladder lists nobody, the decision abstains."""
     changes, _, _ = REFUSED[cause]
     play = Play(SCOPE).ready()
     answer = play.judge(action(**changes))

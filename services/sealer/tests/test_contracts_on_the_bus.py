@@ -441,6 +441,7 @@ async def test_no_key_is_needed_where_the_envelope_demands_none(clean_infra: End
 
 
 async def test_a_person_answers_for_stale_context_after_it_went_stale(asker: Asker) -> None:
+    """Contract scenario 12: where the ladder lists a person, stale context waits for that person."""
     await asker.ready()
     hitl: dict[str, Any] = {"authorization": {"mode": "hitl"}}
     name = (await asker.act(**hitl))["action_hash"]
