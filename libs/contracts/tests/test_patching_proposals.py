@@ -237,6 +237,7 @@ MORE_REACH = in_pack("safeAction/blastRadiusMax", "medium", "large")
 def test_fewer_tool_calls_tighten_an_envelope_in_its_pack_and_more_time_and_reach_loosen_it() -> (
     None
 ):
+    """Contract scenario 51: loosening needs a human."""
     tighter = proposed(FEWER_CALLS, document=ENVELOPE_PACK)
     looser = proposed(MORE_TIME, MORE_REACH, document=ENVELOPE_PACK)
     at = "spec.envelopes.refund"

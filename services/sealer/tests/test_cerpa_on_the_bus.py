@@ -172,6 +172,7 @@ async def test_a_new_form_of_a_claim_settles_what_was_found_against_the_old(bus:
 async def test_a_red_violation_waits_for_a_second_person_whatever_its_claimant_does(
     bus: Bus,
 ) -> None:
+    """Contract scenario 60: red escalates."""
     looser = (Assumption(metric="latency_ms", operator="le", bound="1000"),)
     async with learning_sealer(bus.endpoints):
         await register(bus, claim(hours=5))
