@@ -18,10 +18,10 @@ _ATTEMPTS = 50
 
 
 class KeptPorts:
-    """Which port each server and service of a data directory had last; for whoever holds the directory's lock."""
+    """Which port each server and service of a data directory had last; `file` is for whoever does not hold its lock."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / _FILE
+    def __init__(self, data_dir: Path, file: str = _FILE) -> None:
+        self._path = data_dir / file
         self._ports = _read(self._path)
 
     def last(self, name: str) -> int | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 import lictor
+from lictor.cli import COMMANDS
 from lictor.errors import LictorError
 from lictor.ids import NoSuchId, one_of
 from lictor_schema import DecisionRecord
@@ -19,6 +22,9 @@ from lictor_schema import DecisionRecord
 from .up_process import Up
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
+ID_ARGUMENTS = {
+    *("REQUEST", "PATCH_ID", "DRIFT_ID", "CYCLE_ID", "RECORD_ID", "EPISODE", "SESSION"),
+}
 IDS = ["abcd-1", "abcd-2", "abce-1", "ab", "sha256:beef01", "sha256:beef02", "sha256:cafe01"]
 
 
@@ -55,6 +61,37 @@ def test_what_names_several_tells_them() -> None:
 def test_what_names_nothing_tells_where_they_are_listed() -> None:
     with pytest.raises(NoSuchId, match=r"there is no thing  wrong; `lictor thing list` shows"):
         one_of("\x1bwrong", IDS, "thing", "lictor thing list")
+
+
+def parsers(parser: ArgumentParser) -> Iterator[ArgumentParser]:
+    """A command's parser, and those of its verbs."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            for verb in action.choices.values():
+                yield from parsers(verb)
+
+
+def commands() -> Iterator[str]:
+    for name in COMMANDS:
+        module = import_module(f"lictor.commands.{name}")
+        verbs = getattr(module, "VERBS", None)
+        yield from (
+            [name] if verbs is None else [f"{name}_{verb}".replace("-", "_") for verb in verbs]
+        )
+
+
+@pytest.mark.parametrize("name", list(commands()))
+def test_every_command_that_takes_an_id_says_that_its_first_characters_will_do(name: str) -> None:
+    module = import_module(f"lictor.commands.{name}")
+    if not hasattr(module, "arguments"):  # `lictor hook` itself, which Claude Code calls
+        return
+    parser = ArgumentParser(prog=name)
+    module.arguments(parser)
+    for each in parsers(parser):
+        for action in each._actions:
+            if action.metavar in ID_ARGUMENTS:
+                assert "first " in (action.help or ""), f"{each.prog} {action.metavar}"
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

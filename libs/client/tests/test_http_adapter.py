@@ -382,7 +382,12 @@ async def test_the_command_answers_keeps_its_token_to_itself_and_ends_in_order(
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 20) == 0
     async with served(environment, tmp_path) as (again, _):
-        assert kept(again)[0] == token
+        assert (kept(again)[0], again["url"]) == (token, told["url"])
+        # Another beside it takes another port, and both stay where they are.
+        async with served(environment, tmp_path, "--runtime", "other") as (other, _):
+            assert other["url"] != told["url"]
+    async with served(environment, tmp_path, "--runtime", "other") as (other_again, _):
+        assert other_again["url"] == other["url"]
     assert len(standin.told("tool")) == 1
 
 

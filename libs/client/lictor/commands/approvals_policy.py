@@ -45,7 +45,12 @@ def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("action", choices=("lint", "explain"))
     parser.add_argument("policy", metavar="FILE", help="the policy")
-    parser.add_argument("request", metavar="REQUEST", nargs="?", help="with explain: the request")
+    parser.add_argument(
+        "request",
+        metavar="REQUEST",
+        nargs="?",
+        help="with explain: the request, or its first characters",
+    )
     common_arguments(parser)
 
 

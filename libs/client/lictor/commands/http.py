@@ -8,7 +8,7 @@ import signal
 import socket
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +20,10 @@ from lictor.adapter.http_sessions import HttpSessions
 from lictor.adapter.openapi import document
 from lictor.adapter.reaching import Reaching
 from lictor.cli import OK
-from lictor.commands.output import common_arguments, quiet_logs, say, say_json
+from lictor.commands.output import common_arguments, quiet_logs, say, say_json, warn
 from lictor.commands.up import port_number
 from lictor.errors import LictorError
+from lictor.ports import KeptPorts, any_port
 from lictor.where import data_directory, judge_url
 
 HELP = """\
@@ -32,13 +33,18 @@ Every request needs the header `Authorization: Bearer TOKEN`. The token is LICTO
 kept in the data directory, for this user to read.
 """
 TOKEN_FILE = "http-token"
+PORTS_FILE = "http-ports.json"
+_ATTEMPTS = 10
 _SHORTEST_TOKEN = 16
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
-        "--port", metavar="PORT", type=port_number, default=0, help="the port (default: any free)"
+        "--port",
+        metavar="PORT",
+        type=port_number,
+        help="the port (default: the one that this runtime's adapter had last here, or any free)",
     )
     parser.add_argument(
         "--host",
@@ -68,7 +74,11 @@ async def run(options: Namespace) -> int:
     if options.workspace is not None and not options.workspace.is_dir():
         raise LictorError(f"{options.workspace} is not a directory; correct --workspace.")
     token, kept_in = _token(options.host)
-    listener = _listen(options.host, options.port)
+    listener = (
+        _listen_again(options.host, options.runtime)
+        if options.port is None
+        else _listen(options.host, options.port)
+    )
     reaching = Reaching(judge_url(options.url).now, name=f"lictor-http {options.runtime}")
     sessions = HttpSessions(
         reaching,
@@ -190,6 +200,27 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _listen_again(host: str, runtime: str) -> socket.socket:
+    """Where the adapter of this runtime listened last, so that agents find it; where it can, when that is taken."""
+    kept = KeptPorts(data_directory(), PORTS_FILE)
+    last = kept.last(runtime)
+    for attempt in range(_ATTEMPTS):
+        port = last if last and attempt == 0 else any_port()
+        try:
+            listener = _listen(host, port)
+        except LictorError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        if last not in (None, port):
+            warn(f"port {last} is taken by another process, so it has a new one")
+        # Where nothing can be kept, it goes on: only the next start has another port then.
+        with suppress(LictorError):
+            kept.keep(runtime, port)
+        return listener
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _listen(host: str, port: int) -> socket.socket:

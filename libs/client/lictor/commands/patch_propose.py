@@ -50,7 +50,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="the patch that waits; its first characters are enough",
     )
     parser.add_argument(
-        "--cycle", metavar="CYCLE_ID", help="the cycle of `lictor claim cycles` that it answers"
+        "--cycle",
+        metavar="CYCLE_ID",
+        help="the cycle of `lictor claim cycles` that it answers (or its first letters)",
     )
     by_argument(parser)
     parser.add_argument("--reason", metavar="TEXT", required=True, help="why")
