@@ -24,11 +24,10 @@ from lictor_ir.literals import is_text, read_int, spell_int
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import RowValue
 from lictor_layer.rows import COLUMN_TYPES, Row, RowType, row_class
-from lictor_prove.runnable import MAX_PARTS
+from lictor_prove.runnable import MAX_DEPTH, MAX_PARTS
 from lictor_run.errors import ValueRefused
 from lictor_schema import canonical_json
 
-MAX_DEPTH: Final = 24
 _EXACT: Final = 2**53 - 1
 _LAST_CHARACTER: Final = chr(0x2FFFF)
 _SCALARS: Final[Mapping[str, type]] = {

@@ -167,6 +167,10 @@ EFFECTS = """
     def surroundings() -> list[str]:
         return [*sorted(os.environ), os.getcwd(), str(os.path.exists("/proc/self/fd/0"))]
 
+    @trusted
+    def some(value: object) -> None:
+        note("some")
+
     @nothing_to_undo
     @trusted
     def rate(value: float) -> float:

@@ -11,7 +11,7 @@ import pytest
 from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
 
 from lictor_prove.prover import Verdict, prove
-from lictor_prove.runnable import MAX_ARGUMENTS, MAX_PARTS
+from lictor_prove.runnable import MAX_ARGUMENTS, MAX_DEPTH
 from lictor_run.errors import Fenced
 from lictor_run.running import Run
 from lictor_schema.ids import idempotency_key
@@ -232,11 +232,16 @@ def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: s
 NEVER_RUN = {
     "parameters": program("send('x')").replace("def main()", "def main(cents: int)"),
     "an argument of more bytes than a call takes": program(f"send('{'a' * (MAX_ARGUMENTS + 1)}')"),
-    "an argument of more parts than a call takes": program(
-        f"keep([{','.join('0' * (MAX_PARTS + 1))}], {{}})"
+    "an argument that is nested too deep": program(
+        f"some({'[' * (MAX_DEPTH + 2)}{']' * (MAX_DEPTH + 2)})",
+        "from tools.bank.trusted.effects import some",
     ),
 }
 MAY_RUN = {
+    "an argument that is nested deep": program(
+        f"some({'[' * (MAX_DEPTH + 1)}{']' * (MAX_DEPTH + 1)})",
+        "from tools.bank.trusted.effects import some",
+    ),
     "a large argument": program(f"send('{'a' * (MAX_ARGUMENTS // 2)}')"),
     "rows, a list and a map": program(
         "keep([1, 2], {'a': 1})\nfor each in accounts():\n    send(each.name)"
