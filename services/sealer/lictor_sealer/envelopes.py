@@ -43,13 +43,11 @@ class InForce(NamedTuple):
 class EnvelopesInForce:
     """The envelopes for any task, as of the moment of the question."""
 
-    def __init__(
-        self, client: Client, *, partitions: int, replicas: int, pin: str | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, partitions: int, pin: str | None = None) -> None:
         self._client = client
         self._partitions = partitions
         self._pin = pin
-        self._switches = LastSwitches(client, replicas=replicas)
+        self._switches = LastSwitches(client)
         self._bundles: dict[str, asyncio.Task[Envelopes]] = {}
 
     async def now(self, task_id: str) -> InForce:
