@@ -155,6 +155,7 @@ class Agents:
     """By event id, the sequence that the broker confirmed."""
     gated: set[str] = field(default_factory=set)
     """Tasks whose one question to a gate is on record, before their last event was published."""
+    pause_s: float = 0.05
     stopping: bool = False
 
     async def work(self, events: Sequence[tuple[str, bytes]]) -> None:
@@ -171,6 +172,7 @@ class Agents:
                     if number == len(story):
                         await self._ask(subject.rpartition(".")[2])
                     await self._publish(subject, body)
+                    await asyncio.sleep(self.pause_s)
 
         await asyncio.gather(*(agent() for _ in range(_AGENTS)))
 

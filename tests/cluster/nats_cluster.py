@@ -78,7 +78,7 @@ class _Route:
         self._name = name
         self._front = front
         self._behind = behind
-        self._pumps: set[asyncio.Task[None]] = set()
+        self._passing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -87,36 +87,39 @@ class _Route:
             yield
         finally:
             server.close()
-            for pump in self._pumps:
-                pump.cancel()
-            await asyncio.gather(*self._pumps, return_exceptions=True)
+            for passing in self._passing:
+                passing.cancel()
+            await asyncio.gather(*self._passing, return_exceptions=True)
 
-    async def _connected(self, dialer: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._pumps.add(task)
-        task.add_done_callback(self._pumps.discard)
+    def _connected(self, dialer: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        passing = asyncio.create_task(self._pass_on(dialer, back))
+        self._passing.add(passing)
+        passing.add_done_callback(self._passing.discard)
+
+    async def _pass_on(self, dialer: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        writers = [back]
+        pumps: list[asyncio.Task[None]] = []
         try:
             answers, forth = await asyncio.open_connection(HOST, self._behind)
-        except OSError:
-            back.close()
-            return
-        link = _Link(called=self._name)
-        pumps = (
-            asyncio.create_task(self._pump(dialer, forth, link, forward=True)),
-            asyncio.create_task(self._pump(answers, back, link, forward=False)),
-        )
-        try:
+            writers.append(forth)
+            link = _Link(called=self._name)
+            pumps += (
+                asyncio.create_task(self._pump(dialer, forth, link, forward=True)),
+                asyncio.create_task(self._pump(answers, back, link, forward=False)),
+            )
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            # The test is over.
-            pass
+        except OSError:
+            # The server behind it does not run now.
+            return
         finally:
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
-            for writer in (forth, back):
+            for writer in writers:
                 writer.close()
+            for writer in writers:
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
 
     async def _pump(
         self,
@@ -275,10 +278,12 @@ async def api(client: Client, subject: str, request: dict[str, object] | None = 
 
 
 async def until_formed(client: Client) -> None:
-    """Wait until the cluster has a leader and all of its servers."""
+    """Wait until a stream with three replicas can be made: then every server knows of the others."""
+    probe = {"name": "PROBE", "subjects": ["probe"], "num_replicas": 3, "storage": "memory"}
     async with asyncio.timeout(_GENEROUS_S):
-        while "error" in await api(client, "INFO"):
+        while "error" in await api(client, "STREAM.CREATE.PROBE", probe):
             await asyncio.sleep(0.1)
+        await api(client, "STREAM.DELETE.PROBE")
 
 
 async def leader_of(client: Client, stream: str) -> str:
@@ -299,7 +304,7 @@ async def lead(client: Client, stream: str, name: str) -> None:
                 f"STREAM.LEADER.STEPDOWN.{stream}",
                 {"placement": {"preferred": name}},
             )
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.1)
 
 
 async def lead_consumer(client: Client, stream: str, consumer: str, name: str) -> None:
@@ -314,4 +319,4 @@ async def lead_consumer(client: Client, stream: str, consumer: str, name: str) -
                 f"CONSUMER.LEADER.STEPDOWN.{stream}.{consumer}",
                 {"placement": {"preferred": name}},
             )
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.1)

@@ -1,26 +1,29 @@
 """Reading beside a replica that lags: what is acknowledged is there for every reader, whichever server answers."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import pytest_asyncio
+from closing_bus import KEY, record
 from installation import GENEROUS_S, Installation, connected, installed
 from nats_cluster import lead, lead_consumer, leader_of
 from redis.asyncio import Redis
 
-from lictor.follow import _Consumer
+from lictor.follow import _Consumer, _LostError
 from lictor_bus import streams, subjects
 from lictor_bus.connection import TolerantClient
-from lictor_bus.dead import DeadLetters
+from lictor_bus.dead import DeadLetters, list_dead
 from lictor_bus.delivery import Delivery
 from lictor_bus.entry_logs import append_entry, triage_log
 from lictor_bus.errors import BusError
 from lictor_bus.leader import leader_view
-from lictor_bus.processor import CountingState, Parsed, Stepped, StreamOutbox
+from lictor_bus.processor import CountingState, Parsed, Sourced, Stepped, StreamOutbox
 from lictor_bus.publish import Outgoing, publish_all, publish_one
 from lictor_bus.pull import PullConsumer
 from lictor_bus.read import (
@@ -35,12 +38,17 @@ from lictor_bus.store import StateStore
 from lictor_bus.telemetry import Telemetry, TelemetrySettings
 from lictor_bus.worker import PartitionWorker
 from lictor_schema import TriageEntry, TriageState
+from lictor_schema.ids import episode_id
+from lictor_sealer import gathering
+from lictor_sealer.episode_log import EpisodeLog, sealed_episode_of
+from lictor_sealer.sealing import ClosedTask, SealingOutbox
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 LAG_S = 0.4
 # Whichever replica answers, some of so many questions are answered by the one that lags.
 TIMES = 12
+TAKEOVERS = 8
 
 
 class Cluster(NamedTuple):
@@ -54,7 +62,8 @@ class Cluster(NamedTuple):
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     folder: Path = tmp_path_factory.mktemp("cluster")
     async with installed(folder) as here, connected(here.cluster) as client:
-        names = (streams.EVENTS, streams.DECISIONS, streams.RECEIPTS, streams.DRIFT, streams.DEAD)
+        names = {streams.EVENTS, streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD}
+        names |= {*gathering.STREAMS}
         await streams.declare(client, *names, partitions=1, replicas=3)
         for name in names:
             await lead(client, name, "one")
@@ -170,10 +179,16 @@ async def test_whoever_follows_a_stream_on_gets_no_message_again(cluster: Cluste
         ]
         assert sequences[-1] is not None
         subject = subjects.receipt("planned", "followed", "r0")
-        # As after a reconnect: the consumer is made anew, on any of the servers.
-        async with _Consumer(client, streams.RECEIPTS, subject, sequences[-1]) as consumer:
-            async with asyncio.timeout(GENEROUS_S):
-                assert (await consumer.next()).sequence == sequences[-1]
+        assert await next_message(client, subject, sequences[-1]) == sequences[-1]
+
+
+async def next_message(client: TolerantClient, subject: str, start: int) -> int:
+    """As after a reconnect: the consumer is made anew, on any of the servers, until one lasts."""
+    async with asyncio.timeout(GENEROUS_S):
+        while True:
+            with suppress(_LostError):
+                async with _Consumer(client, streams.RECEIPTS, subject, start) as consumer:
+                    return (await consumer.next()).sequence
 
 
 class _Counting(CountingState):
@@ -194,7 +209,7 @@ async def test_a_worker_that_takes_over_beside_a_lagging_replica_skips_no_event(
 ) -> None:
     client = cluster.client
     cluster.here.cluster.lag("three", 0)
-    names = [(f"worker-{number}", f"lictor.ev.*.r{number}.*") for number in range(TIMES)]
+    names = [(f"worker-{number}", f"lictor.ev.*.r{number}.*") for number in range(TAKEOVERS)]
     consumers = [PullConsumer(client, streams.EVENTS, *each) for each in names]
     for consumer in consumers:
         await consumer.open()
@@ -251,6 +266,29 @@ async def until_handled(client: TolerantClient, number: int, expected: Sequence[
                 break
             await asyncio.sleep(0.05)
     assert handled == list(expected)
+
+
+async def test_a_closed_task_is_sealed_with_all_its_records_and_gates(cluster: Cluster) -> None:
+    client = cluster.client
+    log = EpisodeLog(client, KEY)
+    outbox = SealingOutbox(client, log, DeadLetters(client, "sealer"))
+    for number in range(TIMES):
+        task = f"closed-{number}"
+        await publish_one(client, streams.GATES, Outgoing(subjects.gated("report", task), b"{}"))
+        closing, subject = record("e2", task=task, closes=True), subjects.decision("allow", task)
+        first = Outgoing(subject, record("e1", task=task).to_json())
+        await publish_one(client, streams.DECISIONS, first)
+        sequence = await publish_one(
+            client, streams.DECISIONS, Outgoing(subject, closing.to_json())
+        )
+        assert sequence is not None
+        delivered = Delivery(subject, closing.to_json(), {}, sequence, time.time_ns())
+        await outbox.publish([Sourced(task, sequence, ClosedTask(delivered))])
+        assert [letter async for letter in list_dead(client, service="sealer")] == []
+        [newest] = (await log.newest([episode_id(task, "e1")])).values()
+        episode = sealed_episode_of(newest)
+        assert episode.sources is not None
+        assert [(each.name, each.count) for each in episode.sources.strands] == [("gates", 1)]
 
 
 async def test_a_leader_that_was_deposed_while_it_was_paused_is_not_believed(
