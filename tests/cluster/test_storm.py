@@ -15,7 +15,7 @@ MOST_EVENTS = 200_000
 
 
 async def storm(folder: Path, seconds: float) -> None:
-    seed = int(os.environ.get("LICTOR_STORM_SEED") or random.randrange(1_000_000))
+    seed = int(os.environ.get("STORM_SEED") or random.randrange(1_000_000))
     async with installed(folder) as here, connected(here.cluster) as client:
         here.start("evaluator-one", EVALUATOR, "one")
         here.start("sealer-one", SEALER, "one")
@@ -31,7 +31,7 @@ async def storm(folder: Path, seconds: float) -> None:
             await working
             await check(client, agents)
         except BaseException as error:
-            told = [f"LICTOR_STORM_SEED={seed}", *nemesis.done, *here.died(), here.logs()]
+            told = [f"STORM_SEED={seed}", *nemesis.done, *here.died(), here.logs()]
             error.add_note("\n".join(told))
             raise
 
