@@ -37,9 +37,7 @@ async def load_certificate(client: Client, certificate_hash: str) -> bytes | Non
     return found[-1].body if found else None
 
 
-async def has_certificate(client: Client, certificate_hash: str, *, replicas: int) -> bool:
+async def has_certificate(client: Client, certificate_hash: str) -> bool:
     """Whether the certificate of this name is kept here."""
     subject = subjects.certificate(certificate_hash)
-    return bool(
-        await last_sequence(client, CERTIFICATES, subject, replicas=replicas, timeout_s=_ASK_S)
-    )
+    return bool(await last_sequence(client, CERTIFICATES, subject, timeout_s=_ASK_S))

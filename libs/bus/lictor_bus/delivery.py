@@ -105,11 +105,11 @@ def from_direct_get(message: Msg) -> Delivery:
         message.data,
         headers,
         int(headers["Nats-Sequence"]),
-        _nanoseconds(headers["Nats-Time-Stamp"]),
+        nanoseconds(headers["Nats-Time-Stamp"]),
     )
 
 
-def _nanoseconds(rfc3339: str) -> int:
+def nanoseconds(rfc3339: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 time with up to nine fractional digits, in UTC."""
     whole, _, fraction = rfc3339.removesuffix("Z").partition(".")
     seconds = int((datetime.fromisoformat(whole).replace(tzinfo=UTC) - _EPOCH).total_seconds())

@@ -35,6 +35,10 @@ class DuplicateInBatch(BatchRefused):
     """The batch holds a message id that the stream has stored already."""
 
 
+class StreamMissing(BusError):
+    """There is no stream of that name."""
+
+
 class SequenceConflict(BusError):
     """A subject's last message is not the one that was expected; nothing was stored."""
 

@@ -3,18 +3,17 @@
 What was read before is believed only as long as the partition's last message among its switches is still the same.
 """
 
-import asyncio
 from typing import NamedTuple
 
 from nats.aio.client import Client
 
 from lictor_bus import subjects
+from lictor_bus.errors import BusError
 from lictor_bus.packs import SwitchAt, read_switch
 from lictor_bus.read import last_sequence, read_from
 from lictor_bus.streams import EVENTS
 
 _PAGE = 500
-_PAUSE_S = 0.01
 
 
 class _Known(NamedTuple):
@@ -26,9 +25,8 @@ class _Known(NamedTuple):
 class LastSwitches:
     """The last switch of each partition."""
 
-    def __init__(self, client: Client, *, replicas: int) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._replicas = replicas
         self._known: dict[int, _Known] = {}
 
     async def now(self, partition: int, timeout_s: float) -> SwitchAt | None:
@@ -37,11 +35,7 @@ class LastSwitches:
         Raises BusError when the broker does not say.
         """
         last = await last_sequence(
-            self._client,
-            EVENTS,
-            subjects.config_switch(partition),
-            replicas=self._replicas,
-            timeout_s=timeout_s,
+            self._client, EVENTS, subjects.config_switch(partition), timeout_s=timeout_s
         )
         known = self._known.get(partition)
         if known is None or known.last != last:
@@ -51,14 +45,13 @@ class LastSwitches:
     async def _read(self, partition: int, last: int) -> _Known:
         in_force: SwitchAt | None = None
         seen = 0
-        # A replica may lag behind the leader that told the last sequence.
         while seen < last:
             page = await read_from(
-                self._client, EVENTS, subjects.config_switch(partition), seen + 1, _PAGE
+                self._client, EVENTS, subjects.config_switch(partition), seen + 1, _PAGE, known=last
             )
+            if not page:
+                raise BusError(f"the switch at {last} of EVENTS can't be read")
             for stored in page:
                 in_force = read_switch(stored) or in_force
-            seen = page[-1].sequence if page else seen
-            if not page:
-                await asyncio.sleep(_PAUSE_S)
+            seen = page[-1].sequence
         return _Known(seen, in_force)

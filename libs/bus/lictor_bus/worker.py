@@ -35,6 +35,7 @@ from redis.exceptions import RedisError
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import NO_HEADERS, Delivery, WireHeaders
 from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.leader import leader_view
 from lictor_bus.processor import (
     NoSteering,
     Outbox,
@@ -197,19 +198,20 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _look_around(self) -> None:
         """Where the fold stands, and how far another worker may have come before us."""
-        info = await self._client.jetstream().stream_info(self._consumer.stream)
+        stream = self._consumer.stream
+        view = await leader_view(self._client, stream)
         # A stream that was removed and made again has other messages under the same numbers.
-        self._cursor = await self._store.open(str(info.created))
-        if self._cursor > info.state.last_seq:
+        self._cursor = await self._store.open(str(view.created))
+        if self._cursor > view.last:
             # Another worker may have committed, in between, what was stored since.
-            info = await self._client.jetstream().stream_info(self._consumer.stream)
+            view = await leader_view(self._client, stream)
         self._ahead = None
         # Whatever is in the stream now may have been decided by a worker that died, or lost its pin, before it
         # could commit; whatever comes later can't have been.
-        self._published_until = info.state.last_seq
-        if self._cursor > info.state.last_seq:
+        self._published_until = view.last
+        if self._cursor > view.last:
             raise StaleState(
-                f"the store stands at {self._cursor}, the stream ends at {info.state.last_seq}: "
+                f"the store stands at {self._cursor}, the stream ends at {view.last}: "
                 "they are not of the same age"
             )
         await self._steering.begin()
@@ -258,10 +260,11 @@ class PartitionWorker(Generic[T, S, R]):
                 self._consumer.filter_subject,
                 self._cursor + 1,
                 self._batch,
+                known=until,
             )
             stored = [delivery for delivery in stored if delivery.sequence <= until]
             if not stored:
-                # Deleted or expired in between: there is nothing left to fold up to there.
+                # The stream's leader has none of them any more: they were deleted in between.
                 break
             await self._process(stored, acknowledge=None)
         if self._cursor - started_at > 10 * self._batch:

@@ -22,6 +22,8 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, Unreachable
 from lictor_bus.delivery import Delivery, from_delivery
+from lictor_bus.errors import BusError, StreamMissing
+from lictor_bus.leader import leader_view
 
 log = logging.getLogger("lictor.client")
 
@@ -92,12 +94,11 @@ async def _next_sequence(client: Client, stream: str) -> int:
     pause = _FIRST_PAUSE_S
     while True:
         try:
-            info = await _ask(client, f"$JS.API.STREAM.INFO.{stream}", {})
-            return int(info["state"]["last_seq"]) + 1
-        except _NoStreamError:
+            return (await leader_view(client, stream)).last + 1
+        except StreamMissing:
             # Whatever will be in it is new.
             return 1
-        except (_LostError, NatsError):
+        except BusError:
             await _pause(client, pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
 
@@ -229,5 +230,6 @@ class _Consumer:
         self._delivered += 1
         if delivery.delivery_number != self._delivered:
             self._lost = "a delivery is missing"
-        if self._lost is None:
+        # A consumer on a replica that lags starts where that replica ends, if that is earlier.
+        if self._lost is None and delivery.sequence >= self._start:
             self._arrived.append(delivery)

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from nats.aio.client import Client
-from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
 from lictor.where import nats_url
 from lictor_bus.connection import connect_nats
 from lictor_bus.delivery import Delivery
+from lictor_bus.errors import StreamMissing
+from lictor_bus.leader import leader_view
 from lictor_bus.read import read_from, read_since
 
 _PAGE = 500
@@ -40,12 +41,12 @@ async def streams_at(url: str | None, name: str) -> AsyncGenerator[Client, None]
 async def extent(client: Client, stream: str) -> Extent:
     """How much there is to read."""
     try:
-        info = await client.jetstream().stream_info(stream)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
-    except NotFoundError:
+        view = await leader_view(client, stream)
+    except StreamMissing:
         raise LictorError(
             f"there is no {stream} stream yet: no service has run here; see `lictor up`."
         ) from None
-    return Extent(info.state.messages, info.state.last_seq)
+    return Extent(view.messages, view.last)
 
 
 async def subjects_at(client: Client, stream: str, subject: str) -> dict[str, int]:

@@ -159,7 +159,7 @@ async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> E
         await client.flush()
 
     engine = Engine(
-        SessionLog(client, replicas=runtime.settings.replicas),
+        SessionLog(client),
         SessionStore(redis, age, quick),
         sessions.pinned_to,
         tell_doubt=tell_doubt,

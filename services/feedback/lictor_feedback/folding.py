@@ -1,6 +1,5 @@
 """Folding a session's log into the store, from wherever the store stands."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -16,9 +15,6 @@ from lictor_guard.state import state_of
 from lictor_schema import StateKept, StateReset, StateRestored
 
 log = logging.getLogger("lictor.feedback")
-
-_READS = 20
-_PAUSE_S = 0.02
 
 
 def encoded(changes: Changes) -> dict[str, bytes | None]:
@@ -106,17 +102,15 @@ class LogFolder:
             log.warning("session %s: the state as of %d is not kept: %s", key, sequence, error)
 
     async def _entries(self, key: str, after: int, last: int) -> Chunk:
-        """The next entries of a log that goes on until `last`; a replica of the stream may lag a little behind it."""
-        for _ in range(_READS):
-            chunk = await self._log.read(key, after)
-            if chunk:
-                done, _ = self._progress.get(key, (0, 0))
-                self._progress[key] = done + len(chunk), chunk.left
-                return chunk
-            await asyncio.sleep(_PAUSE_S)
-        raise BusError(
-            f"SESSIONS ends at {last} for session {key}, but can't be read after {after}"
-        )
+        """The next entries of a log that goes on until `last`."""
+        chunk = await self._log.read(key, after, known=last)
+        if not chunk:
+            raise BusError(
+                f"SESSIONS ends at {last} for session {key}, but can't be read after {after}"
+            )
+        done, _ = self._progress.get(key, (0, 0))
+        self._progress[key] = done + len(chunk), chunk.left
+        return chunk
 
     async def _fold(self, key: str, cursor: int | None, chunk: Sequence[Logged], last: int) -> None:
         """Fold entries in one step; one that concerns every fact in a step of its own."""

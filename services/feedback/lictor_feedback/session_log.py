@@ -42,9 +42,8 @@ class Chunk(list[Logged]):
 class SessionLog:
     """Appends to and reads the logs."""
 
-    def __init__(self, client: Client, *, replicas: int) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._replicas = replicas
 
     async def append(self, key: str, entry: AnySessionEntry, after: int | None) -> int:
         """Store an entry right after the one at that sequence (0: as the first; None: wherever) and tell its own.
@@ -73,7 +72,6 @@ class SessionLog:
             self._client,
             streams.SESSIONS,
             subjects.session_log(key),
-            replicas=self._replicas,
             timeout_s=_ASK_WITHIN_S,
         )
 
@@ -89,10 +87,13 @@ class SessionLog:
             after = chunk[-1].sequence
         return None
 
-    async def read(self, key: str, after: int, limit: int = CHUNK) -> Chunk:
-        """Some entries after a sequence, in their order; none when there are no more."""
+    async def read(self, key: str, after: int, limit: int = CHUNK, *, known: int = 0) -> Chunk:
+        """Some entries after a sequence, in their order; none when there are no more.
+
+        ``known`` is the sequence of an entry that is known to be there.
+        """
         found = await read_from(
-            self._client, streams.SESSIONS, subjects.session_log(key), after + 1, limit
+            self._client, streams.SESSIONS, subjects.session_log(key), after + 1, limit, known=known
         )
         chunk = Chunk(Logged(each.sequence, _entry(each)) for each in found)
         if found:
@@ -100,12 +101,12 @@ class SessionLog:
         return chunk
 
     async def until(self, key: str, sequence: int) -> AsyncIterator[tuple[int, AnySessionEntry]]:
-        """All entries up to a sequence."""
+        """All entries up to one that is known to be there."""
         after = 0
         while after < sequence:
-            chunk = await self.read(key, after)
+            chunk = await self.read(key, after, known=sequence)
             if not chunk:
-                return
+                raise BusError(f"{sequence} of {key} can't be read in SESSIONS")
             for logged in chunk:
                 if logged.sequence > sequence:
                     return

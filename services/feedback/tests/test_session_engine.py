@@ -98,7 +98,7 @@ class Instance:
 
         self.client = client
         self.store = store
-        self.log = SessionLog(client, replicas=1)
+        self.log = SessionLog(client)
         sessions = Sessions(OneDefinition())
         self.engine = Engine(
             self.log, store, sessions.pinned_to, tell_doubt=tell_doubt, now_ns=now_ns
@@ -464,10 +464,10 @@ async def test_while_a_long_log_is_read_again_reports_are_kept_and_calls_denied(
     go_on = asyncio.Event()
     read = other.log.read
 
-    async def slowly(key, after, limit=256):
+    async def slowly(key, after, limit=256, *, known=0):
         if after:
             await go_on.wait()
-        return await read(key, after, limit)
+        return await read(key, after, limit, known=known)
 
     monkeypatch.setattr(other.log, "read", slowly)
     with pytest.raises(Behind, match="256 of 302 entries"):

@@ -277,9 +277,8 @@ async def make_responder(
         redis,
         service=NAME,
         partitions=settings.partitions,
-        replicas=settings.replicas,
     )
-    configs = ConfigsInForce(client, library, started_with, replicas=settings.replicas)
+    configs = ConfigsInForce(client, library, started_with)
     gates = Gates(
         client,
         tasks,

@@ -26,10 +26,8 @@ class _Known(NamedTuple):
 class ConfigsInForce:
     """The configuration in force in each partition."""
 
-    def __init__(
-        self, client: Client, library: Library, started_with: EvaluatorConfig, *, replicas: int
-    ) -> None:
-        self._switches = LastSwitches(client, replicas=replicas)
+    def __init__(self, client: Client, library: Library, started_with: EvaluatorConfig) -> None:
+        self._switches = LastSwitches(client)
         self._library = library
         self._started_with = started_with
         self._known: dict[int, _Known] = {}

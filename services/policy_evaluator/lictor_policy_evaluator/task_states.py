@@ -41,12 +41,10 @@ class TaskStates:
         *,
         service: str,
         partitions: int,
-        replicas: int,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._client = client
         self._partitions = partitions
-        self._replicas = replicas
         self._now_ns = now_ns
         self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
 
@@ -92,10 +90,4 @@ class TaskStates:
         return subjects.stored_event(self._partitions, runtime, task_id)
 
     async def _last(self, subject: str, within_s: float) -> int:
-        return await last_sequence(
-            self._client,
-            streams.EVENTS,
-            subject,
-            replicas=self._replicas,
-            timeout_s=within_s,
-        )
+        return await last_sequence(self._client, streams.EVENTS, subject, timeout_s=within_s)

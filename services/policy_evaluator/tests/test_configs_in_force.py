@@ -50,7 +50,7 @@ async def switch(client: Client, to: Bundled) -> None:
 async def test_a_switch_by_another_instance_counts_for_the_next_question(
     client: Client, fewer: Bundled
 ):
-    configs = ConfigsInForce(client, Library(client), fewer.config, replicas=1)
+    configs = ConfigsInForce(client, Library(client), fewer.config)
     await switch(client, fewer)
     assert (await configs.now(1, 5)).config_hash == fewer.config.config_hash
     everything = bundle_directory(PACKS)
@@ -61,14 +61,14 @@ async def test_a_switch_by_another_instance_counts_for_the_next_question(
 
 
 async def test_what_is_no_switch_changes_nothing(client: Client, fewer: Bundled):
-    configs = ConfigsInForce(client, Library(client), fewer.config, replicas=1)
+    configs = ConfigsInForce(client, Library(client), fewer.config)
     await switch(client, fewer)
     await publish_one(client, streams.EVENTS, Outgoing(subjects.config_switch(1), b"nonsense"))
     assert (await configs.now(1, 5)).config_hash == fewer.config.config_hash
 
 
 async def test_before_the_first_switch_nothing_is_in_force(client: Client, fewer: Bundled):
-    configs = ConfigsInForce(client, Library(client), fewer.config, replicas=1)
+    configs = ConfigsInForce(client, Library(client), fewer.config)
     with pytest.raises(NoConfig, match="no configuration is known"):
         await configs.now(1, 5)
     await switch(client, fewer)

@@ -99,15 +99,12 @@ class Prover:
         pool: Pool,
         layers: Shelf,
         settings: ProverSettings,
-        *,
-        replicas: int,
     ) -> None:
         self._client = client
         self._answers = answers
         self._pool = pool
         self._layers = layers
         self._settings = settings
-        self._replicas = replicas
         self._build = fingerprint()
 
     async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
@@ -155,9 +152,7 @@ class Prover:
 
     async def _is_kept(self, certificate_hash: str | None) -> bool:
         """Whether what an answer names can be fetched; an answer that names nothing has all it needs."""
-        return certificate_hash is None or await has_certificate(
-            self._client, certificate_hash, replicas=self._replicas
-        )
+        return certificate_hash is None or await has_certificate(self._client, certificate_hash)
 
     async def _proved(self, job: Job, submission: ProgramSubmission) -> Proof:
         latest = Progress("waiting")
@@ -258,7 +253,6 @@ def make_service() -> Service:
             pool,
             layers,
             settings,
-            replicas=runtime.settings.replicas,
         )
         proving = proving_loop(
             runtime.client,

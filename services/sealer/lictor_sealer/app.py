@@ -172,9 +172,7 @@ def make_service() -> Service:
             runtime.client,
             log,
             DeadLetters(runtime.client, NAME),
-            closings=Closings(
-                Decisions(DecisionLog(runtime.client, replicas=runtime.settings.replicas))
-            ),
+            closings=Closings(Decisions(DecisionLog(runtime.client))),
         )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),

@@ -1,6 +1,5 @@
 """The logs of governed decisions on the stream ACTIONS, and that of the kill-switch: the truth about each."""
 
-import asyncio
 import logging
 from typing import NamedTuple
 
@@ -22,8 +21,6 @@ _PAGE = 256
 _STORE_WITHIN_S = 1.0
 _ASK_WITHIN_S = 1.0
 _TRIES = 3
-_LAGGING_TRIES = 10
-_LOOK_AGAIN_S = 0.03
 
 
 class Logged(NamedTuple):
@@ -37,9 +34,8 @@ class Logged(NamedTuple):
 class DecisionLog:
     """Appends to and reads the logs."""
 
-    def __init__(self, client: Client, *, replicas: int) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._replicas = replicas
 
     async def append(self, key: str, entry: AnyDecisionEntry, after: int) -> int:
         """Store an entry right after the one at that sequence (0: as the first) and tell its own.
@@ -66,27 +62,23 @@ class DecisionLog:
             self._client,
             streams.ACTIONS,
             subjects.decision_log(key),
-            replicas=self._replicas,
             timeout_s=_ASK_WITHIN_S,
         )
 
     async def read(self, key: str, after: int, until: int) -> list[Logged]:
-        """Every entry after a sequence, up to another that is known to be there, in their order.
-
-        A replica may lag behind: what it has not got yet is waited for, and never left out.
-        """
+        """Every entry after a sequence, up to another that is known to be there, in their order."""
         found: list[Logged] = []
-        tries = 0
         while after < until:
             page = await read_from(
-                self._client, streams.ACTIONS, subjects.decision_log(key), after + 1, _PAGE
+                self._client,
+                streams.ACTIONS,
+                subjects.decision_log(key),
+                after + 1,
+                _PAGE,
+                known=until,
             )
             if not page:
-                tries += 1
-                if tries == _LAGGING_TRIES:
-                    raise BusError(f"ACTIONS lags behind: {until} of {key} can't be read yet")
-                await asyncio.sleep(_LOOK_AGAIN_S)
-                continue
+                raise BusError(f"{until} of {key} can't be read in ACTIONS")
             found += [Logged(each.sequence, read_entry(each, key)) for each in page]
             after = page[-1].sequence
         return [each for each in found if each.sequence <= until]

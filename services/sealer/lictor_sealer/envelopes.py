@@ -48,7 +48,6 @@ class EnvelopesInForce:
         client: Client,
         *,
         partitions: int,
-        replicas: int,
         pin: str | None = None,
         methods: Collection[str] | None = None,
     ) -> None:
@@ -56,7 +55,7 @@ class EnvelopesInForce:
         self._partitions = partitions
         self._pin = pin
         self._methods = methods
-        self._switches = LastSwitches(client, replicas=replicas)
+        self._switches = LastSwitches(client)
         self._bundles: dict[str, asyncio.Task[Envelopes]] = {}
 
     async def now(self, task_id: str) -> InForce:

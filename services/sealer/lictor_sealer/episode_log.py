@@ -9,6 +9,7 @@ from nats.aio.client import Client
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BatchRefused, BusError
+from lictor_bus.leader import leader_view
 from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.read import last_on_subjects, read_all
 from lictor_schema import SealedEpisode, canonical_json
@@ -103,7 +104,7 @@ def sealed_episode_of(stored: Delivery) -> SealedEpisode:
 
 async def load_head(client: Client, key: SigningKey) -> Head:
     """The log's head from its last checkpoint; refused unless it is ours and nothing follows it."""
-    last = (await client.jetstream().stream_info(streams.EPISODES)).state.last_seq
+    last = (await leader_view(client, streams.EPISODES)).last
     if last == 0:
         return Head(Frontier(), 0)
     found = await last_on_subjects(client, streams.EPISODES, [subjects.LOG_CHECKPOINT])

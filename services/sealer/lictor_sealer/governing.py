@@ -56,11 +56,10 @@ async def governing_loops(
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
     )
-    decisions = Decisions(DecisionLog(client, replicas=runtime.settings.replicas))
+    decisions = Decisions(DecisionLog(client))
     envelopes = EnvelopesInForce(
         client,
         partitions=runtime.settings.partitions,
-        replicas=runtime.settings.replicas,
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
         methods=methods.names,
     )

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from lictor_bus import streams, subjects
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
-from lictor_bus.errors import Refused
+from lictor_bus.errors import BusError, Refused
 from lictor_bus.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -291,13 +291,18 @@ async def task_records(client: Client, task: str, last: int | None = None) -> li
     found: list[StoredRecord] = []
     sequence = 1
     while True:
-        page = await read_from(client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE)
+        page = await read_from(
+            client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE, known=last or 0
+        )
         found += (
             StoredRecord.of(read_record(stored), stored.stored_at_ns // 1000)
             for stored in page
             if last is None or stored.sequence <= last
         )
         # A short page is not the end: the broker also cuts by bytes.
+        if last is not None and not page:
+            # Known to be there, as it was delivered: an episode without it would be another one.
+            raise BusError(f"{last} of task {task} can't be read in DECISIONS")
         if not page or (last is not None and page[-1].sequence >= last):
             return found
         sequence = page[-1].sequence + 1

@@ -16,7 +16,7 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import Refused, StaleState
 from lictor_bus.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
 from lictor_bus.publish import Outgoing, publish_all
-from lictor_bus.read import read_since
+from lictor_bus.read import read_from, read_since
 from lictor_bus.session_entries import is_entry
 from lictor_bus.timers import Timer
 from lictor_contracts.sighting import sightings
@@ -130,15 +130,14 @@ class SightingOutbox:
         output = sourced.output
         event = DriftEvent.from_json(output.body)
         since = event.detected_at - _CLOCK
-        while True:
-            page = await read_since(self._client, streams.DRIFT, output.subject, since, _PAGE)
+        page = await read_since(self._client, streams.DRIFT, output.subject, since, _PAGE)
+        while page:
             if any(each.headers.get("Nats-Msg-Id") == output.message_id for each in page):
                 return True
-            last = page[-1].stored_at if page else since
-            # The last message is read again each time: when there is no other, that was all.
-            if last <= since:
-                return False
-            since = last
+            page = await read_from(
+                self._client, streams.DRIFT, output.subject, page[-1].sequence + 1, _PAGE
+            )
+        return False
 
 
 def _message(sourced: Sourced[Outgoing]) -> Outgoing:

@@ -370,7 +370,7 @@ async def governing_sealer(
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    closings = Closings(Decisions(DecisionLog(client, replicas=1)))
+    closings = Closings(Decisions(DecisionLog(client)))
     outbox = SealingOutbox(
         client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
     )

@@ -136,7 +136,6 @@ async def test_a_pin_lets_no_other_bundle_govern(clean_infra: Endpoints) -> None
     pinned = EnvelopesInForce(
         client,
         partitions=streams.DEFAULT_PARTITIONS,
-        replicas=1,
         pin=bundle_of().bundle_hash,
     )
     assert set((await pinned.now("task")).envelopes) == {"refund"}
@@ -149,7 +148,7 @@ async def test_a_pin_lets_no_other_bundle_govern(clean_infra: Endpoints) -> None
 async def test_before_any_switch_nothing_begins(clean_infra: Endpoints) -> None:
     client = await connect_nats(clean_infra.nats_url, name="test")
     await streams.declare(client, streams.EVENTS, streams.PACKS)
-    envelopes = EnvelopesInForce(client, partitions=4, replicas=1)
+    envelopes = EnvelopesInForce(client, partitions=4)
     with pytest.raises(NoPacks, match="no configuration is known"):
         await envelopes.now("task")
     await close_nats(client)
