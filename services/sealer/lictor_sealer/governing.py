@@ -63,7 +63,7 @@ async def governing_loops(
         pin=os.environ.get("LICTOR_PACK_PIN") or None,
         methods=methods.names,
     )
-    seen = SeenCalls(client, replicas=runtime.settings.replicas)
+    seen = SeenCalls(client)
     desk = ContractDesk(client, decisions, envelopes, seal_closed, methods, seen)
     recorder = GateRecorder(client, runtime.telemetry)
     answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)

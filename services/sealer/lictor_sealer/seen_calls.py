@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from lictor_bus import streams, subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
-from lictor_bus.read import last_sequence, read_from
+from lictor_bus.read import last_sequence, read_all
 from lictor_bus.session_entries import read_entry
 from lictor_contracts.deciding_state import Deciding
 from lictor_schema import (
@@ -29,8 +29,6 @@ from lictor_schema.decision_log import CallsSince
 _PAGE = 500
 _MAX_KNOWN = 1000
 _ASK_WITHIN_S = 1.0
-_LAGGING_TRIES = 10
-_LOOK_AGAIN_S = 0.03
 
 Session = tuple[str, str]
 Call = tuple[str, str, str]
@@ -51,9 +49,8 @@ class _Seen:
 class SeenCalls:
     """Counts them; what was read before is not read again."""
 
-    def __init__(self, client: Client, *, replicas: int) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._replicas = replicas
         self._known: OrderedDict[str, _Seen] = OrderedDict()
 
     async def since(self, session_id: str | None) -> CallsSince:
@@ -90,31 +87,14 @@ class SeenCalls:
         return len(seen.calls)
 
     async def _new(self, seen: _Seen, stream: str, subject: str, since: int) -> list[Delivery]:
-        """Every message on a subject, from a sequence on, that was not read before.
-
-        A replica may lag behind the leader, who says where the subject ends: what is missing is waited for.
-        """
+        """Every message on a subject, from a sequence on, that was not read before."""
         after = seen.read.get(subject, since)
-        until = await self._last(stream, subject)
-        found: list[Delivery] = []
-        tries = 0
-        while after < until:
-            page = await read_from(self._client, stream, subject, after + 1, _PAGE)
-            if page:
-                found += page
-                after = page[-1].sequence
-                continue
-            tries += 1
-            if tries == _LAGGING_TRIES:
-                raise BusError(f"{stream} lags behind: {until} of {subject} can't be read yet")
-            await asyncio.sleep(_LOOK_AGAIN_S)
-        seen.read[subject] = after
+        found = [each async for each in read_all(self._client, stream, subject, _PAGE, after=after)]
+        seen.read[subject] = found[-1].sequence if found else after
         return found
 
     async def _last(self, stream: str, subject: str) -> int:
-        return await last_sequence(
-            self._client, stream, subject, replicas=self._replicas, timeout_s=_ASK_WITHIN_S
-        )
+        return await last_sequence(self._client, stream, subject, timeout_s=_ASK_WITHIN_S)
 
 
 def _take_allowed(seen: _Seen, stored: Delivery) -> None:

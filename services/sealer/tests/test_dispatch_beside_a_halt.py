@@ -87,7 +87,7 @@ async def ready(log: MemoryLog) -> ContractDesk:
         return None
 
     decisions = Decisions(log, now_ns=lambda: NOW_NS)  # pyright: ignore[reportArgumentType] -- as good as one
-    desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS, SeenCalls(nobody, replicas=1))
+    desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS, SeenCalls(nobody))
     dte = DTE.from_json(canonical_json(ENVELOPE))
     pack = PackStamp(pack_id="refunds", pack_version="1.0.0", pack_hash=HASH)
     governing = Governing("episode-1", dte.decision_type, "openclaw", dte, pack)
