@@ -28,7 +28,10 @@ def domain_policy(
     required: Sequence[str] = (),
     label: str | None = None,
 ) -> DomainPolicy:
-    """A policy: `recommended` contracts are missed in the report, `required` ones are proved whether stated or not."""
+    """A policy: `recommended` contracts are missed in the report, `required` ones are proved whether stated or not.
+
+    A recommended contract that takes arguments is named with them, `"at_most(100)"`: what is proved has to imply it.
+    """
     several = (when_used,) if isinstance(when_used, str) or callable(when_used) else when_used
     names = tuple(name if isinstance(name, str) else name.__name__ for name in several)
     if not names:
