@@ -113,8 +113,12 @@ async def check(client: Client, agents: Agents) -> None:
         async for each in list_dead(client)
     ]
     assert not letters, letters
-    sealed = {task: len(episodes) for task, episodes in found.episodes.items()}
-    assert sealed == {task: times for task, times in found.closed.items() if times}
+    unsealed = {
+        task: (times, len(found.episodes.get(task, ())))
+        for task, times in found.closed.items()
+        if times != len(found.episodes.get(task, ()))
+    }
+    assert not unsealed, f"closed otherwise than sealed (closed, sealed): {unsealed}"
     gated = {task: _gates(found, task) for task in agents.gated & found.episodes.keys()}
     assert any(on_record for _, on_record in gated.values())
     short = {task: counted for task, counted in gated.items() if counted[0] != counted[1]}

@@ -81,15 +81,13 @@ class Installation:
         process.kill()
         process.wait()
 
-    def restart(self, name: str) -> None:
-        """Kill a service if it still runs, and start it again."""
-        module, node, _ = self._processes[name]
-        self.kill(name)
-        self.start(name, module, node)
-
-    def died(self) -> list[str]:
-        """Services that ended by themselves."""
-        return [name for name, (_, _, process) in self._processes.items() if process.poll()]
+    async def supervise(self) -> None:
+        """Start again what has ended, as whatever runs services does; until it is cancelled."""
+        while True:
+            for name, (module, node, process) in list(self._processes.items()):
+                if process.poll() is not None:
+                    self.start(name, module, node)
+            await asyncio.sleep(0.5)
 
     async def empty_redis(self) -> None:
         """Lose every state."""

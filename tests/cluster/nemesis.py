@@ -26,7 +26,7 @@ class Nemesis:
         self.done: list[str] = []
 
     async def rage(self, seconds: float) -> None:
-        """Disturb for a while; all servers and services run when it returns."""
+        """Disturb for a while; all servers run when it returns, and none lags."""
         ways = (
             self._kill_a_server,
             self._pause_a_leader,
@@ -41,6 +41,7 @@ class Nemesis:
             self._here.cluster.lag(self._pick.choice(NAMES), self._pick.uniform(0.1, 0.5))
             await self._pick.choice(ways)()
             await asyncio.sleep(self._pick.uniform(0.2, 3))
+        self._here.cluster.lag("", 0)
 
     async def _kill_a_server(self) -> None:
         name = self._pick.choice(NAMES)
@@ -69,5 +70,3 @@ class Nemesis:
         name = self._pick.choice(self._here.services)
         self.done.append(f"{name} killed")
         self._here.kill(name)
-        await asyncio.sleep(self._pick.uniform(0, 2))
-        self._here.restart(name)

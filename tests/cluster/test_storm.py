@@ -25,15 +25,18 @@ async def storm(folder: Path, seconds: float) -> None:
         agents, nemesis = Agents(client), Nemesis(here, client, seed)
         events = story_events(MOST_EVENTS, prefix="t", checkpoint_interval_s=None, seed=seed)
         working = asyncio.create_task(agents.work(events))
+        supervising = asyncio.create_task(here.supervise())
         try:
             await nemesis.rage(seconds)
             agents.stopping = True
             await working
             await check(client, agents)
         except BaseException as error:
-            told = [f"STORM_SEED={seed}", *nemesis.done, *here.died(), here.logs()]
+            told = [f"STORM_SEED={seed}", *nemesis.done, here.logs()]
             error.add_note("\n".join(told))
             raise
+        finally:
+            supervising.cancel()
 
 
 @pytest.mark.timeout(900)
