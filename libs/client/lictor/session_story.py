@@ -138,7 +138,7 @@ def told(entry: AnySessionEntry) -> str:
             used = entry.usage
             return f"used {used.input_tokens} tokens in, {used.output_tokens} out"
         case FeedbackRaised():
-            return f"will hear {_heard(entry)}"
+            return f"a timer raises {_heard(entry)}"
         case FeedbackDelivered():
             return f"hears {_heard(entry)}"
         case StopJudged():

@@ -299,3 +299,32 @@ def test_the_checker_of_a_plugin_keeps_facts_of_its_own_wherever_it_stands() -> 
     assert [each.owner for each in guarded.checkers] == ["checker/tests", "checker/mine"]
     assert guarded.stop_files == ("b", "a")
     assert guarded.plugins == {"checker:done": "mine==1"}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("0.5", 0.5), ("30", 30), ("3.50", 3.5), ("'2.5'", 2.5)]
+)
+def test_seconds_of_a_trigger_may_be_a_fraction_in_yaml(written: str, seconds: float) -> None:
+    """As the guardrails document types them: every_n_seconds: float."""
+    content = f"""
+apiVersion: lictor/v1
+kind: AgentDefinition
+metadata: {{name: a, version: "1"}}
+feedback:
+  - {{kind: static, name: s, text: hi, trigger: {{every_n_seconds: {written}}}}}
+"""
+    (spec,) = read_definition(content.encode(), "a.yaml").definition.feedback
+    assert spec.trigger.every_n_seconds == seconds
+
+
+@pytest.mark.parametrize("written", ["1e3", ".5", "5.", "0.0", "-1.5", "soon", "0.0001"])
+def test_other_texts_are_no_seconds(written: str) -> None:
+    content = f"""
+apiVersion: lictor/v1
+kind: AgentDefinition
+metadata: {{name: a, version: "1"}}
+feedback:
+  - {{kind: static, name: s, text: hi, trigger: {{every_n_seconds: {written}}}}}
+"""
+    with pytest.raises(DefinitionError, match="every_n_seconds"):
+        read_definition(content.encode(), "a.yaml")

@@ -5,9 +5,10 @@ place, are reviewed together, and are named by their content. A session is pinne
 What a definition means is in `lictor_guard`; here stands its form.
 """
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from lictor_schema.evidence import Quality
 from lictor_schema.feedback import FeedbackSeverity
@@ -25,6 +26,7 @@ from lictor_schema.tool_calls import PathText
 
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
 _TOOL = r"^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,254}\*?$"
+_FRACTION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
 _CLOCK_TIME = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 PATTERN_MEANINGS.update(
     {
@@ -43,7 +45,16 @@ Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 ClockTime = Annotated[str, StringConstraints(pattern=_CLOCK_TIME)]
 Seconds = Annotated[int, Field(ge=1, le=10 * 365 * 86_400)]
 """A length of time, up to ten years: counted from any moment, it ends at one that an entry can tell."""
-Period = Annotated[float, Field(ge=0.001, le=10 * 365 * 86_400, allow_inf_nan=False)]
+
+
+def _fraction(value: object) -> object:
+    """Our YAML knows whole numbers only: `0.5` is read as text there."""
+    return float(value) if isinstance(value, str) and _FRACTION.fullmatch(value) else value
+
+
+Period = Annotated[
+    float, Field(ge=0.001, le=10 * 365 * 86_400, allow_inf_nan=False), BeforeValidator(_fraction)
+]
 """The same with fractions of a second. In canonical JSON 30.0 is 30, so definitions keep their hashes."""
 Tools = Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=256)]
 
