@@ -31,6 +31,7 @@ def modules_loaded_by(statement: str) -> set[str]:
 def test_the_public_surface_is_exactly_this() -> None:
     assert lictor.__all__ == [
         "ActionDenied",
+        "AdapterCapabilities",
         "DecisionRefused",
         "GovernedDecision",
         "Governor",
