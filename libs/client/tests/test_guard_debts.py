@@ -107,14 +107,22 @@ async def test_the_proxy_leaves_its_debt_to_the_next(
         )
         return done.stdout.decode()
 
-    assert "not reported yet" not in await play()
-    assert len(list((tmp_path / "state").rglob("*.json"))) == 1
+    def debts() -> int:
+        return len(list((tmp_path / "state").rglob("*.json")))
+
+    # An answer that takes longer than the proxy waits is a denial, on a busy machine too: then it is asked again.
+    async with asyncio.timeout(240):
+        while not debts():
+            assert "not reported yet" not in await play()
+    assert debts() == 1
     judged = len(standin.told("tool"))
     assert "not reported yet" in await play()
     assert len(standin.told("tool")) == judged
     standin.refused = set()
-    assert "not reported yet" not in await play()
-    assert not list((tmp_path / "state").rglob("*.json"))
+    async with asyncio.timeout(240):
+        while "not reported yet" in await play():
+            pass
+    assert not debts()
 
 
 class Service:
