@@ -154,3 +154,22 @@ def test_whoever_names_a_scenario_is_cited_for_it() -> None:
 )
 def test_a_number_alone_names_no_scenario(docstring: str, named: list[tuple[str, str]]) -> None:
     assert list(scenarios_named(docstring)) == named
+
+
+POINTS = re.findall(
+    r"^\| (\d+) \| (.+) \| (.+) \|$",
+    (ROOT / "docs/verified-outcomes.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_every_verified_outcome_stands_on_its_page_once() -> None:
+    assert [point for point, _, _ in POINTS] == [str(number) for number in range(1, 35)]
+
+
+@pytest.mark.parametrize(("point", "about", "tests"), POINTS, ids=[point[0] for point in POINTS])
+def test_a_verified_outcome_cites_tests_that_exist(point: str, about: str, tests: str) -> None:
+    cited = TEST.findall(tests)
+    assert cited, f"{point} ({about}) cites no test"
+    for file, test in cited:
+        assert test in docstrings_in(ROOT / file), f"{point} cites {test}, which is not in {file}"
