@@ -322,6 +322,25 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.receipt.codex"),
         ("openclaw", "lictor.ep.report.episode"),
         ("openclaw", "lictor.log.checkpoint"),
+        # The messages that episodes cover: no runtime reads them, and only the sealer writes or erases.
+        ("openclaw", "$JS.API.DIRECT.GET.CONTENTS"),
+        ("openclaw", "$JS.API.DIRECT.GET.CONTENTS.lictor.contents.episode.part"),
+        ("openclaw", "$JS.API.STREAM.MSG.GET.CONTENTS"),
+        ("openclaw", "$JS.API.CONSUMER.CREATE.CONTENTS.mine.lictor.contents.>"),
+        ("openclaw", "lictor.desk.erase"),
+        *(
+            (user, subject)
+            for user in ("openclaw", "ops", "policy-evaluator", "feedback")
+            for subject in (
+                "lictor.contents.episode.part",
+                "lictor.erased.episode",
+                "$JS.API.STREAM.MSG.DELETE.CONTENTS",
+                "$JS.API.STREAM.PURGE.CONTENTS",
+            )
+        ),
+        ("sealer", "$JS.API.STREAM.MSG.DELETE.ERASURES"),
+        ("sealer", "$JS.API.STREAM.MSG.DELETE.EPISODES"),
+        ("sealer", "$JS.API.STREAM.PURGE.CONTENTS"),
         ("openclaw", "lictor.sched.checkpoint.task"),
         ("openclaw", "lictor.tick.checkpoint.task"),
         ("openclaw", "lictor.packs.release.stable"),

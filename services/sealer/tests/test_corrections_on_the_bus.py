@@ -74,10 +74,14 @@ async def test_a_correction_covers_what_came_late_and_both_versions_verify(log, 
     ]
     assert two.sources is not None
     assert {each.name: each.count for each in two.sources.strands} == {
+        "records": 3,
         "proofs": 1,
         "gates": 1,
         "receipts": 1,
     }
+    # Each version carries what it covers.
+    assert list(await log.messages(0)) == ["records"]
+    assert (await log.messages(1))["receipts"] == [late.body]
     changed = {"records", "sources", "correction", "seal"}
     assert two.model_dump(exclude=changed) == one.model_dump(exclude=changed)
 
