@@ -1,10 +1,10 @@
-"""`lictor seal`: export a sealed episode as a file, verify such a file offline, and have an episode corrected."""
+"""`lictor seal`: export a sealed episode as a file, verify and read it offline, have it corrected or erased."""
 
 import asyncio
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,8 @@ from lictor.commands.output import (
     say_json,
 )
 from lictor.commands.seal_correct import correct, correct_arguments
+from lictor.commands.seal_erase import erase, erase_arguments
+from lictor.commands.seal_show import show, show_arguments
 from lictor.commands.seal_sources import opened
 from lictor.errors import LictorError, NotInTime
 from lictor.where import nats_url, replacing
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
     from lictor.governor import Governor
 
 HELP = (
-    "Export a sealed episode as one file, verify such a file without any access to a service,"
-    " or have an episode corrected."
+    "Export a sealed episode as one file, verify and read such a file without any access to a service,"
+    " or have an episode corrected, or its messages erased."
 )
 _LOOK_S = 1.0
 _COPIED = 1024 * 1024
@@ -56,7 +58,9 @@ _MARKS = {CheckStatus.HELD: "ok", CheckStatus.NOT_CHECKED: "skip"}
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|correct|renew")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="verify|show|export|correct|erase|renew"
+    )
     verify = verbs.add_parser("verify", help="verify a bundle offline", allow_abbrev=False)
     verify.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
     verify.add_argument(
@@ -73,6 +77,15 @@ def arguments(parser: ArgumentParser) -> None:
         help="what joins the two: of `lictor log prove`, or a directory of `lictor log export`",
     )
     common_arguments(verify, connects=False)
+    show_arguments(
+        verbs.add_parser(
+            "show",
+            help="tell in plain words what a bundle holds",
+            description="Verify a bundle and tell its episode: what was claimed, on what, what was refused and"
+            " approved and by whom, what was done, and how it ended.",
+            allow_abbrev=False,
+        )
+    )
     export = verbs.add_parser("export", help="write a bundle to a file", allow_abbrev=False)
     which = export.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -108,6 +121,15 @@ def arguments(parser: ArgumentParser) -> None:
             allow_abbrev=False,
         )
     )
+    erase_arguments(
+        verbs.add_parser(
+            "erase",
+            help="erase messages that an episode covers",
+            description="Have the sealer erase messages that a sealed episode covers, from all its versions, for good."
+            " Its seals stay valid, and say what was erased, by whom and why.",
+            allow_abbrev=False,
+        )
+    )
     renew = verbs.add_parser(
         "renew",
         help="prove a bundle's episode by the newest checkpoint of an exported log",
@@ -122,12 +144,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> object:
-    """Verify, renew, export or correct."""
-    if options.verb == "correct":
-        return correct(options)
-    if options.verb == "export":
-        return _export(options)
-    return _verify(options) if options.verb == "verify" else _renew(options)
+    """Whatever the verb says."""
+    verbs: dict[str, Callable[[Namespace], object]] = {
+        "verify": _verify,
+        "show": show,
+        "export": _export,
+        "correct": correct,
+        "erase": erase,
+        "renew": _renew,
+    }
+    return verbs[options.verb](options)
 
 
 def _verify(options: Namespace) -> int:
