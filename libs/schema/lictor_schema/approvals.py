@@ -5,9 +5,15 @@ so its times are `UtcMillis` text. Each request has a log of its own on stream A
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.canonical import content_hash
@@ -25,7 +31,13 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.proofs import CertificateLevel, GuaranteeResult, ProofVerdict
+from lictor_schema.proofs import (
+    PROGRAM_HASH_OF,
+    CertificateLevel,
+    GuaranteeResult,
+    ProgramHashOf,
+    ProofVerdict,
+)
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
@@ -84,6 +96,19 @@ class ApprovalBinding(Model):
         default=None, description="What the prover says that the certificate shows"
     )
     engine: Label = Field(description="The prover that decided it")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_older_bindings_lack(
+        self, handler: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        """So the hash of an older binding, which people signed, stays what it was."""
+        value: dict[str, Any] = handler(self)
+        return {
+            name: each
+            for name, each in value.items()
+            if name != "program_hash_of" or each is not None
+        }
 
 
 class ApprovalRequest(Model):

@@ -23,7 +23,7 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.proofs import ProofVerdict
+from lictor_schema.proofs import PROGRAM_HASH_OF, ProgramHashOf, ProofVerdict
 from lictor_schema.receipts import DeliveryState, ReceiptStatus
 from lictor_schema.runs import RunOutcome
 
@@ -73,6 +73,7 @@ class ProofNote(CamelModel):
     submission_id: Identifier = Field(description="The submission")
     verdict: ProofVerdict = Field(description="What was found as a whole")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")
     layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
     certificate_hash: ContentHash | None = Field(
@@ -88,6 +89,7 @@ class RunNote(CamelModel):
     run_id: UuidText = Field(description="The run: the request by which it was approved")
     submission_id: Identifier = Field(description="The submission")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash = Field(description="Its Effect IR")
     layer_hash: ContentHash = Field(description="The trusted layer")
     binding_hash: ContentHash = Field(description="Everything that was approved")
