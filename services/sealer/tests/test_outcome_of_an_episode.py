@@ -272,7 +272,7 @@ def test_an_episode_of_the_longest_ids_and_reasons_still_fits_into_a_message() -
             preconditions=[fact] * 20,
         )
     state = decision.closed(SUCCESS)
-    episode = assemble(records, state)
+    episode = assembled(records, state)
     assert len(episode.refused_actions) == 64
     assert "90 in all were asked for and not done" in str(episode.outcome.reason)
     assert len(episode.to_json()) < 512 * 1024
