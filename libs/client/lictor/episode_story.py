@@ -302,10 +302,11 @@ def _stopped(entry: Json) -> Told:
 
 def _rung(entry: Json) -> str:
     rung: Json = entry.get("rung") or {}
-    if not rung:
+    if not rung.get("step"):
         return ""
-    told = f"; rung {rung.get('step') or 'none'}"
-    return told + (f" ({_short(rung['rationale'])})" if rung.get("rationale") else "")
+    why: Json = rung.get("rationale") or {}
+    told = why.get("detail") or why.get("reason")
+    return f"; rung {rung['step']}" + (f" ({_short(told)})" if told else "")
 
 
 def _short(value: object) -> str:

@@ -5,15 +5,9 @@ so its times are `UtcMillis` text. Each request has a log of its own on stream A
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    StringConstraints,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.canonical import content_hash
@@ -96,19 +90,10 @@ class ApprovalBinding(Model):
         default=None, description="What the prover says that the certificate shows"
     )
     engine: Label = Field(description="The prover that decided it")
-    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
-
-    @model_serializer(mode="wrap")
-    def _leave_out_what_older_bindings_lack(
-        self, handler: SerializerFunctionWrapHandler
-    ) -> dict[str, Any]:
-        """So the hash of an older binding, which people signed, stays what it was."""
-        value: dict[str, Any] = handler(self)
-        return {
-            name: each
-            for name, each in value.items()
-            if name != "program_hash_of" or each is not None
-        }
+    # Left out where it is null: so the hash of an older binding, which people signed, stays what it was.
+    program_hash_of: ProgramHashOf | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=PROGRAM_HASH_OF
+    )
 
 
 class ApprovalRequest(Model):

@@ -38,7 +38,7 @@ def assemble(
     governed: Deciding | None = None,
     sources: EpisodeSources | None = None,
 ) -> DecisionEpisode:
-    """The episode of one task, from its records, of which some are named, its decision as it was closed, and all else."""
+    """The episode of a task, from its records, of which some are named, its decision as it was closed, and the rest."""
     first, last = seen.first, seen.last
     if last.episode is None:
         raise EpisodeError("the last record does not close the task")

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ async def exported(asker: Asker, folder: Path) -> tuple[Path, Path]:
 async def lived(asker: Asker) -> None:
     """Refused, halted, released, resumed, approved by two, dispatched, finished and verified."""
     await asker.ready()
+    moment = datetime.now(UTC).isoformat()
+    await asker.report("context_captured", feature="limit", captured_at=moment, value=100)
     blocked: dict[str, Any] = {"actionId": "b-1", "idempotencyKey": "b-1"}
     await asker.act(**blocked, authorization={"mode": "blocked"})
     assert (await asker.order("halt", "ada", reason="odd numbers"))["ok"]
@@ -77,7 +80,9 @@ async def test_the_story_of_a_governed_episode_is_told_from_its_file_alone(
     for words in (
         "deadline 60000 ms, ladder cache_bundle > hitl > bypass > abstain",
         "balance, captured at ",
-        "refund (b-1) on order o-1, reach small: refuse",
+        "limit = 100, captured at ",
+        "refund (b-1) on order o-1, reach small: refuse, because the action is blocked (blocked)",
+        "; rung hitl (the action is blocked)",
         "everything was halted by ada: odd numbers",
         "the halt was lifted by bob: explained",
         "the decision was resumed by bob: go on",
@@ -86,7 +91,7 @@ async def test_the_story_of_a_governed_episode_is_told_from_its_file_alone(
         "refund (a-1) was dispatched",
         'a-1 ended success, expected {"amount": 50}, observed {"amount": 50}',
         "a-1: pass by read_after_write",
-        "outcome    success",
+        "outcome    partial: ",
     ):
         assert words in told.stdout, told.stdout
     # What agents and people wrote can't steer a terminal.
