@@ -158,7 +158,8 @@ def program(task_id: str) -> Outgoing:
 
 
 def episode_of(bundle: bytes) -> SealedEpisode:
-    return SealedEpisode.from_json(canonical_json(SealBundle.from_bytes(bundle).sealed_episode))
+    seal = SealBundle.from_bytes(bundle.splitlines(keepends=True)[0])
+    return SealedEpisode.from_json(canonical_json(seal.sealed_episode))
 
 
 def sources(episode: SealedEpisode) -> EpisodeSources:

@@ -21,6 +21,7 @@ from reporting import ROOT, service_process, wait_until_ready
 from secured_nats import Secured, secured_server
 
 import lictor
+from lictor.bundle_file import bundle_lines
 from lictor.embedded import Endpoints
 from lictor.story import play
 from lictor_approval.signing import sign_decision
@@ -33,7 +34,8 @@ from lictor_bus.read import read_from
 from lictor_bus.roles import password_variable, roles, users_config
 from lictor_prove.shelf import shelf
 from lictor_schema import ApprovalEntry, ApprovalOrder, OperatorContext
-from lictor_seal import TrustStore, verify_bundle
+from lictor_schema.erasures import ErasureAnswer, ErasureOrder
+from lictor_seal import SealBundle, TrustStore, verify_bundle
 
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
@@ -82,7 +84,27 @@ async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
         ) as governor:
             # It has a checkpoint fall due, by a timer that the evaluator sets in the broker.
             ending = await play(governor, workspace, lambda _: None, lambda _: None)
-    assert verify_bundle(ending.bundle, TrustStore.load(tmp_path / "trust.json")).ok
+        trust = TrustStore.load(tmp_path / "trust.json")
+        assert verify_bundle(ending.bundle, trust).ok
+        # An operator reads what the episode covers, and has some of it erased by the sealer.
+        lines = [line async for line in bundle_lines(ops, ending.bundle)]
+        assert verify_bundle(b"".join(lines), trust).ok
+        sealed = SealBundle.from_bytes(ending.bundle).sealed_episode
+        order = ErasureOrder(
+            request_id=str(uuid.uuid4()),
+            episode_id=str(sealed["episodeId"]),
+            by="ada",
+            reason="the customer asked",
+            parts=("events",),
+        )
+        reply = await ops.request(subjects.desk("erase"), order.to_json(), timeout=10)
+        answer = ErasureAnswer.from_json(reply.data)
+        assert (answer.outcome, (answer.erased or 0) > 0) == ("done", True), answer
+        lines = [line async for line in bundle_lines(ops, ending.bundle)]
+        left = verify_bundle(b"".join(lines), trust).verified
+        assert left is not None
+        assert left.contents is not None
+        assert left.contents.erased == answer.erased
 
 
 async def has_consumer(client: Client, stream: str, name: str) -> bool:
@@ -322,6 +344,25 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("openclaw", "lictor.receipt.codex"),
         ("openclaw", "lictor.ep.report.episode"),
         ("openclaw", "lictor.log.checkpoint"),
+        # The messages that episodes cover: no runtime reads them, and only the sealer writes or erases.
+        ("openclaw", "$JS.API.DIRECT.GET.CONTENTS"),
+        ("openclaw", "$JS.API.DIRECT.GET.CONTENTS.lictor.contents.episode.part"),
+        ("openclaw", "$JS.API.STREAM.MSG.GET.CONTENTS"),
+        ("openclaw", "$JS.API.CONSUMER.CREATE.CONTENTS.mine.lictor.contents.>"),
+        ("openclaw", "lictor.desk.erase"),
+        *(
+            (user, subject)
+            for user in ("openclaw", "ops", "policy-evaluator", "feedback")
+            for subject in (
+                "lictor.contents.episode.part",
+                "lictor.erased.episode",
+                "$JS.API.STREAM.MSG.DELETE.CONTENTS",
+                "$JS.API.STREAM.PURGE.CONTENTS",
+            )
+        ),
+        ("sealer", "$JS.API.STREAM.MSG.DELETE.ERASURES"),
+        ("sealer", "$JS.API.STREAM.MSG.DELETE.EPISODES"),
+        ("sealer", "$JS.API.STREAM.PURGE.CONTENTS"),
         ("openclaw", "lictor.sched.checkpoint.task"),
         ("openclaw", "lictor.tick.checkpoint.task"),
         ("openclaw", "lictor.packs.release.stable"),

@@ -15,7 +15,9 @@ from runs_on_disk import program
 from secured_nats import secured_server
 
 import lictor
+from lictor.bundle_file import bundle_lines
 from lictor.embedded import Endpoints
+from lictor.episode_story import EpisodeStory
 from lictor_approval.life import Life, folded
 from lictor_approval.signing import Approvers, sign_decision
 from lictor_bus import subjects
@@ -34,7 +36,7 @@ from lictor_schema import (
     hash_bytes,
     utc_millis,
 )
-from lictor_seal import SealBundle, TrustStore, tree_root, verify_bundle
+from lictor_seal import Entry, Message, SealBundle, TrustStore, verify_bundle
 
 PATIENCE_S = 60.0
 SERVICES = {
@@ -168,6 +170,7 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
         await reach(client, "EPISODES", 2)
         bundle = (await read_from(client, "EPISODES", "lictor.ep.*.*", 1, 1))[0].body
         runs = await read_from(client, "RUNS", "lictor.run.*.*", 1, 100)
+        exported = b"".join([line async for line in bundle_lines(client, bundle)])
 
     trust = TrustStore.load(tmp_path / "trust.json")
     report = verify_bundle(bundle, trust)
@@ -177,12 +180,26 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
     )
     assert sealed.sources is not None
     (strand,) = [each for each in sealed.sources.strands if each.name == "runs"]
-    leaves = [hash_bytes(each.body).encode() for each in runs]
     assert (strand.count, strand.complete) == (len(runs), True)
-    assert strand.root == f"sha256:{tree_root(leaves).hex()}"
+    # The exported file carries every effect, with its arguments and results, and tells them.
+    carried: list[bytes] = []
+    story = EpisodeStory()
+
+    def visit(each: Message | Entry) -> None:
+        story.take(each)
+        if each.strand == "runs":
+            carried.append(each.body)
+
+    whole = verify_bundle(exported, trust, visit=visit)
+    assert whole.ok, whole
+    assert carried == [each.body for each in runs]
+    done = [line.text for line in story.sections["done"]]
+    assert any("pay(" in text and '"ada"' in text and "5" in text for text in done), done
+    assert done[-1].endswith("ended executed: 4 effects, 0 taken back")
     (run,) = sealed.sources.runs
     assert (run.outcome, run.effects, run.approved_by) == ("executed", 4, "alice")
-    assert run.program_hash == proved.program_hash
+    assert run.program_hash == proved.program_hash == hash_bytes(PAY.encode())
+    assert (run.program_hash_of, life.request.binding.program_hash_of) == ("bytes", "bytes")
     # The decision by which it ran is in the episode, and its key verifies it.
     opened = Approvers(TrustStore.of([ALICE.verifying_key])).opened(run.signed, datetime.now(UTC))
     assert opened.decision.binding_hash == run.binding_hash == life.request.binding_hash

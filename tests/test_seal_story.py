@@ -12,9 +12,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from reporting import reach, service_process, wait_until_ready
 
+from lictor.bundle_file import bundle_lines
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
-from lictor_schema import Disposition, SealedEpisode, canonical_json, content_hash
+from lictor_schema import DecisionRecord, Disposition, SealedEpisode, canonical_json, hash_bytes
 from lictor_seal import SealBundle, TrustStore, verify_bundle
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -98,7 +99,20 @@ async def test_a_task_is_watched_judged_closed_and_sealed(stack):
         canonical_json(SealBundle.from_bytes(bundle.body).sealed_episode)
     )
     assert sealed.task_id == "story"
-    assert [digest.record_hash for digest in sealed.records] == list(map(content_hash, records))
+    assert [digest.record_id for digest in sealed.records] == [each.record_id for each in records]
+    # The exported file carries every record and event word for word.
+    carried: dict[str, list[bytes]] = {}
+    lines = [line async for line in bundle_lines(stack.client, bundle.body)]
+    whole = verify_bundle(
+        b"".join(lines),
+        trust,
+        visit=lambda each: carried.setdefault(each.strand, []).append(each.body),
+    )
+    assert whole.ok, whole
+    assert list(map(DecisionRecord.from_json, carried["records"])) == records
+    assert [hash_bytes(body) for body in carried["events"]] == [
+        each.event_sha256 for each in records
+    ]
     assert sealed.context.evidence_refs == ("ev-1",)
 
 

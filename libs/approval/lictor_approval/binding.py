@@ -15,6 +15,7 @@ from lictor_schema import (
     utc_millis,
 )
 from lictor_schema.ids import approval_request_id
+from lictor_schema.proofs import program_hash
 
 
 def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding:
@@ -29,7 +30,11 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
     told = (
         (result.submission_id, submission.submission_id, "submission"),
         (result.task_id, submission.task_id, "task"),
-        (result.program_hash, content_hash(submission.program), "program"),
+        (
+            result.program_hash,
+            program_hash(submission.program, result.program_hash_of),
+            "program",
+        ),
     )
     for proved, submitted, what in told:
         if proved != submitted:
@@ -66,6 +71,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         certificate_hash=result.certificate_hash,
         certificate_level=result.certificate_level,
         engine=result.engine,
+        program_hash_of=result.program_hash_of,
     )
 
 
@@ -112,7 +118,7 @@ def is_of(request: ApprovalRequest, submission: ProgramSubmission) -> bool:
         submission.submission_id,
         submission.task_id,
         submission.agent_id,
-        content_hash(submission.program),
+        program_hash(submission.program, binding.program_hash_of),
         submission.language,
         submission.source_name,
         submission.target,

@@ -19,7 +19,7 @@ from lictor_schema import (
     content_hash,
     utc_millis,
 )
-from lictor_schema.canonical import hash_bytes
+from lictor_schema.proofs import program_hash
 from lictor_seal import SigningKey, TrustStore
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -51,12 +51,12 @@ def submission(**changes: Any) -> ProgramSubmission:
 
 def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
     """What the prover said about it."""
-    program_hash = content_hash(of.program)
     layer = changes.get("layer_hash", LAYER)
     fields: dict[str, Any] = {
         "submission_id": of.submission_id,
         "task_id": of.task_id,
-        "program_hash": program_hash,
+        "program_hash": program_hash(of.program),
+        "program_hash_of": "bytes",
         "ir_hash": content_hash(["ir", of.program]),
         "layer_hash": layer,
         "verdict": ProofVerdict.PROVED,
@@ -68,8 +68,7 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
             ),
         ),
         "coverage": CoverageReport(
-            # By the bytes of the file, where the proof has the hash of its text.
-            program_hash=hash_bytes(of.program.encode()),
+            program_hash=program_hash(of.program),
             layer_hash=layer,
             level="entailment",
             domains=(),

@@ -3,8 +3,9 @@
 ``python -m lictor_bus.roles RUNTIME...`` writes the users for the services, for operators, and for each runtime named.
 Passwords are not in it: the server reads them from its environment (``NATS_PASSWORD_<USER>``).
 
-A runtime publishes events in its own name only, asks gates, and reads decisions and episodes. Only the evaluator
-writes decisions, only the sealer episodes. Every user has inboxes of its own, so nobody overhears the answers to
+A runtime publishes events in its own name only, asks gates, and reads decisions and episodes, but not the messages that
+an episode covers. Only the evaluator writes decisions, only the sealer episodes, and only it erases, on an operator's
+order. Every user has inboxes of its own, so nobody overhears the answers to
 another, and only services may write to inboxes, so nobody else can answer in their place.
 """
 
@@ -112,6 +113,8 @@ def _ours() -> tuple[Role, ...]:
             declares=(
                 streams.DECISIONS,
                 streams.EPISODES,
+                streams.CONTENTS,
+                streams.ERASURES,
                 streams.DRIFT,
                 streams.PATCHES,
                 streams.CERPA,
@@ -129,6 +132,10 @@ def _ours() -> tuple[Role, ...]:
             writes=(
                 "lictor.ep.*.*",
                 "lictor.log.*",
+                "lictor.contents.*.*",
+                "lictor.erased.*",
+                # To erase what an operator orders to be erased; every other stream it writes keeps what it holds.
+                f"$JS.API.STREAM.MSG.DELETE.{streams.CONTENTS}",
                 "lictor.act.*",
                 "lictor.gated.action.*",
                 "lictor.sched.decision.*",

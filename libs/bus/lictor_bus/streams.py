@@ -40,6 +40,8 @@ PROOFS = "PROOFS"
 CERTIFICATES = "CERTIFICATES"
 APPROVALS = "APPROVALS"
 EPISODES = "EPISODES"
+CONTENTS = "CONTENTS"
+ERASURES = "ERASURES"
 DRIFT = "DRIFT"
 PATCHES = "PATCHES"
 CERPA = "CERPA"
@@ -155,6 +157,18 @@ STREAMS: dict[str, StreamSpec] = {
             name=EPISODES,
             subjects=("lictor.ep.*.*", "lictor.log.*"),
             description="sealed episodes and log checkpoints",
+            audit=True,
+        ),
+        StreamSpec(
+            name=CONTENTS,
+            # No audit stream: what stands here can be erased, and the log still verifies.
+            subjects=("lictor.contents.*.*",),
+            description="the messages that sealed episodes cover, with their salts, in parts",
+        ),
+        StreamSpec(
+            name=ERASURES,
+            subjects=("lictor.erased.*",),
+            description="who had the messages of which episode erased, and why",
             audit=True,
         ),
         StreamSpec(

@@ -139,6 +139,21 @@ def episodes_with_id(episode_id: str) -> str:
     return f"lictor.ep.*.{token(episode_id)}"
 
 
+def contents_part(episode_id: str, part_id: str) -> str:
+    """Where a part of the messages that an episode covers is kept."""
+    return f"lictor.contents.{token(episode_id)}.{token(part_id)}"
+
+
+def contents_of(episode_id: str) -> str:
+    """Every part that is kept of an episode, in whatever version."""
+    return f"lictor.contents.{token(episode_id)}.*"
+
+
+def erasures(episode_id: str) -> str:
+    """Where it is kept who had messages of an episode erased."""
+    return f"lictor.erased.{token(episode_id)}"
+
+
 def sighting(fingerprint_key: str) -> str:
     """Where sightings of drift are published, by their cause."""
     return f"lictor.drifting.{fingerprint_key.removeprefix('sha256:')}"

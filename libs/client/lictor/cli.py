@@ -38,7 +38,7 @@ COMMANDS = {
     "runs": "list and show what approved programs did, effect by effect",
     "ir": "show what a program may do, as an Effect IR document",
     "replay": "prove that the events still lead to the decisions on record",
-    "seal": "export a sealed episode, or verify one offline",
+    "seal": "export a sealed episode, verify and read one offline, correct or erase it",
     "log": "export, prove, check and cosign the log of all seals",
     "hook": "answer the hooks of Claude Code; `hook install` sets them up",
     "mcp": "run an MCP server behind a proxy that judges every tool call",

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -512,6 +512,13 @@ class Governor:
             if found == version:
                 return stored.body
         raise LictorError(f"episode {episode_id} has no version {version}; it has {found}.")
+
+    def bundle_lines(self, bundle: bytes) -> AsyncIterator[bytes]:
+        """A seal bundle with every message that its episode covers, line by line as in its file; for operators."""
+        # Who only reports needs none of what this imports.
+        from lictor.bundle_file import bundle_lines
+
+        return bundle_lines(self._client, bundle)
 
     async def _bundle(self, episode_id: str) -> bytes:
         subject = subjects.episodes_with_id(episode_id)

@@ -23,9 +23,10 @@ from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_all
 from lictor_schema import ProgramSubmission, ProofResult, content_hash
 from lictor_schema.ids import submission_id as derived_id
-from lictor_schema.proofs import Language
+from lictor_schema.proofs import Language, ProgramHashOf, program_hash
 
 PROOF_TIMEOUT_S = 120.0
+_HASHES: tuple[ProgramHashOf | None, ...] = ("bytes", None)
 
 
 class SubmissionRefused(LictorError):
@@ -88,7 +89,12 @@ async def results(
     client: Client, submissions: Sequence[ProgramSubmission], timeout_s: float
 ) -> AsyncGenerator[ProofResult, None]:
     """The result of each submission as it comes; raises NotInTime when some did not come."""
-    left = {(each.submission_id, content_hash(each.program)): each for each in submissions}
+    # By either hash: what an older prover answered before is found, too.
+    left = {
+        (each.submission_id, of, program_hash(each.program, of)): each
+        for each in submissions
+        for of in _HASHES
+    }
     tasks = {each.task_id for each in submissions}
     subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else "lictor.proof.*.*"
     stored = follow(client, streams.PROOFS, subject, from_start=True)
@@ -97,10 +103,13 @@ async def results(
             async with asyncio.timeout(timeout_s):
                 while left:
                     result = ProofResult.from_json((await anext(stored)).body)
-                    if left.pop((result.submission_id, result.program_hash), None) is not None:
+                    name = (result.submission_id, result.program_hash_of, result.program_hash)
+                    answered = left.get(name)
+                    if answered is not None:
+                        left = {key: each for key, each in left.items() if each is not answered}
                         yield result
         except TimeoutError:
-            names = ", ".join(each.source_name for each in left.values())
+            names = ", ".join({id(each): each.source_name for each in left.values()}.values())
             raise NotInTime(
                 f"there was no result for {names} within {timeout_s:g} s: not proved;"
                 " `lictor doctor` shows whether the prover runs, `lictor dead list` what it set aside"

@@ -3,12 +3,12 @@
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from lictor.adapter.address import endpoints_file, registered, running_by, state_folder
 from lictor.errors import LictorError
@@ -250,15 +250,26 @@ def unregister(data_dir: Path) -> None:
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that a reader never sees half of it."""
+    with replacing(path, mode=mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path, *, mode: int = 0o666) -> Generator[BinaryIO]:
+    """The same, written piece by piece; the file is not touched when anything fails."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.unlink(missing_ok=True)
         draft.touch(mode, exist_ok=False)
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            yield file
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise LictorError(f"{path} can't be written ({error.strerror}); choose another.") from error
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _content(running: Running) -> bytes:

@@ -36,6 +36,19 @@ async def test_the_demo_tells_its_story_and_its_seal_verifies(cli: Cli, tmp_path
     assert Path(told["data_dir"]) == tmp_path / ".lictor" / "demo-1"
     verified = await cli("seal", "verify", told["episode"], "--trust", told["trust_file"])
     assert verified.returncode == 0
+    shown = await cli("seal", "show", told["episode"], "--trust", told["trust_file"])
+    assert (shown.returncode, shown.stderr) == (0, "")
+    # In the words of the agent and of the rules, from the file alone.
+    for text in (
+        "Migrate the",
+        "agent demo-agent",
+        "claiming completion: “The importer is migrated.”",
+        "42 of 42 tests pass on the migrated importer",
+        "downgrade_status task claimed complete by ",
+        "tool Write: block by ",
+        "the task was closed as ",
+    ):
+        assert text in shown.stdout, shown.stdout
 
 
 async def test_a_second_demo_has_a_directory_of_its_own_and_reads_well(

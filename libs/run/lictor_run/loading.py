@@ -17,7 +17,8 @@ from lictor_prove.prover import document_of
 from lictor_prove.runnable import why_not_run
 from lictor_run.orders import Approved
 from lictor_run.stopping import RunStopped
-from lictor_schema import content_hash, is_executable
+from lictor_schema import is_executable
+from lictor_schema.proofs import program_hash
 
 _AGAIN = "submit the program again, and have it approved again"
 
@@ -43,7 +44,7 @@ def read_again(approved: Approved, living: LivingLayer) -> Document:
             f"what is written in the language {language!r} describes a program, and can't run",
             "submit the program itself",
         )
-    found = content_hash(approved.program)
+    found = program_hash(approved.program)
     if found != approved.program_hash:
         raise stale("stale.program", f"the program is {found}, not {approved.program_hash}")
     try:

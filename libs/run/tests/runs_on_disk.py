@@ -19,7 +19,7 @@ from lictor_run.loading import load_layer_again, read_again
 from lictor_run.orders import Approved, Place
 from lictor_run.running import Run
 from lictor_run.stopping import RunStopped
-from lictor_schema import content_hash
+from lictor_schema.proofs import program_hash
 from lictor_schema.runs import AnyRunEntry, RunFinished
 
 RUN_ID = "00000000-0000-4000-8000-00000000000a"
@@ -234,7 +234,7 @@ class Bank:
             "language": "python",
             "source_name": "program.py",
             "target": "main",
-            "program_hash": content_hash(source),
+            "program_hash": program_hash(source),
             "ir_hash": document_hash(document),
             "layer_hash": layer.hash,
             "guarantees": tuple(

@@ -16,7 +16,8 @@ from lictor_run.lockstep import ir_value
 from lictor_run.orders import Approved, Place
 from lictor_run.running import Run
 from lictor_run.values import Reader, written
-from lictor_schema import EffectDone, EffectStarted, content_hash
+from lictor_schema import EffectDone, EffectStarted
+from lictor_schema.proofs import program_hash
 from lictor_schema.runs import RunOutcome
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +40,7 @@ async def test_an_example_makes_the_effects_that_its_document_predicts(
         language=language,
         source_name=name,
         target="main",
-        program_hash=content_hash(source),
+        program_hash=program_hash(source),
         ir_hash=document_hash(document),
         layer_hash=living.layer.hash,
         guarantees=tuple((each.name, bool(each.required_by)) for each in document.guarantees),

@@ -25,7 +25,13 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.proofs import CertificateLevel, GuaranteeResult, ProofVerdict
+from lictor_schema.proofs import (
+    PROGRAM_HASH_OF,
+    CertificateLevel,
+    GuaranteeResult,
+    ProgramHashOf,
+    ProofVerdict,
+)
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
@@ -84,6 +90,10 @@ class ApprovalBinding(Model):
         default=None, description="What the prover says that the certificate shows"
     )
     engine: Label = Field(description="The prover that decided it")
+    # Left out where it is null: so the hash of an older binding, which people signed, stays what it was.
+    program_hash_of: ProgramHashOf | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=PROGRAM_HASH_OF
+    )
 
 
 class ApprovalRequest(Model):

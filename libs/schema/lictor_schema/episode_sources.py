@@ -5,7 +5,7 @@ was taken from. The rest is named by one root for each kind, so that a message c
 none is missing.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -23,22 +23,34 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.proofs import ProofVerdict
+from lictor_schema.proofs import PROGRAM_HASH_OF, ProgramHashOf, ProofVerdict
 from lictor_schema.receipts import DeliveryState, ReceiptStatus
 from lictor_schema.runs import RunOutcome
-
-MAX_STRAND = 20_000
-"""How many messages of a kind an episode covers; as many as decision records."""
 
 MAX_NOTES = 200
 """How many messages of a kind can be read in an episode; the others are covered by the root alone."""
 
 MAX_NOTE_TEXT = 500
 
+_MESSAGE = "The message's salted commitment; where `contents` is null, the hash of its exact bytes"
+
 NoteText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NOTE_TEXT)]
 """The beginning of a text."""
 
-StrandName = Literal["guard", "proofs", "runs", "gates", "receipts", "session"]
+StrandName = Literal[
+    "records",
+    "events",
+    "decision",
+    "switch",
+    "guard",
+    "proofs",
+    "runs",
+    "gates",
+    "receipts",
+    "session",
+]
+
+CONTENTS_FORMAT: Final = "lictor-episode-part/v1"
 
 
 class Strand(CamelModel):
@@ -47,9 +59,12 @@ class Strand(CamelModel):
     name: StrandName = Field(description="The kind")
     count: Positive = Field(description="How many there are")
     root: ContentHash = Field(
-        description="RFC 6962 tree hash; the leaves are the `sha256:` texts of the messages' exact bytes"
+        description="RFC 6962 tree hash; the leaves are the `sha256:` texts of the messages' salted commitments, "
+        "or, where `contents` is null, of their exact bytes"
     )
-    complete: bool = Field(description="False when there were more than an episode can cover")
+    complete: bool = Field(
+        description="False when not every message could be covered, or was in its stream any more"
+    )
 
 
 class ProofNote(CamelModel):
@@ -58,13 +73,14 @@ class ProofNote(CamelModel):
     submission_id: Identifier = Field(description="The submission")
     verdict: ProofVerdict = Field(description="What was found as a whole")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")
     layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
     certificate_hash: ContentHash | None = Field(
         default=None, description="The certificate that carries the proof"
     )
     reason: NoteText | None = Field(default=None, description="Why it was not proved")
-    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+    message_hash: ContentHash = Field(description=_MESSAGE)
 
 
 class RunNote(CamelModel):
@@ -73,6 +89,7 @@ class RunNote(CamelModel):
     run_id: UuidText = Field(description="The run: the request by which it was approved")
     submission_id: Identifier = Field(description="The submission")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash = Field(description="Its Effect IR")
     layer_hash: ContentHash = Field(description="The trusted layer")
     binding_hash: ContentHash = Field(description="Everything that was approved")
@@ -84,7 +101,7 @@ class RunNote(CamelModel):
     effects: Count = Field(default=0, description="How many calls it made")
     undone: Count = Field(default=0, description="How many of them were taken back")
     reason: NoteText | None = Field(default=None, description="Why it ended early")
-    message_hash: ContentHash = Field(description="Hash of the entry by which it began")
+    message_hash: ContentHash = Field(description=f"Of the entry by which it began: {_MESSAGE}")
 
 
 class GuardNote(CamelModel):
@@ -98,7 +115,7 @@ class GuardNote(CamelModel):
     decision: Disposition = Field(description="What was decided")
     policy_id: Identifier = Field(description="By which policy")
     reason: NoteText = Field(description="Why")
-    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+    message_hash: ContentHash = Field(description=_MESSAGE)
 
 
 class GateNote(CamelModel):
@@ -110,7 +127,7 @@ class GateNote(CamelModel):
     decision: Literal["deny", "rewrite", "wait"] = Field(description="The answer")
     policy_id: Identifier = Field(description="The rule that decided")
     reason: NoteText = Field(description="Why")
-    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+    message_hash: ContentHash = Field(description=_MESSAGE)
 
 
 class GuidanceNote(CamelModel):
@@ -125,7 +142,9 @@ class GuidanceNote(CamelModel):
     delivered_after: Identifier | None = Field(
         default=None, description="The call after which the agent was told; null when it was not"
     )
-    message_hash: ContentHash = Field(description="Hash of the session's entry that raised it")
+    message_hash: ContentHash = Field(
+        description=f"Of the session's entry that raised it: {_MESSAGE}"
+    )
 
 
 class ReceiptNote(CamelModel):
@@ -136,7 +155,7 @@ class ReceiptNote(CamelModel):
     status: ReceiptStatus = Field(description="How enforcement stands")
     delivery_state: DeliveryState = Field(description="How far the notice got")
     reported_at: UtcMillis = Field(description="When")
-    message_hash: ContentHash = Field(description="Hash of the message's exact bytes")
+    message_hash: ContentHash = Field(description=_MESSAGE)
 
 
 class EpisodeSources(CamelModel):
@@ -148,7 +167,12 @@ class EpisodeSources(CamelModel):
     events_root: ContentHash = Field(
         description="The events that the records decide on, one for each record: as the root of a strand"
     )
-    strands: Annotated[tuple[Strand, ...], Field(max_length=6)] = Field(
+    contents: Literal["lictor-episode-part/v1"] | None = Field(
+        default=None,
+        description="How the messages that the roots cover are stored and committed to; null in older episodes, "
+        "whose roots are over plain hashes, and whose messages no bundle carries",
+    )
+    strands: Annotated[tuple[Strand, ...], Field(max_length=10)] = Field(
         description="A kind that is not named had no message"
     )
     unreadable: Count = Field(

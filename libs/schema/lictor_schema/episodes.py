@@ -34,7 +34,10 @@ from lictor_schema.model import (
 )
 
 MAX_RECORDS = 20_000
-"""How many decision records one episode can cover; more would not fit into one message."""
+"""How many decision records an episode can name; all of them are under the root of the strand `records`."""
+
+LISTED_RECORDS = 200
+"""How many the sealer names: the log's leaf stays small, whatever the number of records."""
 
 
 class EpisodeState(StrEnum):
@@ -255,7 +258,9 @@ class RecordDigest(CamelModel):
     """One decision record that the episode covers."""
 
     record_id: UuidText = Field(description="The record")
-    record_hash: ContentHash = Field(description="Content hash of the record")
+    record_hash: ContentHash = Field(
+        description="The record's salted commitment; its content hash where `sources.contents` is null"
+    )
 
 
 class DecisionEpisode(CamelModel):
@@ -284,7 +289,9 @@ class DecisionEpisode(CamelModel):
     policy: PolicyStamp = Field(description="The policy in force")
     degrade: DegradeStamp = Field(description="The rung taken")
     records: Annotated[tuple[RecordDigest, ...], Field(min_length=1, max_length=MAX_RECORDS)] = (
-        Field(description="Every decision record covered, in stream order")
+        Field(
+            description="The first decision records covered, in stream order; all of them are in the strand `records`"
+        )
     )
     sources: EpisodeSources | None = Field(
         default=None,

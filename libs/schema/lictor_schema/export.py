@@ -65,7 +65,9 @@ from lictor_schema.desk import (
     TriageMove,
 )
 from lictor_schema.drift import DriftEvent
+from lictor_schema.episode_parts import EpisodePart
 from lictor_schema.episodes import DecisionEpisode, SealedEpisode
+from lictor_schema.erasures import Erasure, ErasureAnswer, ErasureEntry, ErasureOrder
 from lictor_schema.events import Event
 from lictor_schema.evidence import EvidenceItem
 from lictor_schema.feedback import StampedFeedback
@@ -148,6 +150,11 @@ def exported_models() -> dict[str, type[Model]]:
         "desk-answer": DeskAnswer,
         "correction-order": CorrectionOrder,
         "correction-answer": CorrectionAnswer,
+        "erasure-order": ErasureOrder,
+        "erasure-answer": ErasureAnswer,
+        "erasure-entry": ErasureEntry,
+        "erasure": Erasure,
+        "episode-part": EpisodePart,
         "coherence-question": CoherenceQuestion,
         "coherence-answer": CoherenceAnswer,
         "claim-made": ClaimMade,

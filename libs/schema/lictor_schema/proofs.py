@@ -1,11 +1,12 @@
 """Programs submitted for proof, and what the prover answers."""
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self, TypeGuard
+from typing import Annotated, Final, Literal, Self, TypeGuard
 
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from lictor_schema.canonical import content_hash, hash_bytes
 from lictor_schema.coverage import CoverageReport
 from lictor_schema.model import (
     MAX_ITEMS,
@@ -164,12 +165,30 @@ class ProofProgress(Model):
     elapsed_ms: Count = Field(description="How long it has taken so far")
 
 
+ProgramHashOf = Literal["bytes"]
+"""What a program's hash was made of: its text's bytes. Null in what older versions wrote: the text as a JSON string."""
+
+PROGRAM_HASH_OF: Final = (
+    "`bytes`: `program_hash` is the SHA-256 of the program's text in UTF-8; null in older ones: of the text as a"
+    " JSON string"
+)
+
+
+def program_hash(program: str, of: ProgramHashOf | None = "bytes") -> str:
+    """The hash of a program; with None as older versions made it, to check what they wrote and nothing else.
+
+    The two are never taken for each other: the one of a text is the other of that text in quotes.
+    """
+    return content_hash(program) if of is None else hash_bytes(program.encode())
+
+
 class ProofResult(Model):
     """The prover's answer to one submission."""
 
     submission_id: Identifier = Field(description="The submission")
     task_id: Identifier = Field(description="The governed task")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")
     layer_hash: ContentHash | None = Field(default=None, description="The trusted layer")
     verdict: ProofVerdict = Field(description="What was found as a whole")

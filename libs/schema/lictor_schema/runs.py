@@ -22,6 +22,7 @@ from lictor_schema.model import (
     UtcMillis,
     UuidText,
 )
+from lictor_schema.proofs import PROGRAM_HASH_OF, ProgramHashOf
 
 K = TypeVar("K", bound=str)
 
@@ -83,6 +84,7 @@ class RunStarted(RunEntry[Literal["run_started"]]):
     submission_id: Identifier = Field(description="The submission")
     binding_hash: ContentHash = Field(description="Everything that was approved")
     program_hash: ContentHash = Field(description="The program")
+    program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash = Field(description="Its Effect IR")
     layer_hash: ContentHash = Field(description="The trusted layer")
     guarantees_hash: ContentHash = Field(description="What was proved")

@@ -8,6 +8,8 @@ spelling: no byte of the file can be changed without changing what it says.
      "leafIndex": 41,
      "inclusionProof": ["<Base64>"],  sibling hashes from the leaf up, as RFC 6962 orders them
      "checkpoint": "<signed note>"}   size and root the proof leads to
+
+With the format ``lictor-seal-bundle/v2`` the messages that the episode covers follow, one part a line (`contents`).
 """
 
 from collections.abc import Mapping
@@ -20,6 +22,7 @@ from lictor_seal.errors import BundleError
 from lictor_seal.merkle import HASH_SIZE, MAX_TREE_SIZE, Proof
 
 FORMAT: Final = "lictor-seal-bundle/v1"
+FORMAT_WITH_CONTENTS: Final = "lictor-seal-bundle/v2"
 MAX_BUNDLE_SIZE: Final = 32 * 1024 * 1024
 
 _MEMBERS: Final = {"format", "sealedEpisode", "leafIndex", "inclusionProof", "checkpoint"}
@@ -43,11 +46,13 @@ class SealBundle:
     leaf_index: int
     inclusion_proof: Proof
     checkpoint: str
+    with_contents: bool = False
+    """Whether the parts with its messages follow in the file."""
 
     def to_bytes(self) -> bytes:
-        """The file's content."""
+        """The file's content, without the parts that may follow."""
         document = {
-            "format": FORMAT,
+            "format": FORMAT_WITH_CONTENTS if self.with_contents else FORMAT,
             "sealedEpisode": dict(self.sealed_episode),
             "leafIndex": self.leaf_index,
             "inclusionProof": [base64_text.encode(sibling) for sibling in self.inclusion_proof],
@@ -73,7 +78,8 @@ class SealBundle:
         if not isinstance(checkpoint, str):
             raise BundleError("checkpoint is not a string")
         siblings = tuple(_parse_hash(n, h) for n, h in enumerate(cast(list[object], proof)))
-        return cls(cast(dict[str, object], episode), index, siblings, checkpoint)
+        with_contents = members["format"] == FORMAT_WITH_CONTENTS
+        return cls(cast(dict[str, object], episode), index, siblings, checkpoint, with_contents)
 
 
 def _parse(data: bytes) -> dict[str, object]:
@@ -87,8 +93,10 @@ def _parse(data: bytes) -> dict[str, object]:
     if not isinstance(document, dict):
         raise BundleError("the file does not hold a JSON object")
     members = cast(dict[str, object], document)
-    if members.get("format") != FORMAT:
-        raise BundleError(f"`format` is not {FORMAT!r}; this is another kind or version of file")
+    if members.get("format") not in (FORMAT, FORMAT_WITH_CONTENTS):
+        raise BundleError(
+            f"`format` is neither {FORMAT!r} nor {FORMAT_WITH_CONTENTS!r}; this is another kind or version of file"
+        )
     if set(members) != _MEMBERS:
         wrong = ascii(sorted(set(members) ^ _MEMBERS))[:160]
         raise BundleError(f"members missing or unknown: {wrong}")

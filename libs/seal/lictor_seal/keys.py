@@ -5,6 +5,7 @@ name is the key name of C2SP signed-note; for a log's key it is the log's origin
 """
 
 import hashlib
+import hmac
 import os
 import stat
 from collections.abc import Callable
@@ -180,6 +181,10 @@ class SigningKey:
         except OSError as error:
             path.unlink(missing_ok=True)
             raise KeyFileError(f"cannot write the private key file {path}: {error}") from error
+
+    def secret_for(self, purpose: bytes) -> bytes:
+        """32 secret bytes that follow from the private key, and tell nothing about it or about those for another."""
+        return hmac.digest(self._private.private_bytes_raw(), purpose, hashlib.sha256)
 
     def sign(self, message: bytes) -> bytes:
         """The 64-byte Ed25519 signature over the message."""

@@ -4,16 +4,19 @@ No network, no clock, and no trust in anything inside the bundle. Every check is
 ones that could not be made because an earlier one failed: those count as failed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeVar
+from io import BytesIO
+from typing import Final, Protocol, TypeVar
 
-from lictor_seal.bundle import SealBundle, leaf_data
+from lictor_seal.bundle import FORMAT_WITH_CONTENTS, MAX_BUNDLE_SIZE, SealBundle, leaf_data
 from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
+from lictor_seal.contents import MAX_PART_SIZE
+from lictor_seal.contents_check import ContentsReport, Visit, check_contents
 from lictor_seal.cosign import Cosignature, cosignatures
-from lictor_seal.errors import SealError, UnknownSignerError
+from lictor_seal.errors import BundleError, SealError, UnknownSignerError
 from lictor_seal.keys import VerifyingKey
 from lictor_seal.merkle import verify_inclusion
 from lictor_seal.note import parse_note
@@ -23,10 +26,11 @@ from lictor_seal.times import parse_utc
 from lictor_seal.trust import TrustStore
 
 CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint", "inclusion")
-"""The checks of every report, in order. `witnesses` follows when the trust store names some, and `consistency` when a
-known checkpoint was given.
+"""The checks of every report, in order. `contents` follows when the file carries the episode's messages, `witnesses`
+when the trust store names some, and `consistency` when a known checkpoint was given.
 """
 
+_CONTENTS: Final = "contents"
 _WITNESSES: Final = "witnesses"
 _CONSISTENCY: Final = "consistency"
 
@@ -90,6 +94,8 @@ class VerifiedSeal:
     leaf_index: int
     witnesses: tuple[str, ...] = ()
     """The names of the trusted witnesses that cosigned the checkpoint."""
+    contents: ContentsReport | None = None
+    """The messages that the file carries; None when it carries the seal alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,7 @@ class VerificationReport:
                 "logSize": found.log_size,
                 "leafIndex": found.leaf_index,
                 "witnesses": list(found.witnesses),
+                "contents": found.contents and found.contents.to_json_value(),
             },
         }
 
@@ -178,15 +185,55 @@ class _Run:
 
 
 def verify_bundle(
-    data: bytes, trust: TrustStore, *, known: KnownHead | None = None
+    data: bytes,
+    trust: TrustStore,
+    *,
+    known: KnownHead | None = None,
+    visit: Visit | None = None,
 ) -> VerificationReport:
     """Check a bundle file's bytes; never raises, whatever the bytes are.
 
     With a ``known`` head the bundle's checkpoint must be of the same, never rewritten log.
     """
-    more = (_WITNESSES,) if trust.witnesses else ()
-    run = _Run((*CHECK_NAMES, *more, *((_CONSISTENCY,) if known is not None else ())))
-    bundle = run.check("bundle", lambda: (SealBundle.from_bytes(data), f"{len(data)} bytes"))
+    # Whatever else a caller brings along is no bundle.
+    file = BytesIO(data if isinstance(data, bytes) else b"")  # pyright: ignore[reportUnnecessaryIsInstance]
+    return verify_file(file, trust, known=known, visit=visit)
+
+
+class Readable(Protocol):
+    """A file, or anything else that is read line by line."""
+
+    def readline(self, size: int, /) -> bytes:
+        """The next line, or as much of it as that."""
+        ...
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, or all that are left."""
+        ...
+
+
+def verify_file(
+    file: Readable,
+    trust: TrustStore,
+    *,
+    known: KnownHead | None = None,
+    visit: Visit | None = None,
+) -> VerificationReport:
+    """The same, read from a file as it goes: the messages it carries may be more than fit into memory.
+
+    ``visit`` is handed every message that the file carries; believe none of them unless the report is ok.
+    """
+    line = file.readline(MAX_BUNDLE_SIZE + 1)
+    carries = f'"format":"{FORMAT_WITH_CONTENTS}"'.encode() in line
+    if not carries:
+        line += file.read(MAX_BUNDLE_SIZE + 1 - len(line))
+    more = (
+        *((_CONTENTS,) if carries else ()),
+        *((_WITNESSES,) if trust.witnesses else ()),
+        *((_CONSISTENCY,) if known is not None else ()),
+    )
+    run = _Run((*CHECK_NAMES, *more))
+    bundle = run.check("bundle", lambda: (SealBundle.from_bytes(line), f"{len(line)} bytes"))
     if bundle is None:
         return run.skip_rest("the bundle cannot be read")
     sealed = bundle.sealed_episode
@@ -201,6 +248,9 @@ def verify_bundle(
     run.check("signature", lambda: _signature(seal, key))
     checkpoint = run.check("checkpoint", lambda: _checkpoint(bundle.checkpoint, sealed_at, trust))
     run.check("inclusion", lambda: _inclusion(bundle, checkpoint, key))
+    contents = None
+    if carries:
+        contents = run.check(_CONTENTS, lambda: _contents(bundle, _parts(file), trust, visit))
     cosigned: Sequence[Cosignature] | None = ()
     if trust.witnesses:
         cosigned = run.check(
@@ -224,8 +274,34 @@ def verify_bundle(
         log_size=checkpoint.size,
         leaf_index=bundle.leaf_index,
         witnesses=tuple(each.witness.name for each in cosigned or ()),
+        contents=contents,
     )
     return VerificationReport(checks, verified, seal.metadata.key_id)
+
+
+def _parts(file: Readable) -> Iterator[bytes]:
+    while line := file.readline(MAX_PART_SIZE + 2):
+        if not line.endswith(b"\n"):
+            raise BundleError("the file ends within a part, or a part is too long: it was cut")
+        yield line[:-1]
+
+
+def _contents(
+    bundle: SealBundle, parts: Iterator[bytes], trust: TrustStore, visit: Visit | None
+) -> tuple[ContentsReport, str]:
+    if not bundle.with_contents:
+        raise BundleError("something follows a bundle that says that it is the seal alone")
+    try:
+        found = check_contents(bundle.sealed_episode, parts, trust, visit)
+    except UnknownSignerError as error:
+        raise _UnknownKeyError(f"an erasure: {error}") from error
+    told = f"{found.count} messages, each under its root"
+    if found.erased:
+        told += f"; {found.erased} of them erased"
+        told += "".join(
+            f"; {each.name}: {each.erased} of {each.count}" for each in found.strands if each.erased
+        )
+    return found, told
 
 
 def verify_seal(sealed: Mapping[str, object], trust: TrustStore) -> Seal:

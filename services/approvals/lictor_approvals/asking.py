@@ -32,8 +32,8 @@ from lictor_schema import (
     ApprovalState,
     ProgramSubmission,
     ProofResult,
-    content_hash,
 )
+from lictor_schema.proofs import program_hash
 
 log = logging.getLogger("lictor.approvals")
 
@@ -194,7 +194,7 @@ def _submission(result: ProofResult, submissions: Submissions) -> tuple[int, Pro
         (sequence, each)
         for sequence, each in submissions
         if each.submission_id == result.submission_id
-        and content_hash(each.program) == result.program_hash
+        and program_hash(each.program, result.program_hash_of) == result.program_hash
     ]
     if not found:
         raise Refused(

@@ -23,6 +23,7 @@ from lictor_schema import (
     ProofVerdict,
     content_hash,
 )
+from lictor_schema.proofs import program_hash
 from lictor_seal import SigningKey, TrustedKey, TrustStore
 
 OTHER_LAYER = content_hash("another layer")
@@ -39,7 +40,7 @@ async def test_a_proved_program_is_asked_about_and_runs_by_a_signed_approval(bus
         await bus.until_states("requested")
         (life,) = await bus.lives()
         assert life.request.binding.submission_id == submitted.submission_id
-        assert life.request.binding.program_hash == content_hash(PROGRAM)
+        assert life.request.binding.program_hash == program_hash(PROGRAM)
         answer = await bus.decide(life)
         assert (answer.outcome, answer.state) == ("done", "approved")
         (life,) = await bus.lives()

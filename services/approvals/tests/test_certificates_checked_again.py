@@ -22,6 +22,7 @@ from lictor_schema import (
     ProofVerdict,
     content_hash,
 )
+from lictor_schema.proofs import program_hash
 
 ROOT = Path(__file__).parents[3]
 NEWSLETTER = (ROOT / "examples/programs/newsletter.py").read_text("utf-8")
@@ -55,7 +56,8 @@ def proved() -> Certified:
     result = ProofResult(
         submission_id="s-1",
         task_id="t-1",
-        program_hash=content_hash(NEWSLETTER),
+        program_hash=program_hash(NEWSLETTER),
+        program_hash_of="bytes",
         ir_hash=proof.ir_hash,
         layer_hash=proof.layer_hash,
         verdict=ProofVerdict.PROVED,

@@ -15,6 +15,7 @@ from lictor_schema import (
     ProofVerdict,
     content_hash,
 )
+from lictor_schema.proofs import program_hash
 
 KEEP_S = 7 * 24 * 3600
 
@@ -35,8 +36,13 @@ class Answers:
         except (RedisError, OSError, TimeoutError, ValidationError, CanonicalError):
             return None
         # The key names them too; an answer about another program or layer must not pass, however it got there.
-        asked = (content_hash(submission.program), layer_hash)
-        return found if found and (found.program_hash, found.layer_hash) == asked else None
+        if found is None or (found.program_hash, found.layer_hash) != (
+            program_hash(submission.program, found.program_hash_of),
+            layer_hash,
+        ):
+            return None
+        now = {"program_hash": program_hash(submission.program), "program_hash_of": "bytes"}
+        return found.model_copy(update=now)
 
     async def keep(self, submission: ProgramSubmission, result: ProofResult, limits: str) -> None:
         """Remember an answer; that it can't be is no reason not to give it."""

@@ -24,6 +24,7 @@ from lictor_schema import (
 )
 from lictor_schema.ids import proof_id
 from lictor_schema.model import MAX_ITEMS, MAX_TEXT_LENGTH
+from lictor_schema.proofs import program_hash
 
 MAX_RUN = 8 * 1024
 """Characters of a counterexample that are told."""
@@ -45,8 +46,8 @@ _TOO_LONG = ProofReason(
 
 def result_id(submission: ProgramSubmission) -> str:
     """The id of the result: one for each submission, program and engine."""
-    program_hash = content_hash(submission.program)
-    return proof_id(submission.task_id, submission.submission_id, program_hash, ENGINE)
+    program = content_hash(submission.program)
+    return proof_id(submission.task_id, submission.submission_id, program, ENGINE)
 
 
 def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) -> ProofResult:
@@ -66,7 +67,8 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
     result = ProofResult(
         submission_id=submission.submission_id,
         task_id=submission.task_id,
-        program_hash=content_hash(submission.program),
+        program_hash=program_hash(submission.program),
+        program_hash_of="bytes",
         ir_hash=proof.ir_hash,
         layer_hash=proof.layer_hash,
         verdict=verdict,

@@ -21,6 +21,7 @@ from lictor_schema import (
     RunOutcome,
     content_hash,
 )
+from lictor_schema.proofs import program_hash
 
 STATES: Mapping[RunOutcome, ApprovalState] = {
     RunOutcome.EXECUTED: ApprovalState.EXECUTED,
@@ -64,7 +65,8 @@ def approved_of(
         language=submission.language,
         source_name=submission.source_name,
         target=submission.target,
-        program_hash=binding.program_hash,
+        # Of the bytes, also where an older binding, which was checked above, has it of the quotation.
+        program_hash=program_hash(submission.program),
         ir_hash=binding.ir_hash,
         layer_hash=binding.layer_hash,
         guarantees=tuple((each.name, each.required) for each in proof.guarantees),

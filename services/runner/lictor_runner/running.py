@@ -155,6 +155,7 @@ class Runner:
                 submission_id=request.binding.submission_id,
                 binding_hash=request.binding_hash,
                 program_hash=approved.program_hash,
+                program_hash_of="bytes",
                 ir_hash=approved.ir_hash,
                 layer_hash=approved.layer_hash,
                 guarantees_hash=request.binding.guarantees_hash,

@@ -21,13 +21,16 @@ from lictor_schema import (
     SealedEpisode,
     utc_millis,
 )
+from lictor_schema.episode_parts import EpisodePart
+from lictor_schema.erasures import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__, correcting, gathering, governing, learning
+from lictor_sealer import __version__, correcting, erasing, gathering, governing, learning
 from lictor_sealer.closing import Closings
 from lictor_sealer.correcting import Corrections
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog, load_head
+from lictor_sealer.erasing import Erasures
 from lictor_sealer.log import Head, LogError, hand_over
 from lictor_sealer.sealing import SealerProcessor, SealingOutbox
 
@@ -149,10 +152,27 @@ SPEC = ServiceSpec(
             ),
             reads=False,
         ),
+        Channel(
+            subject="lictor.contents.{episode}.{part}",
+            message=EpisodePart,
+            description="The messages that sealed episodes cover, with their salts, in parts (stream CONTENTS).",
+            reads=False,
+        ),
+        Channel(
+            subject="lictor.erased.{episode}",
+            message=ErasureEntry,
+            description="Who had messages of an episode erased, and why (stream ERASURES).",
+            reads=False,
+        ),
         *governing.CHANNELS,
         *learning.CHANNELS,
     ),
-    questions=(*correcting.QUESTIONS, *governing.QUESTIONS, *learning.QUESTIONS),
+    questions=(
+        *correcting.QUESTIONS,
+        *erasing.QUESTIONS,
+        *governing.QUESTIONS,
+        *learning.QUESTIONS,
+    ),
 )
 
 
@@ -168,15 +188,15 @@ def make_service() -> Service:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
+        closings = Closings(Decisions(DecisionLog(runtime.client)))
         outbox = SealingOutbox(
-            runtime.client,
-            log,
-            DeadLetters(runtime.client, NAME),
-            closings=Closings(Decisions(DecisionLog(runtime.client))),
+            runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )
+        corrections = Corrections(runtime.client, log, trust, closings=closings)
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await correcting.correcting_loops(runtime, Corrections(runtime.client, log, trust)),
+            *await correcting.correcting_loops(runtime, corrections),
+            *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
             *await governing.governing_loops(runtime, outbox.seal_closed, methods),
             *await learning.learning_loops(runtime, trust, page),
         ]

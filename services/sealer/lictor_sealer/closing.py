@@ -3,7 +3,7 @@
 What is asked after that is refused, so the episode is the same whenever it is assembled, also by another process.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 
 from lictor_bus import subjects
 from lictor_bus.delivery import Delivery
@@ -11,9 +11,12 @@ from lictor_bus.errors import Refused
 from lictor_contracts.asked import Asked, Decided
 from lictor_contracts.deciding import close
 from lictor_contracts.deciding_state import Deciding
+from lictor_schema import DecisionClosed
 from lictor_schema.ids import episode_id
+from lictor_sealer.decision_log import read_entry
 from lictor_sealer.decisions import At, Decisions
-from lictor_sealer.episode import StoredRecord, claimed_outcome
+from lictor_sealer.episode import claimed_outcome
+from lictor_sealer.task_records import RecordsSeen
 
 
 class Closings:
@@ -22,12 +25,12 @@ class Closings:
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
 
-    async def close(self, stored: Sequence[StoredRecord], closing: Delivery) -> Deciding | None:
+    async def close(self, seen: RecordsSeen, closing: Delivery) -> Deciding | None:
         """The decision that governed these records, as it was closed; None when none did.
 
         Raises Refused for one that is frozen: it can't be sealed before somebody resumes it.
         """
-        first, last = stored[0].record, stored[-1].record
+        first, last = seen.first, seen.last
         key = subjects.decision_key(first.runtime, first.task_id)
         episode = episode_id(first.task_id, first.event_id)
         if (await self._decisions.known(key)).state is None:
@@ -47,7 +50,7 @@ class Closings:
                 closing.stored_at_ns // 1000,
                 at.after,
             )
-            claimed = claimed_outcome(stored)
+            claimed = claimed_outcome(seen)
             return close(at.state, at.switch, asked, record_id=last.record_id, claimed=claimed)
 
         decided = await self._decisions.change_if(key, decide)
@@ -59,3 +62,36 @@ class Closings:
                 remedy="have somebody other than its actor resume it (`lictor contract resume`): it is sealed then",
             )
         return await self._decisions.closed_by(key, last.record_id)
+
+    async def closed(self, runtime: str, task_id: str, record_id: str) -> Deciding | None:
+        """The decision that a record closed, as it was then; None when it closed none."""
+        return await self._decisions.closed_by(subjects.decision_key(runtime, task_id), record_id)
+
+    async def entries(self, closed: Deciding) -> AsyncIterator[Delivery]:
+        """The log of a decision that was closed, as it is stored: from its beginning to its closing."""
+        begun = closed.begun
+        key = subjects.decision_key(begun.runtime, begun.task_id)
+        async for stored in self._decisions.stored(key):
+            entry = read_entry(stored, key)
+            if entry is None or getattr(entry, "episode_id", None) != begun.episode_id:
+                continue
+            yield stored
+            if isinstance(entry, DecisionClosed):
+                return
+
+    async def switched(self, since_us: int, until_us: int) -> AsyncIterator[Delivery]:
+        """How the kill-switch was turned between two moments, and how it stood at the first."""
+        standing: Delivery | None = None
+        async for stored in self._decisions.stored(subjects.SWITCH_KEY):
+            entry = read_entry(stored, subjects.SWITCH_KEY)
+            if entry is None or entry.at_us > until_us:
+                continue
+            if entry.at_us <= since_us:
+                standing = stored
+                continue
+            if standing is not None:
+                yield standing
+                standing = None
+            yield stored
+        if standing is not None:
+            yield standing

@@ -7,17 +7,20 @@ order stands in the version that it made: given again, it is answered by that, a
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple, cast
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from lictor_bus import subjects
+from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats
+from lictor_bus.contents import PartToStore, parts_of, store_parts
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.gates import UNKNOWN_REQUEST
 from lictor_bus.processor import SOURCE_SEQUENCE, read_or_refuse
+from lictor_bus.read import last_on_subjects
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Runnable, Runtime
 from lictor_schema import (
@@ -26,31 +29,43 @@ from lictor_schema import (
     DecisionEpisode,
     EpisodeSources,
     SealedEpisode,
+    content_hash,
     utc_millis,
 )
-from lictor_schema.episodes import MAX_RECORDS
 from lictor_schema.model import MAX_SAFE_INTEGER
-from lictor_seal import SealBundle, TrustStore, verify_bundle
+from lictor_seal import (
+    Erased,
+    Part,
+    SealBundle,
+    TrustStore,
+    is_part,
+    last_part_id,
+    verify_bundle,
+)
+from lictor_sealer.closing import Closings
 from lictor_sealer.correction import (
     CorrectionRefused,
     Split,
     check_authority,
     corrected,
     late_messages,
+    lost_records,
     split_records,
 )
-from lictor_sealer.episode import covered
+from lictor_sealer.episode_contents import EpisodeContents
 from lictor_sealer.episode_log import Entry, EpisodeLog, Overtaken, sealed_episode_of
+from lictor_sealer.erasure import Place, erased_places, restated
 from lictor_sealer.gathering import Gathering, Window
 from lictor_sealer.log import Draft
 from lictor_sealer.sealing import (
     HEADER_ROOM,
     TASK_HEADER,
     covered_until,
-    task_records,
+    weave_decision,
     weave_sessions,
 )
 from lictor_sealer.sources import Weaver
+from lictor_sealer.task_records import StoredRecord, TaskRecords, covered, task_records
 
 log = logging.getLogger("lictor.sealer")
 
@@ -67,6 +82,14 @@ QUESTIONS = (
 )
 
 
+class _Next(NamedTuple):
+    """The next version, and the last part of its messages."""
+
+    episode: DecisionEpisode
+    late: int
+    last: PartToStore
+
+
 class Corrections:
     """Corrects sealed episodes."""
 
@@ -76,11 +99,14 @@ class Corrections:
         episodes: EpisodeLog,
         trust: TrustStore,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        closings: Closings | None = None,
     ) -> None:
         self._client = client
         self._episodes = episodes
         self._trust = trust
         self._now = now
+        self._closings = closings
         self._gathering = Gathering(client)
 
     async def answer(self, message: Msg) -> bytes:
@@ -127,16 +153,18 @@ class Corrections:
         previous = sealed[-1]
         check_authority(order, previous)
         self._check_seal(versions[-1])
-        episode, late = await self._next(order, versions[-1], sealed)
+        following = await self._next(order, versions[-1], sealed)
         if order.dry_run:
             return CorrectionAnswer(
                 request_id=order.request_id,
                 outcome="done",
                 state="not sealed: only looked",
                 version=previous.seal.version + 1,
-                late=late,
+                late=following.late,
             )
-        return await self._seal(order, versions[-1], previous, episode)
+        # Before the leaf: a leaf never stands without the messages that it covers.
+        await store_parts(self._client, [following.last])
+        return await self._seal(order, versions[-1], previous, following.episode)
 
     def _check_seal(self, newest: Delivery) -> None:
         """Nothing is built on a seal that does not hold."""
@@ -150,23 +178,26 @@ class Corrections:
 
     async def _next(
         self, order: CorrectionOrder, newest: Delivery, sealed: Sequence[SealedEpisode]
-    ) -> tuple[DecisionEpisode, int]:
+    ) -> "_Next":
         first, previous = sealed[0], sealed[-1]
         task = newest.headers.get(TASK_HEADER, subjects.token(previous.task_id))
         known_us = 0 if previous.sources is None else previous.sources.covered_until_us
-        split = split_records(first, await task_records(self._client, task), known_us)
-        records = [*split.own, *split.late]
-        if len(records) > MAX_RECORDS:
-            raise CorrectionRefused(
-                f"with what came late there are {len(records)} records, more than the {MAX_RECORDS}"
-                " an episode can cover",
-                "what came late can't be sealed; the sealed versions stay valid",
-            )
-        sources = await self._sources(task, split, known_us)
-        late = late_messages(previous, records, sources)
+        found = await task_records(self._client, task)
+        split = split_records(first, found.found, known_us)
+        await self._check_records(first, found, split.own)
+        contents = EpisodeContents(
+            self._client,
+            first.episode_id,
+            self._episodes.key,
+            erased=await self._erased(newest, previous),
+            only_look=order.dry_run,
+        )
+        weaver = Weaver(first.task_id, contents)
+        sources = await self._sources(task, found, split, known_us, first, weaver)
+        late = late_messages(previous, [*split.own, *split.late], sources)
         episode = corrected(
             previous,
-            [each.digest for each in records],
+            weaver.records,
             sources,
             order,
             ordered_at=utc_millis(self._now()),
@@ -177,19 +208,69 @@ class Corrections:
                 "the corrected episode is larger than the broker takes",
                 "what came late can't be sealed; the sealed versions stay valid",
             )
-        return episode, late
+        return _Next(episode, late, contents.last(sources))
 
-    async def _sources(self, task: str, split: Split, known_us: int) -> EpisodeSources:
+    async def _check_records(
+        self, first: SealedEpisode, found: TaskRecords, own: Sequence[StoredRecord]
+    ) -> None:
+        """Raises CorrectionRefused when the stream holds other records than those that were sealed."""
+        if first.sources is None or first.sources.contents is None:
+            hashes = [content_hash(record) async for _, record in found.whole(own)]
+            if hashes != [each.record_hash for each in first.records]:
+                raise lost_records()
+            return
+        if first.seal.key_id != self._episodes.key.key_id:
+            # Their salts follow from a key that we have not got; they were found by their ids.
+            return
+        looked = EpisodeContents(self._client, first.episode_id, self._episodes.key, only_look=True)
+        async for stored, _ in found.whole(own):
+            looked.take("records", stored)
+            await looked.store()
+        roots = {each.name: each.root for each in first.sources.strands}
+        if looked.root("records") != roots.get("records"):
+            raise lost_records()
+
+    async def _erased(self, newest: Delivery, previous: SealedEpisode) -> Erased | None:
+        """What was erased from the version before: it is not stored again, though streams may still hold it."""
+        ordered = await last_on_subjects(
+            self._client, streams.ERASURES, [subjects.erasures(previous.episode_id)]
+        )
+        sources = SealBundle.from_bytes(newest.body).sealed_episode.get("sources")
+        if not ordered or previous.sources is None or previous.sources.contents is None:
+            return None
+        last = last_part_id(cast(dict[str, object], sources))
+        places: dict[Place, str] = {}
+        async for each in parts_of(self._client, previous.episode_id, last, is_part):
+            places |= erased_places(Part.from_bytes(each.body))
+        return Erased(places, restated(self._episodes.key)) if places else None
+
+    async def _sources(
+        self,
+        task: str,
+        found: TaskRecords,
+        split: Split,
+        known_us: int,
+        first: SealedEpisode,
+        weaver: Weaver,
+    ) -> EpisodeSources:
         """What the streams hold now; covered up to the newest message that was found, not up to a clock's now."""
         records = [*split.own, *split.late]
         after_us = 0
         if split.earlier:
             after_us = await covered_until(self._episodes, covered(split.earlier))
         window = Window(after_us, MAX_SAFE_INTEGER if split.until_us is None else split.until_us)
-        weaver = Weaver(records[0].record.task_id)
-        weaver.events(each.record for each in records)
+        seen = await self._gathering.weave_records(weaver, found, records)
+        await self._gathering.weave_events(weaver, records)
+        if self._closings is not None and first.dte_ref is not None:
+            closing = split.own[-1]
+            closed = await self._closings.closed(first.runtime, first.task_id, closing.record_id)
+            if closed is not None:
+                until = Window(after_us, closing.stored_us)
+                await weave_decision(self._closings, weaver, closed, until)
         await self._gathering.weave(weaver, task, window)
-        await weave_sessions(self._gathering, weaver, weaver.sessions, records[0], window)
+        await weave_sessions(
+            self._gathering, weaver, weaver.sessions, seen.first, records[0], window
+        )
         newest_us = max(each.stored_us for each in records)
         return weaver.sources(max(known_us, newest_us, weaver.newest_us))
 

@@ -22,9 +22,10 @@ from lictor_schema import (
     SealedEpisode,
     describe_validation_error,
 )
-from lictor_sealer.episode import StoredRecord, lowered
+from lictor_sealer.episode import lowered
 from lictor_sealer.episode_signs import source_signs
-from lictor_sealer.sources import covered_messages
+from lictor_sealer.sources import covered_messages, covered_records
+from lictor_sealer.task_records import StoredRecord
 
 SEALER = "lictor.sealer"
 """Who takes up what came late, when nobody ordered it."""
@@ -77,27 +78,29 @@ def split_records(first: SealedEpisode, found: Sequence[StoredRecord], until_us:
 
     Raises CorrectionRefused when the stream does not hold what was sealed.
     """
-    ids = [each.record.record_id for each in found]
-    try:
-        begin = ids.index(first.records[0].record_id)
-    except ValueError:
-        begin = len(ids)
-    end = begin + len(first.records)
+    named = [each.record_id for each in first.records]
+    ids = [each.record_id for each in found]
+    begin = ids.index(named[0]) if named[0] in ids else len(ids)
+    end = begin + covered_records(first)
     own = found[begin:end]
-    if tuple(each.digest for each in own) != first.records:
-        raise CorrectionRefused(
-            "DECISIONS does not hold the records that were sealed in version 1",
-            "restore the stream; the sealed versions stay valid",
-        )
+    if len(own) < end - begin or ids[begin : begin + len(named)] != named:
+        raise lost_records()
     later = found[end:]
-    if any(each.record.task_closed for each in later):
+    if any(each.closes for each in later):
         # What came late stands in the next episode, but for what a version of this one covers already.
         return Split(found[:begin], own, [e for e in later if e.stored_us <= until_us], until_us)
-    # The first record of a run has what an episode needs to know of the task.
-    again = [each.stored_us for each in later if each.record.episode is not None]
+    again = [each.stored_us for each in later if each.begins]
     limit = max(until_us, again[0] - 1) if again else None
     late = [each for each in later if limit is None or each.stored_us <= limit]
     return Split(found[:begin], own, late, limit)
+
+
+def lost_records() -> CorrectionRefused:
+    """The stream holds other records than those that were sealed."""
+    return CorrectionRefused(
+        "DECISIONS does not hold the records that were sealed in version 1",
+        "restore the stream; the sealed versions stay valid",
+    )
 
 
 def late_messages(
@@ -107,7 +110,7 @@ def late_messages(
 
     Raises CorrectionRefused when they are fewer: then something is lost that was sealed.
     """
-    before = len(previous.records) + covered_messages(previous.sources)
+    before = covered_records(previous) + covered_messages(previous.sources)
     late = len(records) + covered_messages(sources) - before
     if late < 0:
         raise CorrectionRefused(

@@ -1,6 +1,7 @@
 """The logs of governed decisions on the stream ACTIONS, and that of the kill-switch: the truth about each."""
 
 import logging
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from nats.aio.client import Client
@@ -67,7 +68,13 @@ class DecisionLog:
 
     async def read(self, key: str, after: int, until: int) -> list[Logged]:
         """Every entry after a sequence, up to another that is known to be there, in their order."""
-        found: list[Logged] = []
+        return [
+            Logged(each.sequence, read_entry(each, key))
+            async for each in self.stored(key, after, until)
+        ]
+
+    async def stored(self, key: str, after: int, until: int) -> AsyncIterator[Delivery]:
+        """The same, each message as it is stored."""
         while after < until:
             page = await read_from(
                 self._client,
@@ -79,9 +86,10 @@ class DecisionLog:
             )
             if not page:
                 raise BusError(f"{until} of {key} can't be read in ACTIONS")
-            found += [Logged(each.sequence, read_entry(each, key)) for each in page]
+            for each in page:
+                if each.sequence <= until:
+                    yield each
             after = page[-1].sequence
-        return [each for each in found if each.sequence <= until]
 
 
 def read_entry(stored: Delivery, key: str) -> AnyDecisionEntry | None:

@@ -9,12 +9,13 @@ import asyncio
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from lictor_bus import subjects
+from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, SequenceConflict
 from lictor_contracts.deciding_state import Deciding, Switch, fold, fold_switch
 from lictor_contracts.errors import ContractError
@@ -163,6 +164,11 @@ class Decisions:
                 turns = (await self.switch()).entries
                 return replace(state, switched=_meanwhile(turns, state.begun_at, sequence))
         return None
+
+    async def stored(self, key: str) -> AsyncIterator[Delivery]:
+        """A log up to where it ends now, message by message as it is stored."""
+        async for each in self._log.stored(key, 0, await self._log.last(key)):
+            yield each
 
     async def turn(self, decide: Callable[[Switch, int, int], R]) -> R:
         """The same for the kill-switch."""

@@ -36,7 +36,7 @@ class EpisodeLog:
 
     def __init__(self, client: Client, key: SigningKey, *, sealed_from: str = "") -> None:
         self._client = client
-        self._key = key
+        self.key = key
         self._head: Head | None = None
         self.sealed_from = sealed_from
         """Nothing is sealed as of an earlier time: the key is not trusted before."""
@@ -49,8 +49,8 @@ class EpisodeLog:
             await self._append(entries[start : start + MAX_BATCH - 1])
 
     async def _append(self, entries: Sequence[Entry]) -> None:
-        head = self._head or await load_head(self._client, self._key)
-        appended = append(head, [each.draft for each in entries], self._key)
+        head = self._head or await load_head(self._client, self.key)
+        appended = append(head, [each.draft for each in entries], self.key)
         messages = [
             Outgoing(
                 subjects.episode(each.draft.episode.decision_type, each.draft.episode.episode_id),

@@ -21,6 +21,7 @@ from lictor_schema import (
 from lictor_schema.decisions import NO_RULE_MATCHED
 from lictor_schema.episode_sources import MAX_NOTES
 from lictor_schema.runs import RunOutcome
+from lictor_sealer.task_records import RecordsSeen
 
 MAX_REASON = 8000
 """How much is told of an outcome; what it comes from stands in the log and the streams."""
@@ -30,13 +31,10 @@ _FOR_GOOD = ("lictor.contract.ended", "lictor.contract.too-long")
 _DID_NOTHING = (RunOutcome.FAILED, RunOutcome.COMPENSATED)
 
 
-def record_signs(records: Sequence[DecisionRecord]) -> Iterator[Sign]:
+def record_signs(seen: RecordsSeen) -> Iterator[Sign]:
     """What the records show; the last one closes the task."""
-    yield _closing(records[-1])
-    sent, back = (
-        sum(record.event_type == kind for record in records)
-        for kind in ("subagent_spawned", "subagent_completed")
-    )
+    yield _closing(seen.last)
+    sent, back = seen.spawned, seen.completed
     if sent > back:
         yield Sign(OutcomeCode.PARTIAL, f"{sent - back} of {sent} child runs were never heard of")
 

@@ -3,38 +3,49 @@
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 
 from lictor_bus import streams, subjects
+from lictor_bus.contents import PartToStore, store_parts
 from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import Refused
 from lictor_bus.processor import (
     SOURCE_SEQUENCE,
     CountingState,
     Parsed,
     Sourced,
     Stepped,
-    read_or_refuse,
 )
 from lictor_bus.read import read_from
+from lictor_contracts.deciding_state import Deciding
 from lictor_schema import DecisionRecord, utc_millis
 from lictor_schema.episode_sources import StrandName
-from lictor_schema.ids import episode_id
 from lictor_sealer.closing import Closings
-from lictor_sealer.episode import EpisodeError, StoredRecord, assemble, covered
+from lictor_sealer.episode import assemble
+from lictor_sealer.episode_contents import EpisodeContents
 from lictor_sealer.episode_log import Entry, EpisodeLog, sealed_episode_of
 from lictor_sealer.gathering import Gathering, Window
 from lictor_sealer.log import Draft
 from lictor_sealer.sources import Weaver
+from lictor_sealer.task_records import (
+    EpisodeError,
+    RecordsSeen,
+    StoredRecord,
+    TaskRecords,
+    covered,
+    episode_of,
+    read_record,
+    task_records,
+)
 
 TASK_HEADER = "Lictor-Task"
 KEEP_STATE_S = 30 * 24 * 3600
 
 _PAGE = 500
-# So many closings are looked up together; their records are in memory at once.
+# So many closings are looked up together.
 _TOGETHER = 64
 # Room in a message for its headers.
 HEADER_ROOM = 16 * 1024
@@ -55,14 +66,30 @@ class _Closing:
     """A closing with the records of its episode, and up to when an episode before it covers."""
 
     sourced: Sourced[ClosedTask]
+    found: TaskRecords
     records: Sequence[StoredRecord]
     after_us: int
 
     @property
-    def weaver(self) -> Weaver:
-        weaver = Weaver(self.records[0].record.task_id)
-        weaver.events(each.record for each in self.records)
-        return weaver
+    def episode_id(self) -> str:
+        return episode_of(self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A closing whose records and events are taken in."""
+
+    closing: _Closing
+    contents: EpisodeContents
+    weaver: Weaver
+    seen: RecordsSeen
+
+
+class _Ready(NamedTuple):
+    """An episode to be sealed, and the last part of its messages."""
+
+    entry: Entry
+    last: PartToStore
 
 
 class SealerProcessor(CountingState):
@@ -111,36 +138,45 @@ class SealingOutbox:
         return {}
 
     async def publish(self, outputs: Sequence[Sourced[ClosedTask]]) -> None:
-        """Assemble, seal and append; what is in the log already stays as it is."""
+        """Assemble, seal and append; what is in the log already stays as it is.
+
+        The messages that an episode covers are stored before its leaf: a leaf never stands without them. Whoever
+        starts over after a crash in between finds the same salts, so the same parts, stored already.
+        """
         # The worker seals what closes, and desks what is resumed or corrected: one after the other.
         async with self._log.writing:
-            ready: list[tuple[Sourced[ClosedTask], Draft]] = []
+            ready: list[_Ready] = []
+            sealed: dict[str, int] = {}
             for start in range(0, len(outputs), _TOGETHER):
-                ready += await self._drafts(outputs[start : start + _TOGETHER])
-            await self._log.append(
-                [_entry(sourced, draft) for sourced, draft in await self._without_sealed(ready)]
-            )
+                ready += await self._drafts(outputs[start : start + _TOGETHER], sealed)
+            await store_parts(self._client, (each.last for each in ready))
+            await self._log.append([each.entry for each in ready])
 
     async def _drafts(
-        self, outputs: Sequence[Sourced[ClosedTask]]
-    ) -> list[tuple[Sourced[ClosedTask], Draft]]:
+        self, outputs: Sequence[Sourced[ClosedTask]], sealed: dict[str, int]
+    ) -> list[_Ready]:
         closings = [
             closing
             for sourced in outputs
             if (closing := await self._or_bury(sourced, self._closing(sourced))) is not None
         ]
-        if not closings:
+        begun = [
+            begun
+            for closing in await self._without_sealed(closings, sealed)
+            if (begun := await self._or_bury(closing.sourced, self._begin(closing))) is not None
+        ]
+        if not begun:
             return []
-        present = await self._gathering.present([each.sourced.key for each in closings])
+        present = await self._gathering.present([each.closing.sourced.key for each in begun])
         sessions = await self._gathering.present_sessions(
-            {session for each in closings for session in each.weaver.sessions}
+            {session for each in begun for session in each.weaver.sessions}
         )
         return [
-            (closing.sourced, draft)
-            for closing in closings
+            ready
+            for each in begun
             if (
-                draft := await self._or_bury(
-                    closing.sourced, self._draft(closing, present, sessions)
+                ready := await self._or_bury(
+                    each.closing.sourced, self._ready(each, present, sessions)
                 )
             )
             is not None
@@ -148,29 +184,38 @@ class SealingOutbox:
 
     async def _closing(self, sourced: Sourced[ClosedTask]) -> _Closing:
         found = await task_records(self._client, sourced.key, sourced.output.delivery.sequence)
-        records = covered(found)
-        earlier = found[: len(found) - len(records)]
+        records = covered(found.found)
+        earlier = found.found[: len(found.found) - len(records)]
         if not earlier:
-            return _Closing(sourced, records, 0)
+            return _Closing(sourced, found, records, 0)
         closing_us = earlier[-1].stored_us
         after_us = await covered_until(self._log, covered(earlier))
         if after_us > closing_us:
             # A correction of the episode before covers what came late to it, records too.
             records = [each for each in records if each.stored_us > after_us] or records[-1:]
-        return _Closing(sourced, records, after_us)
+        return _Closing(sourced, found, records, after_us)
 
-    async def _draft(
+    async def _begin(self, closing: _Closing) -> _Begun:
+        contents = EpisodeContents(self._client, closing.episode_id, self._log.key)
+        weaver = Weaver(closing.records[0].task_id, contents)
+        seen = await self._gathering.weave_records(weaver, closing.found, closing.records)
+        await self._gathering.weave_events(weaver, closing.records)
+        return _Begun(closing, contents, weaver, seen)
+
+    async def _ready(
         self,
-        closing: _Closing,
+        begun: _Begun,
         present: Mapping[StrandName, set[str]],
         sessions: set[tuple[str, str]],
-    ) -> Draft:
+    ) -> _Ready:
+        closing, weaver, seen = begun.closing, begun.weaver, begun.seen
         delivery, task = closing.sourced.output.delivery, closing.sourced.key
         governed = None
-        if self._closings is not None:
-            governed = await self._closings.close(closing.records, delivery)
         window = Window(closing.after_us, delivery.stored_at_ns // 1000)
-        weaver = closing.weaver
+        if self._closings is not None:
+            governed = await self._closings.close(seen, delivery)
+            if governed is not None:
+                await weave_decision(self._closings, weaver, governed, window)
         told = set(weaver.sessions)
         await self._gathering.weave(
             weaver, task, window, [name for name, tasks in present.items() if task in tasks]
@@ -180,10 +225,12 @@ class SealingOutbox:
             self._gathering,
             weaver,
             (sessions & told) | (set(weaver.sessions) - told),
+            seen.first,
             closing.records[0],
             window,
         )
-        episode = assemble(closing.records, governed, weaver.sources(window.until_us))
+        sources = weaver.sources(window.until_us)
+        episode = weaver.woven(assemble(seen, weaver.records, governed, sources))
         size = len(episode.to_json())
         if size + HEADER_ROOM > self._client.max_payload:
             raise EpisodeError(
@@ -191,7 +238,8 @@ class SealingOutbox:
             )
         # What waited through a change of keys is sealed when the new key is trusted, not before; these times sort as
         # text.
-        return Draft(episode, max(utc_millis(delivery.stored_at), self._log.sealed_from))
+        draft = Draft(episode, max(utc_millis(delivery.stored_at), self._log.sealed_from))
+        return _Ready(_entry(closing.sourced, draft), begun.contents.last(sources))
 
     async def _or_bury(self, sourced: Sourced[ClosedTask], attempt: Awaitable[T]) -> T | None:
         """What comes of it; None when that can't be, and the closing record is a dead letter that says why."""
@@ -221,34 +269,30 @@ class SealingOutbox:
         return len(closings)
 
     async def _without_sealed(
-        self, ready: list[tuple[Sourced[ClosedTask], Draft]]
-    ) -> list[tuple[Sourced[ClosedTask], Draft]]:
-        if not ready:
-            return ready
-        newest = await self._log.newest([draft.episode.episode_id for _, draft in ready])
-        sealed = {
-            token: int(stored.headers.get(SOURCE_SEQUENCE, 0)) for token, stored in newest.items()
-        }
-        fresh: list[tuple[Sourced[ClosedTask], Draft]] = []
-        for sourced, draft in ready:
-            episode = subjects.token(draft.episode.episode_id)
-            closed_at = sealed.get(episode)
+        self, closings: Sequence[_Closing], sealed: dict[str, int]
+    ) -> list[_Closing]:
+        """Those that are in no log yet; ``sealed`` says of which closings episodes are, and is added to."""
+        newest = await self._log.newest([each.episode_id for each in closings])
+        for token, stored in newest.items():
+            sealed.setdefault(token, int(stored.headers.get(SOURCE_SEQUENCE, 0)))
+        fresh: list[_Closing] = []
+        for closing in closings:
+            token, sequence = subjects.token(closing.episode_id), closing.sourced.sequence
+            closed_at = sealed.get(token)
             if closed_at is None:
-                sealed[episode] = sourced.sequence
-                fresh.append((sourced, draft))
-            elif closed_at != sourced.sequence:
-                await self._bury_namesake(sourced, draft, closed_at)
+                sealed[token] = sequence
+                fresh.append(closing)
+            elif closed_at != sequence:
+                await self._bury_namesake(closing, closed_at)
         return fresh
 
-    async def _bury_namesake(
-        self, sourced: Sourced[ClosedTask], draft: Draft, closed_at: int
-    ) -> None:
+    async def _bury_namesake(self, closing: _Closing, closed_at: int) -> None:
         """Two episodes of one id can't both be in the log, and none may be left out of it silently."""
         await self._dead.bury(
             streams.DECISIONS,
-            sourced.output.delivery,
+            closing.sourced.output.delivery,
             Refused(
-                f"task_id: episode {draft.episode.episode_id} is sealed already, of the closing at DECISIONS "
+                f"task_id: episode {closing.episode_id} is sealed already, of the closing at DECISIONS "
                 f"{closed_at}; the task was run again under the same event ids",
                 remedy="give every run of a task an id of its own",
             ),
@@ -266,52 +310,33 @@ def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> Entry:
 
 async def covered_until(log: EpisodeLog, records: Sequence[StoredRecord]) -> int:
     """Up to when the episode of these records covers, in its newest version; else until it was closed."""
-    first, closing_us = records[0].record, records[-1].stored_us
-    newest = await log.newest([episode_id(first.task_id, first.event_id)])
+    newest = await log.newest([episode_of(records)])
     sealed = [sealed_episode_of(stored).sources for stored in newest.values()]
-    return max([closing_us, *(each.covered_until_us for each in sealed if each is not None)])
+    known = (each.covered_until_us for each in sealed if each is not None)
+    return max([records[-1].stored_us, *known])
+
+
+async def weave_decision(
+    closings: Closings, weaver: Weaver, closed: Deciding, window: Window
+) -> None:
+    """The log of the decision that governed the task, the envelope in it, and how the kill-switch stood meanwhile."""
+    async for stored in closings.entries(closed):
+        weaver.entry("decision", stored)
+        await weaver.store()
+    async for stored in closings.switched(closed.begun.at_us, window.until_us):
+        weaver.entry("switch", stored)
 
 
 async def weave_sessions(
     gathering: Gathering,
     weaver: Weaver,
     sessions: Collection[tuple[str, str]],
-    first: StoredRecord,
+    first: DecisionRecord,
+    stored: StoredRecord,
     window: Window,
 ) -> None:
     """What the logs of these sessions hold of the weaver's task: nothing of it is before the task's first event."""
-    began = datetime.fromisoformat(first.record.recorded_at)
-    began_us = min(first.stored_us, (began - _EPOCH) // timedelta(microseconds=1)) - 1
+    began = datetime.fromisoformat(first.recorded_at)
+    began_us = min(stored.stored_us, (began - _EPOCH) // timedelta(microseconds=1)) - 1
     narrowed = Window(max(window.after_us, began_us, 0), window.until_us)
     await gathering.weave_sessions(weaver, sessions, narrowed)
-
-
-async def task_records(client: Client, task: str, last: int | None = None) -> list[StoredRecord]:
-    """Every record of a task, up to the one at a sequence if that is given, read from the stream itself."""
-    found: list[StoredRecord] = []
-    sequence = 1
-    while True:
-        page = await read_from(
-            client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE, known=last or 0
-        )
-        found += (
-            StoredRecord.of(read_record(stored), stored.stored_at_ns // 1000)
-            for stored in page
-            if last is None or stored.sequence <= last
-        )
-        # A short page is not the end: the broker also cuts by bytes.
-        if last is not None and not page:
-            # Known to be there, as it was delivered: an episode without it would be another one.
-            raise BusError(f"{last} of task {task} can't be read in DECISIONS")
-        if not page or (last is not None and page[-1].sequence >= last):
-            return found
-        sequence = page[-1].sequence + 1
-
-
-def read_record(delivery: Delivery) -> DecisionRecord:
-    """A decision record; Refused for what is none."""
-    return read_or_refuse(
-        DecisionRecord.from_json,
-        delivery.body,
-        "only the policy evaluator may write decisions; find out who wrote this one",
-    )

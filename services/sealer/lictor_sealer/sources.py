@@ -1,11 +1,11 @@
-"""What an episode covers besides its decision records, from the messages about its task; pure.
+"""What an episode covers, from the messages about its task.
 
-Each message is counted into the strand of its kind by the hash of its exact bytes. What an auditor wants to read of it
-is noted, as much as fits: the message itself is at hand for whoever has the stream, and its hash is under the root.
+Each message is counted into the strand of its kind by a salted commitment to its exact bytes, and stored whole. What an
+auditor wants to read of it without them is noted, as much as fits.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -15,6 +15,7 @@ from lictor_schema import (
     ActionGateRecord,
     AnySessionEntry,
     CanonicalError,
+    DecisionEpisode,
     DecisionRecord,
     EpisodeSources,
     FeedbackDelivered,
@@ -28,21 +29,26 @@ from lictor_schema import (
     ProofResult,
     ReceiptNote,
     ReceiptReport,
+    RecordDigest,
     RunFinished,
     RunNote,
     RunStarted,
     SessionGateRecord,
     Strand,
     canonical_json,
-    hash_bytes,
     parse_run_entry,
     utc_millis,
 )
-from lictor_schema.episode_sources import MAX_NOTE_TEXT, MAX_NOTES, MAX_STRAND, StrandName
-from lictor_seal import tree_root
+from lictor_schema.episode_sources import CONTENTS_FORMAT, MAX_NOTE_TEXT, MAX_NOTES, StrandName
+from lictor_schema.episodes import LISTED_RECORDS
+from lictor_sealer.episode_contents import EpisodeContents
 
 _SESSION_GATES: Final = ("tool", "stop")
-_ORDER: Final[tuple[StrandName, ...]] = (
+ORDER: Final[tuple[StrandName, ...]] = (
+    "records",
+    "events",
+    "decision",
+    "switch",
     "guard",
     "proofs",
     "runs",
@@ -52,18 +58,17 @@ _ORDER: Final[tuple[StrandName, ...]] = (
 )
 
 
-class _Hashed(NamedTuple):
-    sequence: int
-    hash: str
+# Of these a correction does not count what came late: events are counted by their records, and the others were there.
+_NOT_COUNTED: Final = ("records", "events", "decision", "switch")
+_LOG: Final = "lictor:act:"
 
 
 class Weaver:
     """Takes the messages about a task in, kind by kind, each kind in stream order."""
 
-    def __init__(self, task_id: str) -> None:
+    def __init__(self, task_id: str, contents: EpisodeContents) -> None:
         self._task_id = task_id
-        self._events: list[str] = []
-        self._hashes: dict[StrandName, list[_Hashed]] = {}
+        self._contents = contents
         self._cut: set[StrandName] = set()
         self._unreadable = 0
         self._proofs: list[ProofNote] = []
@@ -73,6 +78,9 @@ class Weaver:
         self._guidance: dict[str, GuidanceNote] = {}
         self._receipts: list[ReceiptNote] = []
         self._sessions: dict[tuple[str, str], None] = {}
+        self._records: list[RecordDigest] = []
+        self._snapshot: str | None = None
+        self._closing_event = 0
         self.newest_us = 0
 
     @property
@@ -80,41 +88,53 @@ class Weaver:
         """Runtime and id of every session that anything named so far."""
         return tuple(self._sessions)
 
-    def is_full(self, name: StrandName) -> bool:
-        """Whether a kind has as many messages as an episode can cover."""
-        return len(self._hashes.get(name, ())) >= MAX_STRAND
-
     def cut(self, name: StrandName) -> None:
         """Say that there are more of a kind than are covered."""
         self._cut.add(name)
 
-    def events(self, records: Iterable[DecisionRecord]) -> None:
-        """The events that the records decide on: each record has the hash of its event."""
-        for record in records:
-            self._events.append(record.event_sha256)
-            if record.session_id is not None:
-                self._sessions[record.runtime, record.session_id] = None
+    async def store(self) -> None:
+        """Store the parts that are complete."""
+        await self._contents.store()
 
-    def take(self, name: StrandName, stored: Delivery) -> None:
-        """One message."""
+    def record(self, stored: Delivery, record: DecisionRecord) -> None:
+        """A decision record."""
+        commitment = self._contents.take("records", stored)
+        self._snapshot, self._closing_event = commitment, record.event_sequence
+        if len(self._records) < LISTED_RECORDS:
+            self._records.append(RecordDigest(record_id=record.record_id, record_hash=commitment))
+        if record.session_id is not None:
+            self._sessions[record.runtime, record.session_id] = None
+
+    def event(self, stored: Delivery) -> None:
+        """An event that a record decides on."""
+        commitment = self._contents.take("events", stored)
+        if stored.sequence == self._closing_event:
+            self._snapshot = commitment
+
+    def entry(self, name: StrandName, stored: Delivery) -> None:
+        """An entry of the decision's log, or of the kill-switch's."""
+        self._contents.take(name, stored)
+
+    def take(self, name: StrandName, stored: Delivery) -> bool:
+        """One message; tells whether it is of the task."""
         try:
             if name == "session":
                 entry = read_entry(stored)
                 if entry is None or entry.task_id != self._task_id:
-                    return
+                    return False
                 self._session(entry, self._count(name, stored))
             else:
                 self._note[name](self, stored, self._count(name, stored))
         except (ValidationError, CanonicalError):
             if name == "session":
                 if canonical_json(self._task_id) not in stored.body:
-                    return
+                    return False
                 self._count(name, stored)
             self._unreadable += 1
+        return True
 
     def _count(self, name: StrandName, stored: Delivery) -> str:
-        message_hash = hash_bytes(stored.body)
-        self._hashes.setdefault(name, []).append(_Hashed(stored.sequence, message_hash))
+        message_hash = self._contents.take(name, stored)
         self.newest_us = max(self.newest_us, stored.stored_at_ns // 1000)
         return message_hash
 
@@ -128,6 +148,7 @@ class Weaver:
                 submission_id=proof.submission_id,
                 verdict=proof.verdict,
                 program_hash=proof.program_hash,
+                program_hash_of=proof.program_hash_of,
                 ir_hash=proof.ir_hash,
                 layer_hash=proof.layer_hash,
                 certificate_hash=proof.certificate_hash,
@@ -144,6 +165,7 @@ class Weaver:
                 run_id=entry.run_id,
                 submission_id=entry.submission_id,
                 program_hash=entry.program_hash,
+                program_hash_of=entry.program_hash_of,
                 ir_hash=entry.ir_hash,
                 layer_hash=entry.layer_hash,
                 binding_hash=entry.binding_hash,
@@ -255,17 +277,17 @@ class Weaver:
         """All of it, as it stands in the episode."""
         return EpisodeSources(
             covered_until_us=covered_until_us,
-            events_root=strand_root(self._events),
+            events_root=self._contents.root("events"),
+            contents=CONTENTS_FORMAT,
             strands=tuple(
                 Strand(
                     name=name,
-                    count=len(hashes),
-                    # A task may have several sessions, whose logs are read one after the other.
-                    root=strand_root(each.hash for each in sorted(hashes)),
+                    count=count,
+                    root=self._contents.root(name),
                     complete=name not in self._cut,
                 )
-                for name in _ORDER
-                if (hashes := self._hashes.get(name))
+                for name in ORDER
+                if (count := self._contents.count(name))
             ),
             unreadable=self._unreadable,
             proofs=tuple(self._proofs),
@@ -276,15 +298,38 @@ class Weaver:
             receipts=tuple(self._receipts),
         )
 
+    @property
+    def records(self) -> tuple[RecordDigest, ...]:
+        """The first records, as an episode names them."""
+        return tuple(self._records)
 
-def strand_root(hashes: Iterable[str]) -> str:
-    """The root over the hashes of messages, as a content hash."""
-    return f"sha256:{tree_root([each.encode() for each in hashes]).hex()}"
+    def woven(self, episode: DecisionEpisode) -> DecisionEpisode:
+        """The episode; whatever it named by a plain hash is named by a salted commitment.
+
+        By a plain hash, what was erased could be found again: by trying what it may have said.
+        """
+        context, log = episode.context, f"{_LOG}{self._contents.root('decision')}"
+        changed = context.model_copy(
+            update={
+                "snapshot_id": self._snapshot or context.snapshot_id,
+                "evidence_refs": tuple(
+                    log if each.startswith(_LOG) else each for each in context.evidence_refs
+                ),
+            }
+        )
+        return episode.model_copy(update={"context": changed})
+
+
+def covered_records(episode: DecisionEpisode) -> int:
+    """How many decision records an episode covers; an older one names all of them."""
+    strands = () if episode.sources is None else episode.sources.strands
+    return next((each.count for each in strands if each.name == "records"), len(episode.records))
 
 
 def covered_messages(sources: EpisodeSources | None) -> int:
-    """How many messages they cover; events are counted by their records."""
-    return 0 if sources is None else sum(each.count for each in sources.strands)
+    """How many other messages they cover."""
+    strands = () if sources is None else sources.strands
+    return sum(each.count for each in strands if each.name not in _NOT_COUNTED)
 
 
 def _begun(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from lictor.bundle_file import bundle_lines
 from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats
@@ -12,7 +13,7 @@ from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_schema import DecisionRecord, SealedEpisode, canonical_json
 from lictor_schema.ids import decision_id
-from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
+from lictor_seal import Entry, Message, SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer import gathering
 from lictor_sealer.episode_log import EpisodeLog
 from lictor_sealer.sealing import ClosedTask, SealingOutbox
@@ -21,6 +22,7 @@ KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 HASH = "sha256:" + "0" * 64
 MOMENT = "2026-01-01T00:00:00.000Z"
 TASK = "task"
+ERASED = b"erased"
 
 
 def record(
@@ -116,6 +118,24 @@ class Log:
             SealedEpisode.from_json(canonical_json(SealBundle.from_bytes(each.body).sealed_episode))
             for each in stored
         ]
+
+    async def bundle(self, number: int = 0) -> bytes:
+        """The file of an episode as it is exported: its seal, and every message that it covers."""
+        stored = await read_from(self.client, streams.EPISODES, "lictor.ep.>", 1, 100)
+        return b"".join([line async for line in bundle_lines(self.client, stored[number].body)])
+
+    async def messages(self, number: int = 0) -> dict[str, list[bytes]]:
+        """The exact bytes that the file of an episode carries, by their strands, once it is verified."""
+        found: dict[str, list[bytes]] = {}
+
+        def visit(each: Message | Entry) -> None:
+            body = each.body if isinstance(each, Message) else ERASED
+            found.setdefault(each.strand, []).append(body)
+
+        trust = TrustStore.of([KEY.verifying_key])
+        report = verify_bundle(await self.bundle(number), trust, visit=visit)
+        assert report.ok, report.failures
+        return found
 
     async def letters(self):
         return [letter async for letter in list_dead(self.client)]

@@ -10,20 +10,29 @@ from nats.aio.msg import Msg
 from task_messages import gate_answer, proof, receipt, store, uuid
 
 from lictor_bus import streams, subjects
+from lictor_bus.errors import Refused
 from lictor_bus.read import read_from
 from lictor_schema import (
     CorrectionAnswer,
     CorrectionOrder,
+    EpisodeSources,
     EpisodeState,
     OutcomeCode,
+    RecordDigest,
     SealedEpisode,
     canonical_json,
+    content_hash,
 )
+from lictor_schema.erasures import ErasureOrder
 from lictor_schema.ids import episode_id
 from lictor_seal import SealBundle, SigningKey, StreamAudit, TrustStore, verify_bundle
 from lictor_sealer.correcting import Corrections
 from lictor_sealer.correction import CorrectionRefused
-from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.episode import assemble
+from lictor_sealer.episode_log import Entry, EpisodeLog
+from lictor_sealer.erasing import Erasures
+from lictor_sealer.log import Draft
+from lictor_sealer.task_records import RecordsSeen
 
 EPISODE = episode_id(TASK, "e1")
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -74,10 +83,14 @@ async def test_a_correction_covers_what_came_late_and_both_versions_verify(log, 
     ]
     assert two.sources is not None
     assert {each.name: each.count for each in two.sources.strands} == {
+        "records": 3,
         "proofs": 1,
         "gates": 1,
         "receipts": 1,
     }
+    # Each version carries what it covers.
+    assert list(await log.messages(0)) == ["records"]
+    assert (await log.messages(1))["receipts"] == [late.body]
     changed = {"records", "sources", "correction", "seal"}
     assert two.model_dump(exclude=changed) == one.model_dump(exclude=changed)
 
@@ -259,3 +272,40 @@ async def test_a_bundle_of_each_version_is_verified_offline_by_itself(log):
     tampered = {**newest.sealed_episode, "correction": None}
     changed = SealBundle(tampered, newest.leaf_index, newest.inclusion_proof, newest.checkpoint)
     assert not verify_bundle(changed.to_bytes(), TRUST).ok
+
+
+async def test_an_episode_of_an_older_sealer_is_corrected_and_erasing_it_is_refused(log):
+    """Its roots are over plain hashes, it names every record by its content hash, and no messages are stored."""
+    records = [record("e1"), record("e2", closes=True)]
+    await log.decide(*records)
+    [closing] = await log.closings()
+    seen = RecordsSeen()
+    for each in records:
+        seen.take(each)
+    named = [
+        RecordDigest(record_id=each.record_id, record_hash=content_hash(each)) for each in records
+    ]
+    older = assemble(seen, named).model_copy(
+        update={
+            "sources": EpisodeSources(
+                covered_until_us=closing.stored_at_ns // 1000,
+                events_root=content_hash("events"),
+                strands=(),
+            )
+        }
+    )
+    draft = Draft(older, "2026-01-01T00:00:00.000Z")
+    headers = {"Lictor-Source-Sequence": str(closing.sequence), "Lictor-Task": TASK}
+    await EpisodeLog(log.client, KEY).append([Entry(draft, older.episode_id, headers)])
+    with pytest.raises(Refused, match="older sealer"):
+        await Erasures(log.client, EpisodeLog(log.client, KEY)).erase(
+            ErasureOrder(request_id=uuid(5), episode_id=EPISODE, by="ada", reason="asked")
+        )
+    await store(log.client, gate_answer(TASK))
+    answer = await desk(log).correct(order())
+    assert (answer.version, answer.late) == (2, 1)
+    assert verify_bundle(await log.bundle(0), TRUST).ok
+    assert {name: len(each) for name, each in (await log.messages(1)).items()} == {
+        "records": 2,
+        "gates": 1,
+    }

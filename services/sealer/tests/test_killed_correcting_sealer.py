@@ -10,6 +10,7 @@ from nats.errors import Error as NatsError
 from reporting import service_process, wait_until_ready
 from task_messages import receipt, store, uuid
 
+from lictor.bundle_file import bundle_lines
 from lictor.embedded import EmbeddedServers
 from lictor_bus import streams, subjects
 from lictor_bus.connection import close_nats, connect_nats
@@ -17,7 +18,7 @@ from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_all
 from lictor_schema import CorrectionAnswer, CorrectionOrder
 from lictor_schema.ids import episode_id
-from lictor_seal import StreamAudit, TrustStore
+from lictor_seal import StreamAudit, TrustStore, verify_bundle
 from lictor_sealer import gathering
 from lictor_sealer.episode_log import sealed_episode_of
 
@@ -60,6 +61,11 @@ async def test_orders_that_a_killed_sealer_did_not_answer_correct_once(
                 audit.checkpoint(stored.sequence, stored.body)
                 continue
             audit.episode(stored.sequence, stored.body)
+            # The messages of each version were stored before it, whenever the sealer was killed.
+            lines = [line async for line in bundle_lines(client, stored.body)]
+            checked = verify_bundle(b"".join(lines), trust).verified
+            assert checked is not None
+            assert checked.contents is not None
             episode = sealed_episode_of(stored)
             versions.setdefault(episode.task_id, []).append(episode.seal.version)
             late += [] if episode.correction is None else [episode.correction.late]

@@ -21,11 +21,13 @@ from lictor_schema import (
     GateNote,
     OutcomeCode,
     PackStamp,
+    RecordDigest,
     SafeActionContract,
     canonical_json,
 )
 from lictor_schema.ids import episode_id
-from lictor_sealer.episode import StoredRecord, assemble, claimed_outcome
+from lictor_sealer.episode import assemble, claimed_outcome
+from lictor_sealer.task_records import RecordsSeen
 
 SUCCESS, PARTIAL, FAIL, ABSTAIN, BYPASSED = OutcomeCode
 RANK = {SUCCESS: 0, PARTIAL: 1, ABSTAIN: 2, FAIL: 2, BYPASSED: 3}
@@ -52,7 +54,7 @@ SHOWN = {
 }
 
 
-def stored(status: str, spawned: int, completed: int) -> list[StoredRecord]:
+def stored(status: str, spawned: int, completed: int) -> RecordsSeen:
     kinds = [
         "task_started",
         *["subagent_spawned"] * spawned,
@@ -63,7 +65,17 @@ def stored(status: str, spawned: int, completed: int) -> list[StoredRecord]:
         for n, kind in enumerate(kinds)
     ]
     end = record("task", "end", closes=True, status=status, at=BEGAN + timedelta(hours=1))
-    return [StoredRecord.of(one) for one in (*each, end)]
+    seen = RecordsSeen()
+    for one in (*each, end):
+        seen.take(one)
+    return seen
+
+
+def assembled(
+    records: RecordsSeen, governed: Deciding | None = None, told: EpisodeSources | None = None
+) -> DecisionEpisode:
+    named = RecordDigest(record_id=records.first.record_id, record_hash=HASH)
+    return assemble(records, [named], governed, told)
 
 
 def sources(runs: list[str | None], receipts: list[str]) -> EpisodeSources:
@@ -101,8 +113,8 @@ def sources(runs: list[str | None], receipts: list[str]) -> EpisodeSources:
 class Decision:
     """A governed decision without a bus."""
 
-    def __init__(self, records: list[StoredRecord]) -> None:
-        first = records[0].record
+    def __init__(self, records: RecordsSeen) -> None:
+        first = records.first
         self.records = records
         self.state: Deciding | None = None
         self.asked = 0
@@ -142,7 +154,7 @@ class Decision:
 
     def closed(self, claimed: OutcomeCode) -> Deciding:
         assert self.state is not None
-        last = self.records[-1].record
+        last = self.records.last
         self.take(
             deciding.close(
                 self.state, Switch(), self.ask(), record_id=last.record_id, claimed=claimed
@@ -151,7 +163,7 @@ class Decision:
         return self.state
 
 
-def decided(how: str, records: list[StoredRecord]) -> Deciding | None:
+def decided(how: str, records: RecordsSeen) -> Deciding | None:
     if how == "none":
         return None
     decision = Decision(records)
@@ -181,7 +193,7 @@ def test_an_episode_s_outcome_is_never_better_than_anything_that_it_covers(
     status: str, spawned: int, completed: int, runs: list[Any], receipts: list[str], how: str
 ) -> None:
     records = stored(status, spawned, completed)
-    episode = assemble(records, decided(how, records), sources(runs, receipts))
+    episode = assembled(records, decided(how, records), sources(runs, receipts))
     signs = {
         f"reported {status}": SAID[status],
         "children": PARTIAL if spawned > completed else SUCCESS,
@@ -204,7 +216,7 @@ def test_a_log_that_an_older_sealer_closed_as_a_success_is_sealed_as_what_it_sho
     assert state.closed is not None
     old = state.closed.model_copy(update={"outcome": SUCCESS})
     object.__setattr__(state, "closed", old)
-    assert assemble(records, state).outcome.code is FAIL
+    assert assembled(records, state).outcome.code is FAIL
 
 
 @pytest.mark.parametrize(
@@ -219,7 +231,7 @@ def test_a_log_that_an_older_sealer_closed_as_a_success_is_sealed_as_what_it_sho
     ],
 )
 def test_a_failed_run_is_no_success(runs: list[str | None], outcome: OutcomeCode) -> None:
-    episode = assemble(stored("completed", 0, 0), None, sources(runs, []))
+    episode = assembled(stored("completed", 0, 0), None, sources(runs, []))
     assert episode.outcome.code is outcome
 
 
@@ -235,12 +247,12 @@ def test_an_action_that_was_denied_because_no_decision_began_is_no_success() -> 
     )
     seen = sources([], []).model_copy(update={"gates": (note,)})
     records = stored("completed", 0, 0)
-    assert assemble(records, None, seen).outcome.code is FAIL
+    assert assembled(records, None, seen).outcome.code is FAIL
     # Where one began after that, what it did is in its own log; but for what was asked after its end.
-    assert assemble(records, decided("done", records), seen).outcome.code is SUCCESS
+    assert assembled(records, decided("done", records), seen).outcome.code is SUCCESS
     late = note.model_copy(update={"policy_id": "lictor.contract.ended"})
     seen = seen.model_copy(update={"gates": (late,)})
-    assert assemble(records, decided("done", records), seen).outcome.code is PARTIAL
+    assert assembled(records, decided("done", records), seen).outcome.code is PARTIAL
 
 
 def test_an_episode_of_the_longest_ids_and_reasons_still_fits_into_a_message() -> None:
@@ -260,17 +272,17 @@ def test_an_episode_of_the_longest_ids_and_reasons_still_fits_into_a_message() -
             preconditions=[fact] * 20,
         )
     state = decision.closed(SUCCESS)
-    episode = assemble(records, state)
+    episode = assembled(records, state)
     assert len(episode.refused_actions) == 64
     assert "90 in all were asked for and not done" in str(episode.outcome.reason)
     assert len(episode.to_json()) < 512 * 1024
 
 
 def test_the_plan_and_the_outcome_are_told_in_plain_words() -> None:
-    episode = assemble(stored("completed", 0, 0))
+    episode = assembled(stored("completed", 0, 0))
     assert episode.plan.summary == "Work"
     assert episode.outcome.reason == (
         "the task was reported completed, and no rule stood against it"
     )
-    lost = assemble(stored("completed", 2, 1))
+    lost = assembled(stored("completed", 2, 1))
     assert "1 of 2 child runs were never heard of" in str(lost.outcome.reason)

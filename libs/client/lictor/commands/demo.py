@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -92,7 +92,9 @@ async def _play(url: str, workspace: Path, *, as_json: bool) -> Ending:
     operator = OperatorContext(operator_id="you", channel="terminal")
     async with connect(url, runtime="demo", agent_id="demo-agent", operator=operator) as governor:
         with story_view(silent=as_json) as view:
-            return await play(governor, workspace, view.narrate, view.see)
+            ending = await play(governor, workspace, view.narrate, view.see)
+        lines = [line async for line in governor.bundle_lines(ending.bundle)]
+        return replace(ending, bundle=b"".join(lines))
 
 
 def _prove(ending: Ending, folder: Path, trust_file: Path) -> _Proof:
@@ -130,6 +132,7 @@ def _show(proof: _Proof) -> None:
     ):
         say(f"  {name:<10}  {value}")
     check = command_line("seal", "verify", proof.bundle, "--trust", proof.trust)
+    say(f"What it tells: {command_line('seal', 'show', proof.bundle, '--trust', proof.trust)}")
     say(f"Check it yourself: {check}")
 
 

@@ -1,12 +1,14 @@
-"""`lictor seal`: export a sealed episode as a file, verify such a file offline, and have an episode corrected."""
+"""`lictor seal`: export a sealed episode as a file, verify and read it offline, have it corrected or erased."""
 
 import asyncio
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from lictor.cli import FAILED, OK
 from lictor.commands.output import (
@@ -20,8 +22,11 @@ from lictor.commands.output import (
     say_json,
 )
 from lictor.commands.seal_correct import correct, correct_arguments
+from lictor.commands.seal_erase import erase, erase_arguments
+from lictor.commands.seal_show import show, show_arguments
+from lictor.commands.seal_sources import opened
 from lictor.errors import LictorError, NotInTime
-from lictor.where import nats_url, replace_file
+from lictor.where import nats_url, replacing
 from lictor_seal import (
     Check,
     CheckStatus,
@@ -32,8 +37,9 @@ from lictor_seal import (
     TrustStore,
     VerificationReport,
     checkpoint_in,
+    committed_strands,
     leaf_data,
-    verify_bundle,
+    verify_file,
     verify_inclusion,
 )
 from lictor_seal.bundle import MAX_BUNDLE_SIZE
@@ -42,16 +48,19 @@ if TYPE_CHECKING:
     from lictor.governor import Governor
 
 HELP = (
-    "Export a sealed episode as one file, verify such a file without any access to a service,"
-    " or have an episode corrected."
+    "Export a sealed episode as one file, verify and read such a file without any access to a service,"
+    " or have an episode corrected, or its messages erased."
 )
 _LOOK_S = 1.0
+_COPIED = 1024 * 1024
 _MARKS = {CheckStatus.HELD: "ok", CheckStatus.NOT_CHECKED: "skip"}
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|correct|renew")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="verify|show|export|correct|erase|renew"
+    )
     verify = verbs.add_parser("verify", help="verify a bundle offline", allow_abbrev=False)
     verify.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
     verify.add_argument(
@@ -68,6 +77,15 @@ def arguments(parser: ArgumentParser) -> None:
         help="what joins the two: of `lictor log prove`, or a directory of `lictor log export`",
     )
     common_arguments(verify, connects=False)
+    show_arguments(
+        verbs.add_parser(
+            "show",
+            help="tell in plain words what a bundle holds",
+            description="Verify a bundle and tell its episode: what was claimed, on what, what was refused and"
+            " approved and by whom, what was done, and how it ended.",
+            allow_abbrev=False,
+        )
+    )
     export = verbs.add_parser("export", help="write a bundle to a file", allow_abbrev=False)
     which = export.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -81,6 +99,11 @@ def arguments(parser: ArgumentParser) -> None:
         help="which version of the episode (default: the newest)",
     )
     export.add_argument("-o", "--output", metavar="FILE", help="where to (default: stdout)")
+    export.add_argument(
+        "--seal-only",
+        action="store_true",
+        help="without the messages that the episode covers, which runtimes may not read",
+    )
     export.add_argument(
         "--wait",
         metavar="SECONDS",
@@ -98,6 +121,15 @@ def arguments(parser: ArgumentParser) -> None:
             allow_abbrev=False,
         )
     )
+    erase_arguments(
+        verbs.add_parser(
+            "erase",
+            help="erase messages that an episode covers",
+            description="Have the sealer erase messages that a sealed episode covers, from all its versions, for good."
+            " Its seals stay valid, and say what was erased, by whom and why.",
+            allow_abbrev=False,
+        )
+    )
     renew = verbs.add_parser(
         "renew",
         help="prove a bundle's episode by the newest checkpoint of an exported log",
@@ -112,32 +144,27 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> object:
-    """Verify, renew, export or correct."""
-    if options.verb == "correct":
-        return correct(options)
-    if options.verb == "export":
-        return _export(options)
-    return _verify(options) if options.verb == "verify" else _renew(options)
+    """Whatever the verb says."""
+    verbs: dict[str, Callable[[Namespace], object]] = {
+        "verify": _verify,
+        "show": show,
+        "export": _export,
+        "correct": correct,
+        "erase": erase,
+        "renew": _renew,
+    }
+    return verbs[options.verb](options)
 
 
 def _verify(options: Namespace) -> int:
     trust = TrustStore.load(Path(options.trust))
-    name = options.file
-    data = _read(name)
-    report = verify_bundle(data, trust, known=_known(options, data))
+    with opened(options.file) as file:
+        report = verify_file(file, trust, known=_known(options, file.first))
     if options.json:
-        say_json({"file": name, **report.to_json_value()})
+        say_json({"file": options.file, **report.to_json_value()})
     else:
-        show_report(name, report)
+        show_report(options.file, report)
     return OK if report.ok else FAILED
-
-
-def _read(name: str) -> bytes:
-    """A bundle; of what is too long for one only so much that this shows."""
-    if name == "-":
-        return sys.stdin.buffer.read(MAX_BUNDLE_SIZE + 1)
-    with Path(name).open("rb") as file:
-        return file.read(MAX_BUNDLE_SIZE + 1)
 
 
 def _known(options: Namespace, data: bytes) -> KnownHead | None:
@@ -167,17 +194,22 @@ def _renew(options: Namespace) -> int:
     from lictor.commands.log_sources import exported_note, exported_tree
 
     directory = Path(options.log)
-    bundle = SealBundle.from_bytes(_read(options.file))
     note = exported_note(directory)
     stated = checkpoint_in(note)
-    proof = exported_tree(directory).inclusion(bundle.leaf_index)
-    leaf = leaf_data(bundle.sealed_episode)
-    if not verify_inclusion(leaf, bundle.leaf_index, stated.size, proof, stated.root):
-        raise LictorError(
-            f"{directory} does not hold this episode as leaf {bundle.leaf_index}: it is of another log, or was changed."
-        )
-    renewed = SealBundle(bundle.sealed_episode, bundle.leaf_index, proof, note)
-    replace_file(Path(options.output), renewed.to_bytes())
+    with opened(options.file) as file:
+        bundle = SealBundle.from_bytes(file.readline(MAX_BUNDLE_SIZE + 1))
+        proof = exported_tree(directory).inclusion(bundle.leaf_index)
+        leaf = leaf_data(bundle.sealed_episode)
+        if not verify_inclusion(leaf, bundle.leaf_index, stated.size, proof, stated.root):
+            raise LictorError(
+                f"{directory} does not hold this episode as leaf {bundle.leaf_index}: it is of another log, or was"
+                " changed."
+            )
+        renewed = replace(bundle, inclusion_proof=proof, checkpoint=note)
+        with replacing(Path(options.output)) as output:
+            output.write(renewed.to_bytes())
+            while more := file.read(_COPIED):
+                output.write(more)
     if options.json:
         say_json({"file": options.output, "leafIndex": bundle.leaf_index, "logSize": stated.size})
     else:
@@ -196,6 +228,15 @@ def show_report(name: str, report: VerificationReport, *, all_checks: bool = Tru
     if found is None:
         _mark("FAIL", f"{name} {_verdict(report, failed)}")
         return
+    for erasure in found.contents.erasures if found.contents else ():
+        _mark(
+            "skip",
+            f"erased at {erasure.erased_at} by {printable(erasure.by)}: {printable(erasure.reason)}",
+        )
+    carried = committed_strands(found.sealed_episode)
+    if found.contents is None and carried is not None:
+        count = sum(int(each["count"]) for each in carried)
+        _mark("skip", f"the file is the seal alone: it carries none of the {count} messages")
     _mark(
         "ok",
         f"{name} is genuine: sealed by {printable(found.sealed_by)} at {found.sealed_at},"
@@ -236,19 +277,32 @@ async def _export(options: Namespace) -> int:
             bundle = await _of_episode(governor, episode, options.wait)
         if options.version is not None:
             bundle = await governor.sealed_version(_episode_in(bundle), options.version)
-    if options.output is None:
-        sys.stdout.buffer.write(bundle)
-        sys.stdout.buffer.flush()
-        return OK
-    path = Path(options.output)
-    replace_file(path, bundle)
+        lines = _alone(bundle) if options.seal_only else governor.bundle_lines(bundle)
+        if options.output is None:
+            await _write(lines, sys.stdout.buffer)
+            return OK
+        path = Path(options.output)
+        with replacing(path) as file:
+            size = await _write(lines, file)
     if options.json:
-        say_json({"file": str(path), "bytes": len(bundle)})
+        say_json({"file": str(path), "bytes": size})
     else:
-        say(f"wrote {path} ({len(bundle)} bytes)")
+        say(f"wrote {path} ({size} bytes)")
         verify = command_line("seal", "verify", path, "--trust", "KEYFILE")
         say(f"verify it anywhere with: {verify}")
     return OK
+
+
+async def _alone(bundle: bytes) -> AsyncIterator[bytes]:
+    yield bundle
+
+
+async def _write(lines: AsyncIterator[bytes], file: BinaryIO) -> int:
+    size = 0
+    async for line in lines:
+        size += file.write(line)
+    file.flush()
+    return size
 
 
 def _episode_in(bundle: bytes) -> str:

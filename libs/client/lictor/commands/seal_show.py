@@ -1,0 +1,115 @@
+"""`lictor seal show`: a sealed episode in plain words, after it is verified."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from lictor.cli import FAILED, OK
+from lictor.commands.output import common_arguments, counted, printable, say, say_json, warn
+from lictor.commands.seal_sources import opened
+from lictor.episode_story import SECTIONS, EpisodeStory
+from lictor_seal import SealBundle, SealError, TrustStore, VerificationReport, verify_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def show_arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
+    parser.add_argument(
+        "--trust",
+        metavar="KEYFILE",
+        help="the trust file: whose seals you believe; without it nothing is verified",
+    )
+    common_arguments(parser, connects=False)
+
+
+def show(options: Namespace) -> int:
+    """Verify, then tell; nothing is told of a file that is not what was sealed."""
+    trust = TrustStore.load(Path(options.trust)) if options.trust is not None else TrustStore(())
+    story = EpisodeStory()
+    with opened(options.file) as file:
+        report = verify_file(file, trust, visit=story.take)
+        try:
+            sealed = SealBundle.from_bytes(file.first).sealed_episode
+        except SealError:
+            sealed = None
+    doubt = None if report.ok else _doubt(report, options.trust is not None)
+    tellable = sealed is not None and (report.ok or report.only_the_key_is_unknown)
+    if options.json:
+        value: dict[str, object] = {
+            "file": options.file,
+            "verified": report.ok,
+            "problem": doubt,
+            **report.to_json_value(),
+        }
+        if tellable:
+            value |= {"episode": sealed, "story": story.to_json_value()}
+        say_json(value)
+    else:
+        if doubt is not None:
+            warn(f"{printable(options.file)} {doubt}")
+        if tellable:
+            _tell(cast("Mapping[str, Any]", sealed), story, report)
+    return OK if report.ok else FAILED
+
+
+def _doubt(report: VerificationReport, asked: bool) -> str:
+    if report.only_the_key_is_unknown:
+        return (
+            "is NOT VERIFIED: the trust file does not hold its key; believe nothing of what follows"
+            if asked
+            else "is NOT VERIFIED: no trust file was given (--trust); believe nothing of what follows"
+        )
+    failed = "; ".join(
+        f"{check.name}: {printable(check.detail)}"
+        for check in report.failures
+        if check.status.value == "failed"
+    )
+    return f"is NOT what was sealed ({failed}); it is not shown"
+
+
+def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: VerificationReport) -> None:
+    seal, outcome, actor = sealed["seal"], sealed["outcome"], sealed["actor"]
+    say(printable(story.title or f"task {sealed['taskId']}"))
+    _fact("episode", f"{sealed['episodeId']}, version {seal['version']}")
+    _fact("task", f"{sealed['taskId']} ({sealed['decisionType']}), in {sealed['runtime']}")
+    _fact("who", f"{actor['type']} {actor['id']}")
+    _fact("when", f"{sealed['startedAt']} to {sealed['endedAt']}, sealed at {seal['sealedAt']}")
+    _fact("outcome", f"{outcome['code']}: {outcome.get('reason') or 'no reason given'}")
+    correction = sealed.get("correction")
+    if correction:
+        _fact("corrected", f"by {correction['by']}: {correction['reason']}")
+    for name, heading in SECTIONS.items():
+        lines = story.sections[name]
+        if not lines:
+            continue
+        say()
+        say(heading)
+        for line in lines:
+            say(f"  {line.at}  {printable(line.text)}")
+        if name in story.left_out:
+            say(f"  … and {story.left_out[name]} more (in the file)")
+    _tell_rest(story, report)
+
+
+def _tell_rest(story: EpisodeStory, report: VerificationReport) -> None:
+    contents = report.verified.contents if report.verified else None
+    say()
+    if not story.counts:
+        say("The file is the seal alone: the messages that tell the story are not in it.")
+        return
+    carried = ", ".join(f"{name} {count}" for name, count in story.counts.items())
+    say(f"Messages in the file: {carried}")
+    if story.unreadable:
+        say(f"{counted(story.unreadable, 'message')} could not be read")
+    for name, sequences in story.erased.items():
+        first = ", ".join(map(str, sequences[:10])) + (", …" if len(sequences) > 10 else "")
+        say(f"Erased: {name}, {counted(len(sequences), 'message')} (at {first})")
+    for erasure in contents.erasures if contents else ():
+        say(f"  {erasure.erased_at}  by {printable(erasure.by)}: {printable(erasure.reason)}")
+
+
+def _fact(name: str, text: str) -> None:
+    say(f"  {name:<9}  {printable(text)}")

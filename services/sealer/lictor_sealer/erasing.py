@@ -1,0 +1,209 @@
+"""The desk where the messages of a sealed episode are erased: from every part of every version, for good.
+
+The order is recorded first, where nothing can be erased. Then each part is replaced by one without the messages, and
+the broker overwrites the old one. Interrupted anywhere, the same order given again completes it. The log is not
+touched: the commitments stay, and every seal still verifies.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from lictor_bus import streams, subjects
+from lictor_bus.connection import connect_nats
+from lictor_bus.contents import erase_message
+from lictor_bus.delivery import Delivery
+from lictor_bus.entry_logs import append_entry, read_log
+from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.gates import UNKNOWN_REQUEST
+from lictor_bus.processor import read_or_refuse
+from lictor_bus.publish import Outgoing, publish_after
+from lictor_bus.read import read_all
+from lictor_bus.respond import Question, Responder
+from lictor_bus.service import Runnable, Runtime
+from lictor_contracts.acting import is_somebody
+from lictor_schema import utc_millis
+from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder
+from lictor_seal import BundleError, Entry, Part, with_erased
+from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.erasure import chosen, state, told_in
+
+log = logging.getLogger("lictor.sealer")
+
+_TRIES = 5
+
+QUESTIONS = (
+    Question(
+        subject=subjects.desk("erase"),
+        title="desk.erase",
+        request=ErasureOrder,
+        answer=ErasureAnswer,
+        description="For operators: erase messages that a sealed episode covers; its seal stays valid.",
+    ),
+)
+
+
+class Erasures:
+    """Erases messages of sealed episodes."""
+
+    def __init__(
+        self,
+        client: Client,
+        episodes: EpisodeLog,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._episodes = episodes
+        self._now = now
+
+    async def answer(self, message: Msg) -> bytes:
+        """The answer to an order; never silence."""
+        request_id = UNKNOWN_REQUEST
+        try:
+            order = read_or_refuse(
+                ErasureOrder.from_json, message.data, "correct the named fields and ask again"
+            )
+            request_id = order.request_id
+            answered = await self.erase(order)
+        except Refused as error:
+            answered = ErasureAnswer.refused(request_id, error.reason, error.remedy)
+        except (BusError, NatsError, OSError, TimeoutError) as error:
+            log.warning("%s: %s", message.subject, error)
+            answered = ErasureAnswer.refused(
+                request_id,
+                f"the streams can't be reached ({type(error).__name__}); some of it may be erased",
+                "ask again with the same request_id: that completes it",
+            )
+        return answered.to_json()
+
+    async def erase(self, order: ErasureOrder) -> ErasureAnswer:
+        """Erase what the order names; raises Refused when that can't be."""
+        if not is_somebody(order.by):
+            raise Refused("by: names nobody", remedy="say who orders the erasure")
+        # No version is sealed meanwhile, so none keeps what this order erases.
+        async with self._episodes.writing:
+            if not await self._episodes.versions(order.episode_id):
+                raise Refused(
+                    f"there is no sealed episode {order.episode_id}",
+                    remedy="name an episode by its id",
+                )
+            places = await self._subjects(order.episode_id)
+            if not places:
+                raise Refused(
+                    f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",
+                    remedy="there is nothing to erase; its streams hold what it covers",
+                )
+            entry = await self._recorded(order)
+            erased: set[tuple[str, int]] = set()
+            for subject in places:
+                erased |= await self._erase_part(subject, entry)
+        log.info(
+            "episode %s: %d messages erased, by %s: %s",
+            order.episode_id,
+            len(erased),
+            order.by,
+            order.reason,
+        )
+        return ErasureAnswer(
+            request_id=order.request_id, outcome="done", state="erased", erased=len(erased)
+        )
+
+    async def _recorded(self, order: ErasureOrder) -> ErasureEntry:
+        """The order in the record of erasures, as it was first given."""
+        subject = subjects.erasures(order.episode_id)
+        for _ in range(_TRIES):
+            known = await read_log(self._client, streams.ERASURES, subject, ErasureEntry.from_json)
+            for _, entry in known.entries:
+                if entry.entry_id == order.request_id:
+                    if (entry.by, entry.reason, entry.parts) != (
+                        order.by,
+                        order.reason,
+                        order.parts,
+                    ):
+                        raise Refused(
+                            "request_id: another erasure was ordered with it",
+                            remedy="give this order an id of its own",
+                        )
+                    return entry
+            entry = ErasureEntry(
+                entry_id=order.request_id,
+                episode_id=order.episode_id,
+                by=order.by,
+                reason=order.reason,
+                parts=order.parts,
+                erased_at=utc_millis(self._now()),
+            )
+            try:
+                await append_entry(
+                    self._client,
+                    streams.ERASURES,
+                    known,
+                    subject,
+                    entry.entry_id,
+                    entry.to_json(),
+                )
+            except SequenceConflict:
+                continue
+            return entry
+        raise BusError("others keep ordering erasures of this episode")
+
+    async def _subjects(self, episode_id: str) -> list[str]:
+        """Where parts of the episode stand, of whatever version, and of attempts that never were sealed."""
+        found: dict[str, None] = {}
+        subject = subjects.contents_of(episode_id)
+        async for stored in read_all(self._client, streams.CONTENTS, subject, 20):
+            found[stored.subject] = None
+        return list(found)
+
+    async def _erase_part(self, subject: str, order: ErasureEntry) -> set[tuple[str, int]]:
+        """Leave only one message there: the part without what the order names; tells what is erased by the order."""
+        stored = [each async for each in read_all(self._client, streams.CONTENTS, subject, 4)]
+        parts = [(each, part) for each in stored if (part := _part(each, order)) is not None]
+        if not parts:
+            return set()
+        newest, part = parts[-1]
+        named = chosen(order.parts)
+
+        def sign(_: str, entries: Sequence[Entry]) -> str:
+            return state(order, entries, self._episodes.key)
+
+        cleaned = with_erased(part, lambda place: "order" if named(place) else None, sign)
+        if cleaned is not part:
+            after = stored[-1].sequence
+            await publish_after(
+                self._client, streams.CONTENTS, Outgoing(subject, cleaned.to_bytes()), after
+            )
+        # What was left by an interrupted erasure, too.
+        for each in stored if cleaned is not part else [e for e in stored if e != newest]:
+            await erase_message(self._client, each)
+        return {
+            each.place
+            for each in cleaned.entries
+            if each.erasure is not None
+            and told_in(cleaned.erasures[each.erasure]).request_id == order.entry_id
+        }
+
+
+def _part(stored: Delivery, order: ErasureEntry) -> Part | None:
+    try:
+        part = Part.from_bytes(stored.body)
+    except BundleError:
+        return None  # NATS puts answers wherever a question says, and so here too.
+    return part if part.episode_id == order.episode_id else None
+
+
+async def erasing_loops(runtime: Runtime, erasures: Erasures) -> Sequence[Runnable]:
+    """The desk."""
+    client = await connect_nats(
+        runtime.settings.nats_url, name=f"lictor-{runtime.service}-erasures"
+    )
+    answers = {subjects.desk("erase"): erasures.answer}
+    return [Responder(client, runtime.service, answers, _nothing_left)]
+
+
+async def _nothing_left() -> None:
+    """Every answer was given after the streams were written."""

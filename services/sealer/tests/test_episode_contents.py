@@ -1,0 +1,159 @@
+"""A sealed episode is stored with every message that it covers, before its leaf, and the exported file carries them."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from closing_bus import KEY, TASK, Log, closing_bus, record
+from task_messages import gate_answer, receipt, store
+
+from lictor_bus import streams, subjects
+from lictor_bus.dead import DeadLetters
+from lictor_bus.errors import BusError
+from lictor_bus.processor import Sourced
+from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.read import read_all
+from lictor_schema import DecisionRecord, hash_bytes
+from lictor_seal import SealBundle
+from lictor_sealer.episode_log import Entry, EpisodeLog
+from lictor_sealer.sealing import ClosedTask, SealingOutbox
+
+
+@pytest.fixture
+async def log(clean_infra) -> AsyncIterator[Log]:
+    async with closing_bus(clean_infra) as log:
+        yield log
+
+
+async def told(log: Log, event_id: str, body: bytes, **fields: Any) -> DecisionRecord:
+    """An event in its stream, and the record that decides on it."""
+    subject = subjects.event("test", TASK)
+    sequence = await publish_one(log.client, streams.EVENTS, Outgoing(subject, body))
+    decided = record(event_id, **fields).model_copy(
+        update={"event_sequence": sequence, "event_sha256": hash_bytes(body)}
+    )
+    await log.decide(decided)
+    return decided
+
+
+async def stored_parts(log: Log) -> list[bytes]:
+    return [each.body async for each in read_all(log.client, streams.CONTENTS, "lictor.contents.>")]
+
+
+async def leaf(log: Log) -> bytes:
+    [stored] = [each async for each in read_all(log.client, streams.EPISODES, "lictor.ep.>")]
+    return stored.body
+
+
+async def test_the_events_that_were_decided_on_travel_word_for_word(log):
+    claim = b'{"title":"Pay the invoice","amount":50}'
+    await told(log, "e1", b'{"title":"Pay"}')
+    await told(log, "e2", claim, closes=True)
+    # Of another task, and one that nobody decided on.
+    for task in ("other", TASK):
+        await publish_one(
+            log.client, streams.EVENTS, Outgoing(subjects.event("test", task), b'{"no":1}')
+        )
+    await log.seal()
+    assert (await log.messages())["events"] == [b'{"title":"Pay"}', claim]
+    [episode] = await log.episodes()
+    assert episode.sources is not None
+    assert all(each.complete for each in episode.sources.strands)
+
+
+async def test_no_plain_hash_by_which_a_message_could_be_guessed_is_in_the_log(log):
+    claim = b'{"amount":50}'
+    decided = await told(log, "e1", claim, closes=True)
+    await log.seal()
+    sealed = await leaf(log)
+    assert hash_bytes(claim).encode() not in sealed
+    assert hash_bytes(decided.to_json()).encode() not in sealed
+
+
+async def test_an_event_that_is_gone_or_another_now_is_told_and_not_carried(log):
+    await told(log, "e1", b'{"kept":1}')
+    gone = await told(log, "e2", b'{"gone":1}', closes=True)
+    await log.client.jetstream().delete_msg(streams.EVENTS, gone.event_sequence)
+    await log.seal()
+    [episode] = await log.episodes()
+    assert episode.sources is not None
+    assert {each.name: each.complete for each in episode.sources.strands} == {
+        "records": True,
+        "events": False,
+    }
+    assert (await log.messages())["events"] == [b'{"kept":1}']
+
+
+class Failing(EpisodeLog):
+    """Stands for a crash right before the leaf is stored."""
+
+    async def append(self, entries: list[Entry]) -> None:  # type: ignore[override]
+        assert entries
+        raise BusError("the machine went down")
+
+
+async def test_a_crash_between_the_messages_and_the_leaf_leaves_nothing_double_or_missing(log):
+    await told(log, "e1", b'{"a":1}')
+    await store(log.client, gate_answer(TASK))
+    await told(log, "e2", b'{"a":2}', closes=True)
+    outbox = SealingOutbox(log.client, Failing(log.client, KEY), DeadLetters(log.client, "sealer"))
+    closings = [Sourced(TASK, each.sequence, ClosedTask(each)) for each in await log.closings()]
+    for _ in range(2):
+        with pytest.raises(BusError, match="went down"):
+            await outbox.publish(closings)
+    before = await stored_parts(log)
+    assert len(before) == 1
+    assert await log.episodes() == []
+    await log.seal()
+    assert await stored_parts(log) == before
+    assert {name: len(each) for name, each in (await log.messages()).items()} == {
+        "records": 2,
+        "events": 2,
+        "gates": 1,
+    }
+
+
+async def test_messages_larger_than_the_broker_takes_together_are_cut_into_parts(log):
+    bodies = [json.dumps({"n": n, "text": "\x01" * 60_000}).encode() for n in range(12)]
+    for number, body in enumerate(bodies):
+        await told(log, f"e{number}", body, closes=number == 11)
+    await log.seal()
+    parts = await stored_parts(log)
+    assert len(parts) > 5
+    assert max(map(len, parts)) < 512 * 1024
+    assert (await log.messages())["events"] == bodies
+    # The log's own leaf holds none of it.
+    assert len(await leaf(log)) < 8_000
+
+
+async def test_what_the_broker_puts_beside_the_parts_changes_nothing(log):
+    """NATS puts answers wherever a question says."""
+    await told(log, "e1", b"{}", closes=True)
+    await log.seal()
+    before = await log.messages()
+    [part] = [each async for each in read_all(log.client, streams.CONTENTS, "lictor.contents.>")]
+    await publish_one(log.client, streams.CONTENTS, Outgoing(part.subject, b'{"type":"io.nats"}'))
+    assert await log.messages() == before
+
+
+async def test_a_further_version_stores_only_what_came_late(log):
+    from test_corrections_on_the_bus import desk, order
+
+    for number in range(12):
+        body = json.dumps({"n": number, "text": "\x01" * 60_000}).encode()
+        await told(log, f"e{number}", body, closes=number == 11)
+    await log.seal()
+    before = await stored_parts(log)
+    closing = record("e11").record_id
+    late = receipt(TASK, closing)
+    await store(log.client, late)
+    from lictor_schema.ids import episode_id
+
+    await desk(log).correct(order(episode_id=episode_id(TASK, "e0")))
+    after = await stored_parts(log)
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 1
+    assert (await log.messages(1))["receipts"] == [late.body]
+    assert "receipts" not in await log.messages(0)
+    assert SealBundle.from_bytes((await log.bundle(1)).partition(b"\n")[0] + b"\n").with_contents
