@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -39,6 +40,7 @@ settings.register_profile("parity", deadline=None, max_examples=2_000)
 settings.load_profile("test")
 
 CHOICE = pytest.StashKey[tuple[str, str]]()
+STORED = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,6 +66,7 @@ async def infra(
     """NATS and Redis, shared by the whole test run."""
     if pytestconfig.stash[CHOICE][0] == "embedded":
         data_dir = tmp_path_factory.mktemp("infra")
+        pytestconfig.stash[STORED] = data_dir / "nats" / "jetstream"
         async with EmbeddedServers(data_dir, durable=False) as servers:
             yield servers.endpoints
         return
@@ -94,13 +97,17 @@ async def infra(
 
 
 @pytest_asyncio.fixture
-async def clean_infra(infra: Endpoints) -> Endpoints:
+async def clean_infra(pytestconfig: pytest.Config, infra: Endpoints) -> Endpoints:
     """The shared NATS and Redis with nothing in them."""
     connection = await nats.connect(infra.nats_url)
     js = connection.jetstream()
     for stream in await js.streams_info():
         await js.delete_stream(cast("str", stream.config.name))
     await connection.close()
+    if STORED in pytestconfig.stash:
+        # NATS removes files after it has answered, or not at all: a stream made again might find its old messages.
+        for left in pytestconfig.stash[STORED].glob("*/streams/*"):
+            shutil.rmtree(left, ignore_errors=True)
     async with redis.asyncio.from_url(infra.redis_url) as store:
         await store.flushall()
     return infra
