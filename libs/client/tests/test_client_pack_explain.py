@@ -28,7 +28,7 @@ async def test_a_tree_tells_what_each_fact_was(cli: Cli, tmp_path: Path) -> None
     assert told.returncode == 0, told.stderr
     assert told.stdout.startswith("task_claimed_complete task_claimed_complete-60-0 of task task-1")
     assert f"  ✓ {WITHOUT_EVIDENCE}: downgrade_status (high), decides\n" in told.stdout
-    assert "✓ evidence.completion_min_quality less_than moderate (it is none)\n" in told.stdout
+    assert "✓ evidence.requirements_met equals false (it is false)\n" in told.stdout
     assert "other rules did not look at the event; --all tells why" in told.stdout
     assert f"{WITHOUT_EVIDENCE} is the only rule that fired" in told.stdout
 
@@ -48,7 +48,7 @@ async def test_the_same_is_there_as_json(cli: Cli) -> None:
     (fired,) = [rule for rule in result["rules"] if rule["fired"]]
     assert fired["rule_id"] == WITHOUT_EVIDENCE
     facts = {part["asks"]: part["was"] for part in fired["condition"]["parts"]}
-    assert facts["evidence.completion_min_quality less_than moderate"] == "none"
+    assert facts["evidence.requirements_met equals false"] == "false"
 
 
 @pytest.fixture

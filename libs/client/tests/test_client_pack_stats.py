@@ -86,9 +86,9 @@ async def test_rules_are_counted_by_version(cli: Cli, url: str) -> None:
 async def test_stats_are_a_table_for_people(cli: Cli, url: str) -> None:
     told = await cli("pack", "stats", "--url", url)
     assert told.stdout.startswith(
-        "rule      version  fired  overridden  suppressed  shadow  last\n"
+        "rule      version  fired  false  overridden  suppressed  shadow  last\n"
     )
-    assert "x.weak    1.0.0    0      1           0           0" in told.stdout
+    assert "x.weak    1.0.0    0      0      1           0           0" in told.stdout
     assert "5 decisions, 2 of them without any rule" in told.stdout
 
 
