@@ -5,7 +5,7 @@ should not have: an action that was sent without an allowance, or after the end.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.asked import (
@@ -17,6 +17,7 @@ from lictor_contracts.asked import (
     moment,
     not_begun,
     refused,
+    told_violation,
     used_for_another,
     utc_text,
 )
@@ -29,6 +30,7 @@ from lictor_contracts.settling import (
     deadline_rung,
     final_rung,
     not_done,
+    over_limits,
     rung_of,
     settled_outcome,
     settled_verification,
@@ -290,9 +292,18 @@ def tick(state: Deciding | None, asked: Asked) -> Decided:
 
 
 def close(
-    state: Deciding, switch: Switch, asked: Asked, *, record_id: str, claimed: OutcomeCode
+    state: Deciding,
+    switch: Switch,
+    asked: Asked,
+    *,
+    record_id: str,
+    claimed: OutcomeCode,
+    calls_seen: int = 0,
 ) -> Decided:
-    """End the log with what may be told of the decision; a frozen one can't be closed."""
+    """End the log with what may be told of the decision; a frozen one can't be closed.
+
+    ``calls_seen`` is what the tool gate let through: nobody may have asked for an action after the last of them.
+    """
     if state.closed is not None:
         return Decided(None, done(asked, "it is closed", duplicate=True))
     standing = state.life(switch)
@@ -304,6 +315,7 @@ def close(
         said = f"it was frozen by {standing.authority.by}: {standing.authority.reason}"
         return refused(asked, "frozen", f"{moved.reason}; {said}", "resume it first")
     now = moment(state, asked)
+    state = replace(state, calls_seen=max(state.calls_seen, calls_seen))
     rung, verification = final_rung(state, now), settled_verification(state)
     missing = Counter(each.status for each in not_done(state))
     entry = make(
@@ -321,5 +333,7 @@ def close(
         refused=missing["refused"],
         unapproved=missing["never_approved"],
         unsent=missing["never_sent"],
+        calls_seen=calls_seen,
+        violations=tuple(map(told_violation, over_limits(state, now))),
     )
     return Decided(entry, done(asked, "it is closed"))

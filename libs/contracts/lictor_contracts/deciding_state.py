@@ -167,6 +167,8 @@ class Deciding:
     """By hash, contracts that were refused because their key or id stands for another."""
     bypasses: int = 0
     """Dispatches that nothing allowed."""
+    unasked: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By id, the type of each action that was sent before the gate was asked about it."""
     breaches: frozenset[str] = frozenset()
     """Features that were too old when they were to be used."""
     oldest_ms: int | None = None
@@ -358,6 +360,8 @@ def _changed(state: Deciding, entry: AnyDecisionEntry, sequence: int) -> Decidin
             return replace(_stopped(state, entry.at_us), ended_us=entry.at_us)
         case DecisionClosed():
             ended = entry.at_us if state.ended_us is None else state.ended_us
+            seen = max(state.calls_seen, entry.calls_seen)
+            state = replace(state, calls_seen=seen)
             closed = replace(_stopped(state, entry.at_us), ended_us=ended, closed=entry)
             return _moved(closed, EpisodeState.SEALED, entry.agent_id, "its task was closed")
         case _:
@@ -457,7 +461,8 @@ def _dispatched(state: Deciding, entry: ActionDispatched) -> Deciding:
     if entry.problem is not None:
         state = replace(state, bypasses=state.bypasses + 1)
     if known is None:
-        return state
+        unasked = {**state.unasked, entry.action_id: entry.action_type}
+        return replace(state, unasked=unasked)
     after = replace(known, dispatches=known.dispatches + 1)
     return replace(state, actions={**state.actions, entry.action_id: after})
 

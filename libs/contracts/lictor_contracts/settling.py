@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from lictor_contracts.deciding_state import ActionState, Deciding
+from lictor_contracts.deciding_state import COUNTED, ActionState, Deciding
 from lictor_contracts.envelope import Gate, Severity, Violation
 from lictor_contracts.idempotency import key_of
 from lictor_contracts.ladder import Choice, Situation, choose, stricter
@@ -107,8 +107,13 @@ def stamp_of(rung: RungTaken) -> DegradeStamp:
 
 
 def sent(state: Deciding) -> list[ActionState]:
-    """The actions that were sent."""
+    """The actions that were sent, of those that were asked for."""
     return [each for each in state.actions.values() if each.dispatches]
+
+
+def did_something(state: Deciding) -> bool:
+    """Whether anything was sent, asked for or not."""
+    return bool(sent(state) or state.unasked)
 
 
 def not_done(state: Deciding) -> tuple[NotDone, ...]:
@@ -167,8 +172,8 @@ def settled_outcome(
 
 def why(state: Deciding, rung: RungTaken, verification: Verification, at_us: int) -> str:
     """What the log shows, in words."""
-    done = sent(state)
-    what = "nothing was done" if not done else f"{len(done)} sent: {_named(done)}"
+    names = [*map(_name, sent(state)), *_unasked(state)]
+    what = f"{len(names)} sent: {_listed(names)}" if names else "nothing was done"
     return "; ".join(
         part for part in (what, in_words(signs(state, rung, verification, at_us))) if part
     )
@@ -181,7 +186,7 @@ def signs(
     done, missing = sent(state), not_done(state)
     abstained = rung.step is DegradeStep.ABSTAIN
     yield of_rung(rung)
-    if abstained and done:
+    if abstained and did_something(state):
         yield Sign(OutcomeCode.ABSTAIN, "it abstained after something had been dispatched")
     if state.bypasses:
         yield Sign(OutcomeCode.BYPASSED, f"{state.bypasses} dispatched without a valid contract")
@@ -198,11 +203,21 @@ def signs(
 
 
 def _of_envelope(state: Deciding, at_us: int) -> Iterator[Sign]:
-    """Bounds that were exceeded whether or not a timer or a gate saw it; what nobody counted bounds no action."""
-    for each in state.envelope.violations(state.signals(at_us)):
-        counted = each.gate is Gate.LIMITS and state.spread is not None
-        if counted or each.gate is Gate.STAGE_BUDGET:
-            yield Sign(OutcomeCode.PARTIAL, each.message.rpartition("; ")[0])
+    """Bounds that were exceeded whether or not a timer or a gate saw it."""
+    exceeded = state.envelope.violations(state.signals(at_us))
+    stages = [each for each in exceeded if each.gate is Gate.STAGE_BUDGET]
+    for each in (*stages, *over_limits(state, at_us)):
+        yield Sign(OutcomeCode.PARTIAL, each.message.rpartition("; ")[0])
+
+
+def over_limits(state: Deciding, at_us: int) -> tuple[Violation, ...]:
+    """The limits that are exceeded by what was counted; what nobody counted exceeds none."""
+    signals = state.signals(at_us)
+    if signals.counts is None:
+        counts = {**dict.fromkeys(COUNTED, 0), "tool_calls": state.calls_seen}
+        signals = signals._replace(counts=counts)
+    found = state.envelope.violations(signals)
+    return tuple(each for each in found if each.gate is Gate.LIMITS)
 
 
 def of_rung(rung: RungTaken) -> Sign:
@@ -248,19 +263,26 @@ def _of_action(action: ActionState) -> Iterator[Sign]:
 
 
 def _name(action: ActionState) -> str:
-    contract = action.contract
-    return f"{contract.action_type[:_LONGEST_NAME]} ({contract.action_id[:_LONGEST_NAME]})"
+    return _titled(action.contract.action_type, action.contract.action_id)
+
+
+def _titled(action_type: str, action_id: str) -> str:
+    return f"{action_type[:_LONGEST_NAME]} ({action_id[:_LONGEST_NAME]})"
+
+
+def _unasked(state: Deciding) -> list[str]:
+    return [f"{_titled(kind, name)} without asking" for name, kind in state.unasked.items()]
 
 
 def _claimed(state: Deciding, rung: RungTaken, claimed: OutcomeCode) -> OutcomeCode:
     """What the records claim; that a task failed whose decision abstained, and did nothing, is that it abstained."""
-    abstained = rung.step is DegradeStep.ABSTAIN and not sent(state)
+    abstained = rung.step is DegradeStep.ABSTAIN and not did_something(state)
     return OutcomeCode.ABSTAIN if abstained and claimed is OutcomeCode.FAIL else claimed
 
 
-def _named(actions: Sequence[ActionState]) -> str:
-    more = ", …" if len(actions) > _MAX_NAMED else ""
-    return ", ".join(_name(each) for each in actions[:_MAX_NAMED]) + more
+def _listed(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _how_bad(verification: Verification) -> int:

@@ -179,6 +179,8 @@ def _finished(entry: ActionFinished) -> Iterator[Cause]:
 
 def _closed(entry: DecisionClosed) -> Iterator[Cause]:
     yield from _deadline(entry.elapsed_ms, entry.deadline_ms)
+    for each in entry.violations:
+        yield from _violated(each, ())
     found = entry.verification
     if entry.unverified or found.method is None:
         # What failed beside it was told when it was verified.

@@ -340,6 +340,14 @@ class DecisionClosed(DecisionEntry[Literal["decision_closed"]]):
     unsent: Count = Field(
         default=0, exclude_if=says_nothing, description="Actions that were allowed and not sent"
     )
+    calls_seen: Count = Field(
+        default=0,
+        exclude_if=says_nothing,
+        description="Tool calls that the tool gate let through for the task until it was closed",
+    )
+    violations: Violations = Field(
+        default=(), exclude_if=says_nothing, description="Limits that are exceeded"
+    )
 
 
 class SwitchEntry(Model, Generic[K]):

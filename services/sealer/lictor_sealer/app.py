@@ -33,6 +33,7 @@ from lictor_sealer.episode_log import EpisodeLog, load_head
 from lictor_sealer.erasing import Erasures
 from lictor_sealer.log import Head, LogError, hand_over
 from lictor_sealer.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.seen_calls import SeenCalls
 
 NAME = "sealer"
 
@@ -188,7 +189,7 @@ def make_service() -> Service:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
-        closings = Closings(Decisions(DecisionLog(runtime.client)))
+        closings = Closings(Decisions(DecisionLog(runtime.client)), SeenCalls(runtime.client))
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )

@@ -16,14 +16,16 @@ from lictor_schema.ids import episode_id
 from lictor_sealer.decision_log import read_entry
 from lictor_sealer.decisions import At, Decisions
 from lictor_sealer.episode import claimed_outcome
+from lictor_sealer.seen_calls import SeenCalls
 from lictor_sealer.task_records import RecordsSeen
 
 
 class Closings:
     """Closes the decisions of tasks that were closed."""
 
-    def __init__(self, decisions: Decisions) -> None:
+    def __init__(self, decisions: Decisions, calls: SeenCalls) -> None:
         self._decisions = decisions
+        self._calls = calls
 
     async def close(self, seen: RecordsSeen, closing: Delivery) -> Deciding | None:
         """The decision that governed these records, as it was closed; None when none did.
@@ -39,7 +41,7 @@ class Closings:
         if closed is not None:
             return closed
 
-        def decide(at: At) -> Decided | None:
+        async def decide(at: At) -> Decided | None:
             if at.state is None or at.state.begun.episode_id != episode:
                 return None
             asked = Asked(
@@ -50,8 +52,14 @@ class Closings:
                 closing.stored_at_ns // 1000,
                 at.after,
             )
-            claimed = claimed_outcome(seen)
-            return close(at.state, at.switch, asked, record_id=last.record_id, claimed=claimed)
+            return close(
+                at.state,
+                at.switch,
+                asked,
+                record_id=last.record_id,
+                claimed=claimed_outcome(seen),
+                calls_seen=await self._calls.until(at.state, closing.stored_at_ns // 1000),
+            )
 
         decided = await self._decisions.change_if(key, decide)
         if decided is None:

@@ -18,6 +18,7 @@ from lictor_schema import (
     EpisodeSources,
     EpisodeState,
     Outcome,
+    OutcomeCode,
     RecordDigest,
     SealedEpisode,
     describe_validation_error,
@@ -154,7 +155,10 @@ def corrected(
 
 
 def _signs(previous: SealedEpisode, sources: EpisodeSources) -> list[Sign]:
-    return [*source_signs(sources, governed=previous.dte_ref is not None)]
+    # What abstained, failed or was bypassed says of itself that not all was done as asked.
+    better = previous.outcome.code in (OutcomeCode.SUCCESS, OutcomeCode.PARTIAL)
+    done = bool(previous.actions) or not better
+    return [*source_signs(sources, governed=previous.dte_ref is not None, did_something=done)]
 
 
 def _outcome(before: Outcome, order: CorrectionOrder) -> Outcome:

@@ -142,12 +142,12 @@ class Decisions:
                 return outcome
         raise Overtaken("others change the decision all the time")
 
-    async def change_if(self, key: str, decide: "Callable[[At], R | None]") -> R | None:
+    async def change_if(self, key: str, decide: "Callable[[At], Awaitable[R | None]]") -> R | None:
         """The same, where there may be nothing to decide."""
         missing = _Nothing()
 
-        def decided(at: At) -> "R | _Nothing":
-            found = decide(at)
+        async def decided(at: At) -> "R | _Nothing":
+            found = await decide(at)
             return missing if found is None else found
 
         outcome = await self.change(key, decided)

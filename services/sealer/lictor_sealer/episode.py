@@ -9,6 +9,7 @@ from datetime import datetime
 
 from lictor_contracts.deciding_state import Deciding
 from lictor_contracts.outcomes import Sign, badness, in_words, worst
+from lictor_contracts.settling import did_something
 from lictor_schema import (
     Actor,
     DecisionEpisode,
@@ -66,7 +67,14 @@ def assemble(
         actions=(),
         verification=Verification(required=False, result=VerificationResult.NA),
         outcome=ungoverned_outcome(
-            [*record_signs(seen), *source_signs(sources, governed=governed is not None)]
+            [
+                *record_signs(seen),
+                *source_signs(
+                    sources,
+                    governed=governed is not None,
+                    did_something=governed is not None and did_something(governed),
+                ),
+            ]
         ),
         telemetry=Telemetry(
             end_to_end_ms=max(0, round((ended - started).total_seconds() * 1000)),

@@ -27,7 +27,13 @@ MAX_REASON = 8000
 """How much is told of an outcome; what it comes from stands in the log and the streams."""
 
 _ENDED_WELL = (RunOutcome.EXECUTED,)
-_FOR_GOOD = ("lictor.contract.ended", "lictor.contract.too-long")
+_FOR_GOOD = (
+    "lictor.contract.ended",
+    "lictor.contract.too-long",
+    "lictor.contract.result-unknown",
+    "sealer.malformed-request",
+)
+_DONE = "lictor.contract.already-done"
 _DID_NOTHING = (RunOutcome.FAILED, RunOutcome.COMPENSATED)
 
 
@@ -56,12 +62,17 @@ def _closing(last: DecisionRecord) -> Sign:
     return Sign(left, f"{what}, and {judged}")
 
 
-def source_signs(sources: EpisodeSources | None, *, governed: bool) -> Iterator[Sign]:
-    """What everything else about the task shows; ``governed`` is whether a decision of it ever began."""
+def source_signs(
+    sources: EpisodeSources | None, *, governed: bool, did_something: bool
+) -> Iterator[Sign]:
+    """What everything else about the task shows.
+
+    ``governed`` is whether a decision of it ever began, ``did_something`` whether an action was sent under that.
+    """
     if sources is None:
         return
     yield from _runs(sources.runs)
-    yield from _denials(sources.gates, governed)
+    yield from _denials(sources.gates, governed, did_something)
     newest: dict[str, ReceiptNote] = {each.record_id: each for each in sources.receipts}
     for each in newest.values():
         if each.status is ReceiptStatus.FAILED:
@@ -69,15 +80,20 @@ def source_signs(sources: EpisodeSources | None, *, governed: bool) -> Iterator[
             yield Sign(OutcomeCode.PARTIAL, why)
 
 
-def _denials(gates: Sequence[GateNote], governed: bool) -> Iterator[Sign]:
-    """Actions that were denied without an entry in a decision's log, and can't have been allowed after that."""
-    denied = [each for each in gates if each.gate == "action" and each.decision == "deny"]
-    if denied and not governed:
-        why = f"no decision began, and an action was denied: {denied[0].reason}"
-        yield Sign(OutcomeCode.FAIL, why)
-    for each in denied:
-        if governed and each.policy_id in _FOR_GOOD:
-            yield Sign(OutcomeCode.PARTIAL, f"an action was denied: {each.reason}")
+def _denials(gates: Sequence[GateNote], governed: bool, did_something: bool) -> Iterator[Sign]:
+    """Actions that were denied without an entry in a decision's log.
+
+    Where nothing was done, each was an action that was not done; else those that can't have been allowed after that.
+    """
+    began = "" if governed else "no decision began, and "
+    for each in gates:
+        if each.gate != "action" or each.decision != "deny" or each.policy_id == _DONE:
+            continue
+        why = f"{began}an action was denied: {each.reason}"
+        if not (governed and did_something):
+            yield Sign(OutcomeCode.FAIL, why)
+        elif each.policy_id in _FOR_GOOD:
+            yield Sign(OutcomeCode.PARTIAL, why)
 
 
 def _runs(runs: Sequence[RunNote]) -> Iterator[Sign]:

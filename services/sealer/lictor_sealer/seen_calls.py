@@ -44,6 +44,8 @@ class _Seen:
     sessions: set[Session] = field(default_factory=set[Session])
     read: dict[str, int] = field(default_factory=dict[str, int])
     """By subject, the sequence up to which it was read."""
+    until_us: int | None = None
+    """What was stored later does not count."""
 
 
 class SeenCalls:
@@ -61,17 +63,30 @@ class SeenCalls:
         )
         return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
 
+    async def until(self, state: Deciding, until_us: int) -> int:
+        """How many calls were let through for the task from its decision's begin up to a moment of the broker's."""
+        # Nothing of it is kept: what was read for a question may be later than that.
+        seen = _Seen(state.begun.episode_id, until_us=until_us)
+        return await self._count(seen, state)
+
     async def count(self, key: str, state: Deciding) -> int:
         """How many calls were let through for the task since its decision began."""
+        # Not kept while it is added to: what a failure cuts short is read again from the start.
+        seen = self._known.pop(key, None)
+        if seen is None or seen.episode_id != state.begun.episode_id:
+            seen = _Seen(state.begun.episode_id)
+        found = await self._count(seen, state)
+        self._known[key] = seen
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+    async def _count(self, seen: _Seen, state: Deciding) -> int:
         begun, since = state.begun, state.begun.calls_since
         if since is None:
             return 0  # begun by an older sealer, which counted none
-        # Not kept while it is added to: what a failure cuts short is read again from the start.
-        seen = self._known.pop(key, None)
-        if seen is None or seen.episode_id != begun.episode_id:
-            seen = _Seen(begun.episode_id)
-            if since.session_id is not None:
-                seen.sessions.add((begun.runtime, since.session_id))
+        if since.session_id is not None:
+            seen.sessions.add((begun.runtime, since.session_id))
         # A guard that is told no task names its session instead.
         for name in {begun.task_id, since.session_id or begun.task_id}:
             subject = subjects.gated("tool", name)
@@ -81,15 +96,16 @@ class SeenCalls:
             subject = subjects.session_log(subjects.session_key(*session))
             for stored in await self._new(seen, streams.SESSIONS, subject, since.sessions_sequence):
                 _take_entry(seen, stored, (begun.task_id, since.session_id))
-        self._known[key] = seen
-        if len(self._known) > _MAX_KNOWN:
-            self._known.popitem(last=False)
         return len(seen.calls)
 
     async def _new(self, seen: _Seen, stream: str, subject: str, since: int) -> list[Delivery]:
         """Every message on a subject, from a sequence on, that was not read before."""
         after = seen.read.get(subject, since)
-        found = [each async for each in read_all(self._client, stream, subject, _PAGE, after=after)]
+        found: list[Delivery] = []
+        async for each in read_all(self._client, stream, subject, _PAGE, after=after):
+            if seen.until_us is not None and each.stored_at_ns // 1000 > seen.until_us:
+                break
+            found.append(each)
         seen.read[subject] = found[-1].sequence if found else after
         return found
 

@@ -45,6 +45,7 @@ from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog
 from lictor_sealer.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.seen_calls import SeenCalls
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -370,7 +371,7 @@ async def governing_sealer(
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    closings = Closings(Decisions(DecisionLog(client)))
+    closings = Closings(Decisions(DecisionLog(client)), SeenCalls(client))
     outbox = SealingOutbox(
         client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
     )

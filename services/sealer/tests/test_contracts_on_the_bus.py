@@ -24,6 +24,7 @@ from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
+from lictor_schema import OutcomeCode
 from lictor_schema.ids import episode_id
 
 
@@ -381,6 +382,21 @@ async def test_calls_that_the_tool_gate_saw_count_whatever_the_agent_tells(asker
     assert [each.calls_seen for each in judged] == [10, 11]
     # What was allowed before is not sent any more either.
     assert not (await asker.dispatched())["ok"]
+    await asker.until_sighted("fanout", "maxToolCalls exceeded")
+
+
+async def test_calls_after_the_last_question_count_when_the_decision_is_closed(
+    asker: Asker,
+) -> None:
+    """At most 10 are allowed, and nobody asks the action gate, or counts, after the eleventh."""
+    asker = Asker(asker.client, "task-1", RUNTIME)
+    await asker.start(session_id=SESSION)
+    assert (await asker.ask("begin"))["ok"]
+    await store(asker.client, *(tool_allowed("task-1", n) for n in range(1, 12)))
+    await asker.close()
+    episode = await asker.until_sealed()
+    assert episode.outcome.code is OutcomeCode.PARTIAL
+    assert "tool_calls is 11 and at most 10 is allowed" in str(episode.outcome.reason)
     await asker.until_sighted("fanout", "maxToolCalls exceeded")
 
 

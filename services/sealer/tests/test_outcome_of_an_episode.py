@@ -255,6 +255,52 @@ def test_an_action_that_was_denied_because_no_decision_began_is_no_success() -> 
     assert assembled(records, decided("done", records), seen).outcome.code is PARTIAL
 
 
+@pytest.mark.parametrize(
+    ("policy_id", "beside_what_was_done"),
+    [
+        ("sealer.malformed-request", PARTIAL),
+        ("sealer.internal-error", SUCCESS),
+        ("lictor.unavailable", SUCCESS),
+        ("lictor.contract.not-begun", SUCCESS),
+        ("lictor.contract.result-unknown", PARTIAL),
+        ("lictor.contract.ended", PARTIAL),
+    ],
+)
+def test_a_decision_whose_only_action_was_denied_outside_of_its_log_is_no_success(
+    policy_id: str, beside_what_was_done: OutcomeCode
+) -> None:
+    note = GateNote(
+        record_id=uuid(1),
+        recorded_at=MOMENT,
+        gate="action",
+        decision="deny",
+        policy_id=policy_id,
+        reason="it could not be judged",
+        message_hash=HASH,
+    )
+    seen = sources([], []).model_copy(update={"gates": (note,)})
+    records = stored("completed", 0, 0)
+    nothing = Decision(records).closed(claimed_outcome(records))
+    episode = assembled(records, nothing, seen)
+    assert episode.outcome.code is FAIL
+    assert "nothing was done" in str(episode.outcome.reason)
+    assert "an action was denied: it could not be judged" in str(episode.outcome.reason)
+    assert assembled(records, decided("abstained", records), seen).outcome.code is ABSTAIN
+    done = assembled(records, decided("done", records), seen)
+    assert done.outcome.code is beside_what_was_done
+    again = note.model_copy(update={"policy_id": "lictor.contract.already-done"})
+    seen = seen.model_copy(update={"gates": (again,)})
+    assert assembled(records, decided("done", records), seen).outcome.code is SUCCESS
+
+
+def test_what_was_sent_without_asking_is_told_as_sent() -> None:
+    records = stored("completed", 0, 0)
+    episode = assembled(records, decided("bypassed", records))
+    assert episode.outcome.code is BYPASSED
+    assert str(episode.outcome.reason).startswith("1 sent: refund (a-1) without asking; ")
+    assert "nothing was done" not in str(episode.outcome.reason)
+
+
 def test_an_episode_of_the_longest_ids_and_reasons_still_fits_into_a_message() -> None:
     records = stored("completed", 0, 0)
     decision = Decision(records)
