@@ -64,7 +64,9 @@ class SeenCalls:
         return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
 
     async def until(self, state: Deciding, until_us: int) -> int:
-        """How many calls were let through for the task from its decision's begin up to a moment of the broker's."""
+        """How many calls were let through for the task from its decision's begin to its end, at most up to a moment."""
+        if state.ended_us is not None:
+            until_us = min(until_us, state.ended_us)
         # Nothing of it is kept: what was read for a question may be later than that.
         seen = _Seen(state.begun.episode_id, until_us=until_us)
         return await self._count(seen, state)

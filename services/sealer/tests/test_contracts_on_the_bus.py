@@ -400,6 +400,16 @@ async def test_calls_after_the_last_question_count_when_the_decision_is_closed(
     await asker.until_sighted("fanout", "maxToolCalls exceeded")
 
 
+async def test_calls_after_the_decision_ended_are_none_of_its_own(asker: Asker) -> None:
+    asker = Asker(asker.client, "task-1", RUNTIME)
+    await asker.start(session_id=SESSION)
+    assert (await asker.ask("begin"))["ok"]
+    assert (await asker.report("decision_ended"))["ok"]
+    await store(asker.client, *(tool_allowed("task-1", n) for n in range(1, 12)))
+    await asker.close()
+    assert (await asker.until_sealed()).outcome.code is OutcomeCode.SUCCESS
+
+
 async def test_calls_of_a_guard_that_names_only_the_session_count_for_its_task(
     asker: Asker,
 ) -> None:

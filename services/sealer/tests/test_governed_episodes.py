@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from governing_bus import (
+    CONTRACT,
     ENVELOPE,
     PACK,
     Asker,
@@ -277,3 +278,16 @@ async def test_a_task_reported_failed_is_sealed_as_failed(asker: Asker, governed
     episode = await asker.until_sealed()
     assert episode.outcome.code is OutcomeCode.FAIL
     assert "the task was reported failed" in str(episode.outcome.reason)
+
+
+async def test_an_action_that_could_not_even_be_read_is_no_success(asker: Asker) -> None:
+    """A contract without any rollback plan is denied as malformed, which no decision's log holds."""
+    await asker.ready()
+    contract = {name: value for name, value in CONTRACT.items() if name != "rollbackPlan"}
+    denied = await asker.ask("action", contract=contract)
+    assert denied["policy_id"] == "sealer.malformed-request"
+    await asker.close()
+    outcome = (await asker.until_sealed()).outcome
+    assert outcome.code is OutcomeCode.FAIL
+    assert "nothing was done" in str(outcome.reason)
+    assert "an action was denied: the question is malformed" in str(outcome.reason)
