@@ -173,11 +173,18 @@ class Play:
     def tick(self) -> ContractAnswer:
         return self.take(deciding.tick(self.state, self.question()))
 
-    def close(self, claimed: OutcomeCode = OutcomeCode.SUCCESS) -> ContractAnswer:
+    def close(
+        self, claimed: OutcomeCode = OutcomeCode.SUCCESS, calls_seen: int = 0
+    ) -> ContractAnswer:
         assert self.state is not None
         return self.take(
             deciding.close(
-                self.state, self.switch, self.question(), record_id=RECORD, claimed=claimed
+                self.state,
+                self.switch,
+                self.question(),
+                record_id=RECORD,
+                claimed=claimed,
+                calls_seen=calls_seen,
             )
         )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lictor_contracts.deciding_state import fold_all
 from lictor_contracts.settling import final_rung, not_done, why
-from lictor_schema import AnyDecisionEntry, DecisionClosed, OutcomeCode
+from lictor_schema import ActionJudged, AnyDecisionEntry, DecisionClosed, OutcomeCode
 
 from .decision_play import SPREAD, Play
 from .strategies_contracts import DTE_FIELDS, action, dte
@@ -46,6 +46,7 @@ ACTIONS = [
         rollbackPlan={"type": "none"},
     ),
 ]
+_MOST_CALLS = ENVELOPE.limits.max_tool_calls
 Step = Callable[[Play], Any]
 
 
@@ -101,6 +102,7 @@ def _stories() -> st.SearchStrategy[list[Step]]:
             lambda hops: lambda play: play.tell(what="spread_counted", **{**SPREAD, "hops": hops})
         ),
         actions.map(lambda each: lambda play: play.judge(each)),
+        actions.map(lambda each: lambda play: play.judge(each, calls_seen=11)),
         actions.map(lambda each: lambda play: (play.judge(each), play.dispatched(each))),
         actions.map(lambda each: lambda play: play.dispatched(each)),
         st.builds(finish, actions, ends, effects, effects),
@@ -117,14 +119,16 @@ def _stories() -> st.SearchStrategy[list[Step]]:
 STORIES = _stories()
 
 
-def played(story: list[Step], claimed: OutcomeCode) -> tuple[Play, DecisionClosed]:
+def played(
+    story: list[Step], claimed: OutcomeCode, calls_seen: int = 0
+) -> tuple[Play, DecisionClosed]:
     play = Play(ENVELOPE)
     play.begin()
     play.capture("priceFeed")
     play.tell(what="spread_counted", **SPREAD)
     for step in story:
         step(play)
-    assert play.close(claimed).ok
+    assert play.close(claimed, calls_seen=calls_seen).ok
     end = play.log[-1][1]
     assert isinstance(end, DecisionClosed)
     return play, end
@@ -147,6 +151,8 @@ def shown(entries: list[AnyDecisionEntry]) -> Iterator[tuple[str, OutcomeCode]]:
             yield "a stage over its budget", PARTIAL
         if e.kind == "spread_counted" and e.violations:
             yield "a limit exceeded", PARTIAL
+        if isinstance(e, ActionJudged | DecisionClosed) and e.calls_seen > _MOST_CALLS:
+            yield "more tool calls than allowed", PARTIAL
         if e.kind == "deadline_passed":
             yield "late", ABSTAIN
         if e.kind == "action_finished":
@@ -175,11 +181,11 @@ def shown(entries: list[AnyDecisionEntry]) -> Iterator[tuple[str, OutcomeCode]]:
 
 
 @settings(max_examples=300)
-@given(STORIES, st.sampled_from([SUCCESS, *OutcomeCode]))
+@given(STORIES, st.sampled_from([SUCCESS, *OutcomeCode]), st.sampled_from([0, 10, 11]))
 def test_an_episode_s_outcome_is_never_better_than_its_log(
-    story: list[Step], claimed: OutcomeCode
+    story: list[Step], claimed: OutcomeCode, calls_seen: int
 ) -> None:
-    play, end = played(story, claimed)
+    play, end = played(story, claimed, calls_seen)
     signs = [*shown([entry for _, entry in play.log]), ("what the records claim", claimed)]
     for what, best in signs:
         assert RANK[end.outcome] >= RANK[best], (what, best, end.outcome)
@@ -212,4 +218,6 @@ def test_every_action_that_was_asked_for_was_sent_or_is_told_with_its_reason(
         known = state.actions[entry.contract.action_id]
         assert known.dispatches or entry.contract.idempotency_key in keys
     words = why(state, final_rung(state, end.at_us), end.verification, end.at_us)
+    dispatched = any(entry.kind == "action_dispatched" for _, entry in play.log)
+    assert words.startswith("nothing was done") is not dispatched
     assert all(each.reason in words for each in missing[:8])
