@@ -4,6 +4,8 @@ What is asked after that is refused, so the episode is the same whenever it is a
 """
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from lictor_bus import subjects
 from lictor_bus.delivery import Delivery
@@ -18,6 +20,9 @@ from lictor_sealer.decisions import At, Decisions
 from lictor_sealer.episode import claimed_outcome
 from lictor_sealer.seen_calls import SeenCalls
 from lictor_sealer.task_records import RecordsSeen
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_US: Final = timedelta(microseconds=1)
 
 
 class Closings:
@@ -42,7 +47,7 @@ class Closings:
             return closed
 
         async def decide(at: At) -> Decided | None:
-            if at.state is None or at.state.begun.episode_id != episode:
+            if at.state is None or not _governs(at.state, seen, episode, closing):
                 return None
             asked = Asked(
                 last.record_id,
@@ -103,3 +108,17 @@ class Closings:
             yield stored
         if standing is not None:
             yield standing
+
+
+def _governs(state: Deciding, seen: RecordsSeen, episode: str, closing: Delivery) -> bool:
+    """Whether a decision is that of the run which a record closes.
+
+    By the id of the run's episode; but a correction of the episode before may have taken up the record that this id
+    came from. Then by its time: of a task there is one open decision at once.
+    """
+    if state.begun.episode_id == episode:
+        return True
+    began = datetime.fromisoformat(seen.first.recorded_at)
+    return state.closed is None and (
+        (began - _EPOCH) // _US <= state.begun.at_us <= closing.stored_at_ns // 1000
+    )

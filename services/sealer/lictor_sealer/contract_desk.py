@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from nats.aio.client import Client
 
@@ -66,6 +66,14 @@ _TASK_WITHIN_S = 1.0
 _LOOK_EVERY_S = 0.05
 
 
+class _Run(NamedTuple):
+    """A run of a task."""
+
+    first_event_id: str
+    """The event that its first record is about, by which its episode is named."""
+    started: DecisionRecord
+
+
 class ContractDesk:
     """One method a question."""
 
@@ -87,8 +95,8 @@ class ContractDesk:
 
     async def begin(self, request: GateRequest) -> ContractAnswer:
         """Begin the decision of a task that has started."""
-        started = await self._started(request.task_id)
-        if started is None:
+        run = await self._run(request.task_id)
+        if run is None:
             now = self._decisions.now_us()
             return refused(
                 _asked(request, now, 0),
@@ -96,7 +104,7 @@ class ContractDesk:
                 f"no open task {request.task_id} is known: nothing was decided on it",
                 "start the task first (`task_started`), and begin its decision then",
             ).answer
-        episode = episode_id(started.task_id, started.event_id)
+        started, episode = run.started, episode_id(run.started.task_id, run.first_event_id)
 
         async def decide(at: At, asked: Asked) -> Decided:
             governing = Governing(episode, started.decision_type, started.runtime, None, None)
@@ -303,10 +311,14 @@ class ContractDesk:
         )
         return switched.answer
 
-    async def _started(self, task_id: str) -> DecisionRecord | None:
-        """The record that began the task, or began it again; None when no open task is known in time."""
+    async def _run(self, task_id: str) -> _Run | None:
+        """The run of the task that is open; None when none is known in time.
+
+        Whatever else is told of a task, before it started or after it closed, opens none.
+        """
         deadline = asyncio.get_running_loop().time() + _TASK_WITHIN_S
         first: DecisionRecord | None = None
+        started: DecisionRecord | None = None
         after = 0
         while True:
             page = await read_from(
@@ -318,12 +330,19 @@ class ContractDesk:
             )
             for stored in page:
                 record = _read(stored.body, stored.sequence)
-                first = None if record.task_closed else first or record
+                if record.task_closed:
+                    first = started = None
+                else:
+                    first = first or record
+                    if record.event_type == "task_started":
+                        started = started or record
                 after = stored.sequence
             if page:
                 continue
-            if first is not None or asyncio.get_running_loop().time() > deadline:
-                return first
+            if first is not None and started is not None:
+                return _Run(first.event_id, started)
+            if asyncio.get_running_loop().time() > deadline:
+                return None
             await asyncio.sleep(_LOOK_EVERY_S)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -22,10 +23,16 @@ from task_messages import RUNTIME, SESSION, call_finished, store, tool_allowed
 
 from lictor.embedded import Endpoints
 from lictor_bus import streams, subjects
+from lictor_bus.delivery import Delivery
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_schema import OutcomeCode
 from lictor_schema.ids import episode_id
+from lictor_sealer.closing import Closings
+from lictor_sealer.decision_log import DecisionLog
+from lictor_sealer.decisions import Decisions
+from lictor_sealer.seen_calls import SeenCalls
+from lictor_sealer.task_records import RecordsSeen
 
 
 @pytest.fixture
@@ -489,3 +496,40 @@ async def test_who_is_asked_to_approve_sees_what_the_action_waits_for(asker: Ask
     assert shown["decision"] == "wait"
     assert "balance is" in shown["reasons"][0]["message"]
     assert "counts as fresh for 30000 ms" in shown["reasons"][0]["message"]
+
+
+async def test_no_decision_begins_of_a_task_that_is_closed_or_has_not_started(asker: Asker) -> None:
+    """Whatever is told of a task before its start or after its end opens nothing."""
+    before = record("task-1", "early", event_type="report_anchor_missing", decision_type="other")
+    await asker.decided(before)
+    assert (await asker.ask("begin"))["policy_id"] == "lictor.contract.no-task"
+    begun = await asker.begin()
+    # Its episode is named by the first record, and its envelope is that of the task's own decision type.
+    assert begun["episode_id"] == episode_id("task-1", "early")
+    assert begun["decision_type"] == "refund"
+    await asker.close()
+    assert (await asker.until_sealed()).episode_id == begun["episode_id"]
+    await asker.decided(record("task-1", "late", event_type="subagent_completed"))
+    refused = await asker.ask("begin")
+    assert (refused["ok"], refused["policy_id"]) == (False, "lictor.contract.no-task")
+
+
+async def test_a_decision_governs_its_run_also_when_a_correction_took_up_the_run_s_first_record(
+    asker: Asker,
+) -> None:
+    await asker.start()
+    await asker.close()
+    await asker.until_sealed()
+    await asker.decided(record("task-1", "late", event_type="subagent_completed"))
+    again = record("task-1", "again")
+    await asker.decided(again)
+    assert (await asker.ask("begin"))["ok"]
+    # The correction has left these two to the episode.
+    seen = RecordsSeen()
+    for each in (again, record("task-1", "end", closes=True)):
+        seen.take(each)
+    now = Delivery("lictor.dec.allow.task-1", b"", {}, 9, time.time_ns())
+    closings = Closings(Decisions(DecisionLog(asker.client)), SeenCalls(asker.client))
+    closed = await closings.close(seen, now)
+    assert closed is not None
+    assert closed.begun.episode_id == episode_id("task-1", "late")
