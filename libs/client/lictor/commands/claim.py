@@ -209,7 +209,7 @@ async def _cycles(client: Client, options: Namespace) -> int:
                     each.status.value,
                     f"{each.claim.id} about {each.claim.subject}",
                     each.review.verdict.value,
-                    printable(_why(each), 240),
+                    printable(why_so(each), 240),
                 )
                 for each in found
             ),
@@ -219,11 +219,13 @@ async def _cycles(client: Client, options: Namespace) -> int:
     return OK
 
 
-def _why(cycle: CerpaCycle) -> str:
+def why_so(cycle: CerpaCycle) -> str:
     """What was found, and what became of it or is needed."""
     result, wanted = cycle.apply_result, cycle.patch
     if result is not None and result.success:
-        how = (result.settled_by or "patch").replace("_", " ")
+        # Cycles of earlier versions don't say it; only a new form of a claim updates one.
+        before = "claim" if result.updated_claims else "patch"
+        how = (result.settled_by or before).replace("_", " ")
         return f"settled by {how}{f', {result.by}' if result.by else ''}: {cycle.review.rationale}"
     if result is not None:
         return f"{cycle.review.rationale}; {result.reason}"
