@@ -382,6 +382,12 @@ def _cycle(drawn: Fields) -> Fields:
     if drawn["patch"] is None:
         return {**drawn, "apply_result": None, "status": CycleStatus.MISMATCHED}
     result = drawn["apply_result"]
+    if result is not None and drawn["review"].severity is DriftSeverity.RED:
+        # A new form of the claim alone settles nothing that is red.
+        by_claim = result.settled_by == "claim"
+        how = "second_person" if by_claim else result.settled_by
+        result = result.model_copy(update={"settled_by": how})
+        drawn = {**drawn, "apply_result": result}
     if result is not None and result.success:
         return {**drawn, "status": CycleStatus.APPLIED}
     escalates = drawn["patch"].action is PatchAction.ESCALATE
