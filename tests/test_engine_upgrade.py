@@ -42,10 +42,44 @@ ANSWERS = {
     "operator_intervention_needed": "no",
 }
 REF = {"kind": "log", "ref": "run.txt", "sha256": "a" * 64}
+# Under the older engine the same log shown again closes a task, under the newer one it does not.
+STRICT = """
+apiVersion: lictor/v1
+kind: PolicyPack
+metadata:
+  id: strict
+  title: Strict
+  version: 1.0.0
+  summary: What is called done shows something new.
+  owner: tests
+  severity_default: low
+  applies_to: {runtimes: ["*"], task_modes: ["*"], workflow_shapes: ["*"], channels: ["*"]}
+  tags: [tests]
+spec:
+  evaluation_mode: any_rule_match
+  rules:
+    - id: strict.nothing-new
+      title: Nothing new
+      intent: To be tested
+      triggers: {event_types: [task_claimed_complete]}
+      conditions: {fact: evidence.new_items_since_last_checkpoint, equals: 0}
+      evidence_requirements: {}
+      decision_output:
+        decision: downgrade_status
+        severity: high
+        reason: Nothing new.
+        suggested_status: pending_verification
+        required_actions: []
+        operator_notice: null
+      operator_message_templates: {status_downgraded: Nothing new.}
+"""
+
+
+ANCHOR = {"channel": "telegram", "target": "chat-1"}
 
 
 @asynccontextmanager
-async def older_evaluator(endpoints: Endpoints) -> AsyncIterator[None]:
+async def older_evaluator(endpoints: Endpoints, **environment: str) -> AsyncIterator[None]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -56,6 +90,7 @@ async def older_evaluator(endpoints: Endpoints) -> AsyncIterator[None]:
             "LICTOR_NATS_URL": endpoints.nats_url,
             "LICTOR_REDIS_URL": endpoints.redis_url,
             "LICTOR_LOG_LEVEL": "WARNING",
+            **environment,
         },
     )
     try:
@@ -120,4 +155,33 @@ async def test_an_older_engine_s_task_is_folded_anew_without_a_second_decision(
     assert told.returncode == 0, told.stderr
     assert "engine 0.3.0 judged some of these events" in told.stdout
     assert ENGINE_VERSION != "0.3.0"
+    await client.close()
+
+
+async def test_a_task_that_an_older_engine_closed_stays_closed(
+    clean_infra: Endpoints, tmp_path: Path
+) -> None:
+    packs = {"LICTOR_PACKS": str(tmp_path)}
+    (tmp_path / "strict").mkdir()
+    (tmp_path / "strict" / "policy.yaml").write_text(STRICT)
+    client = await nats.connect(clean_infra.nats_url)
+    async with lictor.connect(clean_infra.nats_url, runtime="openclaw", agent_id="a") as governor:
+        async with older_evaluator(clean_infra, **packs):
+            await wait_until_ready(client, "policy-evaluator")
+            task = await governor.start_task("Migrate", task_id="t-1", channel="telegram")
+            await report(task)
+            await report(task)
+            await task.attach_evidence("it ran", refs=[REF], quality="strong")
+            closing = await task.decision_on(await task.claim_complete("all done"))
+            assert closing.task_closed
+        async with service_process(EVALUATOR, clean_infra, **packs):
+            await wait_until_ready(client, "policy-evaluator")
+            late = {"kind": "log", "ref": "another.txt"}
+            await task.attach_evidence("it ran again", refs=[late], quality="strong")
+            again = await task.claim_complete("all done, once more")
+            assert not (await task.decision_on(again, timeout_s=60)).task_closed
+            dispatched = await task.may_dispatch("Survey", report_anchor=ANCHOR)
+            assert dispatched.policy_id == "lictor.gate.task-closed"
+    found = await replay(client)
+    assert (found.differing, found.same) == (0, 2)
     await client.close()

@@ -11,6 +11,7 @@ import pytest
 from nats.js.api import DiscardPolicy
 from reporting import ROOT, reach, service_process, wait_until_ready
 
+import lictor
 from lictor_bus import streams, subjects
 
 DEFINITION = """\
@@ -39,6 +40,15 @@ spec:
 """
 
 
+ANSWERS = {
+    "current_status": "half done",
+    "completed_this_segment": "the first table",
+    "next_step": "the second table",
+    "next_report_condition": "when it is done",
+    "operator_intervention_needed": "no",
+}
+
+
 def question(**fields) -> bytes:
     return json.dumps(
         {
@@ -56,6 +66,14 @@ async def ask(client, subject, **fields):
     return json.loads((await client.request(subject, question(**fields), timeout=10)).data)
 
 
+async def start_task(client):
+    """Task t of runtime test, known to the evaluator."""
+    async with lictor.connect(client.connected_url.geturl(), runtime="test") as governor:
+        task = await governor.start_task("Survey", task_id="t", channel="telegram")
+        async for _ in task.decisions():
+            break
+
+
 async def store_nothing_more(client, stream):
     """The broker refuses every further message of the stream, as it does when it has no room."""
     js = client.jetstream()
@@ -65,13 +83,16 @@ async def store_nothing_more(client, stream):
 
 
 @pytest.mark.parametrize("required", [False, True])
-async def test_an_allowed_dispatch_that_cannot_be_recorded(clean_infra, tmp_path: Path, required):
+async def test_an_allowed_dispatch_or_a_rewritten_report_that_cannot_be_recorded(
+    clean_infra, tmp_path: Path, required
+):
     packs = tmp_path / "packs"
     shutil.copytree(ROOT / "policy-packs", packs)
     if required:
         (packs / "on-record").mkdir()
         (packs / "on-record" / "policy.yaml").write_text(PACK)
     dispatch = {
+        "task_id": "another",
         "dispatch_kind": "task",
         "mode": "interactive",
         "purpose": "Survey",
@@ -80,13 +101,19 @@ async def test_an_allowed_dispatch_that_cannot_be_recorded(clean_infra, tmp_path
     client = await nats.connect(clean_infra.nats_url)
     async with service_process("lictor_policy_evaluator", clean_infra, LICTOR_PACKS=str(packs)):
         await wait_until_ready(client, "policy-evaluator")
+        await start_task(client)
         gate = subjects.gate("dispatch")
         allowed = await ask(client, gate, **dispatch)
         assert allowed["decision"] == "allow"
         await reach(client, streams.GATES, 1)
         await store_nothing_more(client, streams.GATES)
         answer = await ask(client, gate, **dispatch)
+        # A report that claims progress without evidence: what may be shown is another text.
+        claim = {"type": "progress", "text": "half of it is done"}
+        report = {"message": "Half of it is done.", "claim": claim, "structure": ANSWERS}
+        shown = await ask(client, subjects.gate("report"), **report)
     await client.close()
+    assert shown["decision"] == ("deny" if required else "rewrite")
     if required:
         assert (answer["decision"], answer["policy_id"]) == ("deny", "lictor.gate.unrecorded")
         assert "a pack wants every answer on record" in answer["reason"]

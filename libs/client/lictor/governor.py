@@ -275,6 +275,7 @@ class Governor:
         promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
         reminder_only: bool = False,
         event_type: ReportedBy | None = None,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
         session_id: str | None = None,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> GateAnswer:
@@ -292,6 +293,7 @@ class Governor:
             "promised_followup": promised_followup,
             "reminder_only": reminder_only,
             "event_type": event_type,
+            "evidence_refs": evidence_refs,
         }
         return await self._ask_about(
             "report", ReportGateRequest, GateAnswer, task_id, session_id, fields, timeout_s
@@ -316,6 +318,7 @@ class Governor:
         checkpoint_interval_s: int | None = None,
         silence_timeout_s: int | None = None,
         decision_type: str = "task_completion",
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
         session_id: str | None = None,
         timeout_s: float = GATE_TIMEOUT_S,
     ) -> GateAnswer:
@@ -339,6 +342,7 @@ class Governor:
             "checkpoint_interval_s": checkpoint_interval_s,
             "silence_timeout_s": silence_timeout_s,
             "decision_type": decision_type,
+            "evidence_refs": evidence_refs,
         }
         return await self._ask_about(
             "dispatch", DispatchGateRequest, GateAnswer, task_id, session_id, fields, timeout_s

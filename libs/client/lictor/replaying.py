@@ -27,6 +27,7 @@ from lictor_bus.read import read_from
 from lictor_bus.streams import DECISIONS, EVENTS, partitions_of
 from lictor_policy.bundle import read_bundle
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.evaluate import decided_in
 from lictor_policy.replaying import (
     Difference,
     Refold,
@@ -57,7 +58,8 @@ class Report:
     other_engines: set[str] = field(default_factory=set[str])
     """Engines other than this one that judged some of the events."""
     by_other_engines: int = 0
-    """Decisions of theirs that this one would make otherwise; what they repeat of their events is as it was stored."""
+    """Decisions of theirs, whose records only they can make again; what those repeat of their events is as it was
+    stored."""
     differences: list[Difference] = field(default_factory=list[Difference])
     """The first of them."""
     differing: int = 0
@@ -189,13 +191,18 @@ async def _compare(
     partition = int(delivery.subject.split(".")[2])
     past: PastEvent | None = read_stored(delivery)
     outcome = None
+    rows = list(records.until(sequence))
     if past is not None:
         config = await judges.of(partition, sequence)
         report.configs.add(config.config_hash)
-        outcome = refold.take(past.event, past.position, config)
+        decided = None
+        if rows and not judges.is_of_this_engine(partition, sequence):
+            told = decided_in(await records.body(rows[-1]))
+            decided = told[1] if told is not None else None
+        outcome = refold.take(past.event, past.position, config, decided)
     report.refused += outcome is None
     found = False
-    for record in records.until(sequence):
+    for record in rows:
         if past is None or outcome is None or found or record.event_sequence < sequence:
             report.add(extra(await records.body(record)), keep)
             continue

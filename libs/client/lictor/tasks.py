@@ -213,6 +213,7 @@ class Task:
         promised_followup: PromisedFollowup | Mapping[str, Any] | None = None,
         reminder_only: bool = False,
         event_type: ReportedBy | None = None,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
         timeout_s: float = 2.0,
     ) -> GateAnswer:
         """May this message about the task be shown to the operator? No answer is a denial.
@@ -228,6 +229,7 @@ class Task:
             promised_followup=promised_followup,
             reminder_only=reminder_only,
             event_type=event_type,
+            evidence_refs=evidence_refs,
             timeout_s=timeout_s,
         )
 
@@ -242,6 +244,7 @@ class Task:
         run_id: str | None = None,
         expected_by: datetime | None = None,
         attempt: int = 1,
+        evidence_refs: Sequence[EvidenceRef | Mapping[str, str]] = (),
         timeout_s: float = 2.0,
     ) -> GateAnswer:
         """May the task dispatch this subagent? No answer is a denial."""
@@ -255,6 +258,7 @@ class Task:
             run_id=run_id,
             expected_by=expected_by,
             attempt=attempt,
+            evidence_refs=evidence_refs,
             timeout_s=timeout_s,
         )
 

@@ -79,7 +79,7 @@ class _Found:
     __slots__ = ("content", "hashed", "unhashed")
 
     def __init__(self, ref: EvidenceRef) -> None:
-        place = f"{ref.kind.strip().casefold()} {_place(ref.ref)}"
+        place = _place(ref)
         self.content = "" if ref.sha256 is None else _mark(f"content {ref.sha256}")
         self.hashed = _mark(f"hashed {place}")
         self.unhashed = _mark(f"unhashed {place}")
@@ -90,10 +90,17 @@ class _Found:
         return not known.knows(self.unhashed) and not known.knows(other)
 
 
-def _place(ref: str) -> str:
-    """A place, however it is spelled; an address stays as it is."""
-    told = ref.strip()
-    return told if "://" in told or not told else normpath(told)
+def _place(ref: EvidenceRef) -> str:
+    """A place, however it is spelled; an address stays as it is.
+
+    A path or an address is the same place whatever it is called; an id means nothing without its kind.
+    """
+    told = ref.ref.strip()
+    if "://" in told:
+        return told
+    if "/" in told or "." in told:
+        return normpath(told)
+    return f"{ref.kind.strip().casefold()} {told}"
 
 
 def _mark(text: str) -> str:

@@ -42,7 +42,7 @@ def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
     new_bests = list(state.new_bests or NO_CLASSES)
     offered_bests = list(state.completion_bests or NO_CLASSES)
     best = state.best_quality
-    weakened = False
+    weakened, withdrawn = False, 0
     for item in items:
         rank = item.quality.rank
         at = class_index(item.evidence_class)
@@ -57,12 +57,15 @@ def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
             backed = backed or item.supports.next_step or item.evidence_class in _BACKS_NEXT_STEP
         elif rank < before:
             weakened = True
+            if not rank and known is not None:
+                withdrawn |= 1 << class_index_of(known)
             if not rank and counted and known is not None:
                 artefacts.take_back(item.refs)
                 new_items, total, counted = new_items - 1, total - 1, False
                 counts[class_index_of(known)] -= 1
         if known is not None and class_index_of(known) != at:
             weakened = True
+            withdrawn |= 1 << class_index_of(known)
             if is_new(known) and counted:
                 counts[class_index_of(known)] -= 1
                 counts[at] += 1
@@ -87,6 +90,9 @@ def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
         best = max((int(note[0]) for note in notes), default=0)
         offered_bests = _bests(tuple(filter(is_offered, notes)))
         new_bests = _bests(tuple(filter(is_new, notes)))
+        shown = sum({1 << class_index_of(note) for note in notes if note[0] != "0"})
+        # Of a class whose last item that we know was withdrawn, nothing is there any more.
+        mask = mask & ~withdrawn | shown if best else 0
         backed = backed and new_items > 0
     return state.changed(
         new_items=new_items,

@@ -1,5 +1,6 @@
 """One event judged: state and event in, state and one decision record out."""
 
+import json
 from typing import NamedTuple
 
 from lictor_policy.config import EvaluatorConfig
@@ -12,11 +13,11 @@ from lictor_policy.resolution import NOTHING_FIRED, resolve
 from lictor_policy.rules import RuleUse
 from lictor_policy.state import TaskState
 from lictor_policy.track import announce, begin, observe, settle
-from lictor_schema.decisions import Decision, DecisionRecord
+from lictor_schema.decisions import Decision, DecisionRecord, Disposition, SuggestedStatus
 from lictor_schema.events import Event
 from lictor_schema.ids import decision_id
 
-__all__ = ["EventPosition", "Outcome", "Unacceptable", "observed", "step"]
+__all__ = ["Decided", "EventPosition", "Outcome", "Unacceptable", "observed", "step"]
 
 _MAX_AHEAD_US = 5 * 60 * 1_000_000
 """How far an event's own time may lie after the broker's."""
@@ -32,6 +33,29 @@ _FROM_ANYONE = frozenset(
 )
 """What any runtime may say about a task: it can call for a report, and never meet or end a duty."""
 MAX_INTERVAL_S = 10 * 366 * 24 * 3600
+
+
+class Decided(NamedTuple):
+    """What another engine decided about an event: it happened, whatever this one makes of it."""
+
+    event_sha256: str
+    disposition: Disposition
+    suggested_status: SuggestedStatus | None
+
+
+def decided_in(record: bytes) -> tuple[int, Decided] | None:
+    """What a stored record decided, and the sequence of its event; None when that can't be read."""
+    try:
+        told = json.loads(record)
+        decision = told["decision"]
+        suggested = decision["suggested_status"]
+        return int(told["event_sequence"]), Decided(
+            str(told["event_sha256"]),
+            Disposition(decision["decision"]),
+            None if suggested is None else SuggestedStatus(suggested),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 class Outcome(NamedTuple):
@@ -56,23 +80,34 @@ class Outcome(NamedTuple):
 
 
 def step(
-    state: TaskState | None, event: Event, position: EventPosition, config: EvaluatorConfig
+    state: TaskState | None,
+    event: Event,
+    position: EventPosition,
+    config: EvaluatorConfig,
+    decided: Decided | None = None,
 ) -> Outcome:
-    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged."""
+    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged.
+
+    Where another engine has decided about it otherwise, the task goes on from what was decided then: what was closed
+    stays closed.
+    """
     happened = rfc3339(event.timestamp)
     seen = observed(state, event, happened, position, config)
     fired = config.matches(seen, event, position)
     verdict, uses, repeats, unheard_until = (
         resolve(fired, seen, event, position, config) if fired else NOTHING_FIRED
     )
-    settled = settle(
-        state, seen, event, verdict.disposition, verdict.suggested_status, position.stored_us
-    )
+    disposition, suggested = verdict.disposition, verdict.suggested_status
+    if decided and decided.event_sha256 == position.sha256:
+        if decided.disposition is not disposition:
+            suggested = decided.suggested_status
+        disposition = decided.disposition
+    settled = settle(state, seen, event, disposition, suggested, position.stored_us)
     if unheard_until is not None and state is not None and seen.told_id == event.event_id:
         settled = unheard(state, settled, position.stored_us, unheard_until)
     if repeats is not None:
         settled = settled.changed(repeats=repeats)
-    settled = config.history.note_decision(settled, event, verdict.disposition, position)
+    settled = config.history.note_decision(settled, event, disposition, position)
     record_id = decision_id(
         event.task_id, event.runtime, event.event_id, config.config_hash, verdict.policy_id
     )

@@ -2,7 +2,7 @@
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
-from lictor_policy.evaluate import EventPosition, Outcome, step
+from lictor_policy.evaluate import Decided, EventPosition, Outcome, step
 from lictor_policy.state import TaskState
 from lictor_schema.events import Event
 
@@ -13,10 +13,14 @@ KEEP_CLOSED_TASKS_S = 30 * 24 * 3600
 
 
 def fold_event(
-    state: TaskState | None, event: Event, position: EventPosition, config: EvaluatorConfig
+    state: TaskState | None,
+    event: Event,
+    position: EventPosition,
+    config: EvaluatorConfig,
+    decided: Decided | None = None,
 ) -> Outcome:
     """Judge one event; raises Unacceptable, changing nothing, when it can't be judged or told."""
-    outcome = step(state, event, position, config)
+    outcome = step(state, event, position, config, decided)
     if len(outcome.record_json) > MAX_RECORD_BYTES:
         raise Unacceptable(
             "payload",

@@ -13,7 +13,7 @@ from lictor_schema.events import (
     TaskClaimedComplete,
     TaskStarted,
 )
-from lictor_schema.gates import DispatchGateRequest, GateRequest, ReportGateRequest
+from lictor_schema.gates import DispatchGateRequest, ReportGateRequest
 from lictor_schema.payloads import (
     SubagentSpawnedPayload,
     TaskCheckpointSentPayload,
@@ -22,6 +22,8 @@ from lictor_schema.payloads import (
 )
 
 _ADAPTER = "lictor-gate"
+
+Told = ReportGateRequest | DispatchGateRequest
 
 
 class _Envelope(TypedDict):
@@ -101,7 +103,7 @@ def start_event(request: DispatchGateRequest) -> Event:
     )
 
 
-def _of_task(state: TaskState, request: GateRequest) -> _Envelope:
+def _of_task(state: TaskState, request: Told) -> _Envelope:
     operator_id, channel, session_id, thread_ref, locale = state.operator
     operator = OperatorContext(
         operator_id=operator_id,
@@ -113,7 +115,7 @@ def _of_task(state: TaskState, request: GateRequest) -> _Envelope:
     return _envelope(request, state.correlation_id, operator)
 
 
-def _envelope(request: GateRequest, correlation_id: str, operator: OperatorContext) -> _Envelope:
+def _envelope(request: Told, correlation_id: str, operator: OperatorContext) -> _Envelope:
     return _Envelope(
         event_id=request.request_id,
         runtime=request.runtime,
@@ -122,6 +124,6 @@ def _envelope(request: GateRequest, correlation_id: str, operator: OperatorConte
         task_id=request.task_id,
         correlation_id=correlation_id,
         timestamp=request.requested_at,
-        evidence_refs=(),
+        evidence_refs=request.evidence_refs,
         operator_context=operator,
     )

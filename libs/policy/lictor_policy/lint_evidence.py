@@ -64,13 +64,15 @@ def idle_requirements(rule: Rule, event_types: Sequence[EventType]) -> Iterator[
 def _claimed(rule: Rule, event_types: Sequence[EventType]) -> Iterator[Claimed]:
     """What the events that a rule looks at can claim."""
     for event_type in event_types:
+        # A report may tell of something finished whatever it claims, a change of status may be one to completed.
+        if event_type == "task_status_changed":
+            yield "completion"
+        elif event_type in _REPORTS or event_type == "operator_review_requested":
+            yield "progress"
         for claim in claims_on(event_type, rule.triggers.claim_types or ClaimType):
             if claim is not None:
                 yield claim.value
-            elif event_type in CLAIMING or event_type in _REPORTS:
-                # A change of status may be one to completed, a report may tell of something finished.
-                yield "completion" if event_type == "task_status_changed" else "progress"
-            else:
+            elif event_type not in CLAIMING | _REPORTS:
                 yield "nothing"
 
 

@@ -6,7 +6,7 @@ By type, not by asking the payload: a model takes microseconds to say that it ha
 from lictor_schema.claims import COMPLETION_CLAIMS, CheckpointStructure, Claim, ClaimType
 from lictor_schema.context import ReportAnchor
 from lictor_schema.events import Event
-from lictor_schema.placeholders import is_answer, says_not_yet, says_nothing
+from lictor_schema.placeholders import is_answer, names_something, says_not_yet, says_nothing
 
 
 def claim_of(event: Event) -> Claim | None:
@@ -67,9 +67,7 @@ def is_visible_update(event: Event) -> bool:
 
 def has_anchor(anchor: ReportAnchor | None) -> bool:
     """Whether it is said where reports are owed, and not only filled in."""
-    return (
-        anchor is not None and not says_nothing(anchor.channel) and not says_nothing(anchor.target)
-    )
+    return anchor is not None and names_something(anchor.channel) and names_something(anchor.target)
 
 
 def asks_operator(event: Event) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.errors import Unacceptable
-from lictor_policy.evaluate import Outcome
+from lictor_policy.evaluate import Decided, Outcome
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
 from lictor_policy.position import EventPosition
 from lictor_policy.state import TaskState
@@ -42,9 +42,13 @@ class Refold:
         self._tasks = tasks
 
     def take(
-        self, event: Event, position: EventPosition, config: EvaluatorConfig
+        self,
+        event: Event,
+        position: EventPosition,
+        config: EvaluatorConfig,
+        decided: Decided | None = None,
     ) -> Outcome | None:
-        """Judge the next event; None when the service refuses it."""
+        """Judge the next event, about which another engine may have decided; None when the service refuses it."""
         task = self._tasks[event.task_id]
         state = task.state
         is_forgotten = state is not None and state.closed and _forgotten(task, position)
@@ -55,7 +59,7 @@ class Refold:
         elif identity in task.handled:
             return None
         try:
-            outcome = fold_event(state, event, position, config)
+            outcome = fold_event(state, event, position, config, decided)
         except Unacceptable:
             return None
         except Exception:  # noqa: BLE001 -- a defect on one event: the service sets it aside too, and goes on

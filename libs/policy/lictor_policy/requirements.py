@@ -93,7 +93,8 @@ def needs_of(requirements: EvidenceRequirements) -> Needs:
     """What a rule asks for, by what an event claims.
 
     A claim is held to the requirement of its own type; a verified completion to that of a completion where no other is
-    stated. An event that claims nothing is held to all of them.
+    stated. An event that claims nothing is held to all of them; a report that claims completion and tells of something
+    finished, to both.
     """
     done, verified = requirements.completion, requirements.verified_completion
     classes = requirements.must_reference_evidence_classes
@@ -137,24 +138,28 @@ def _quality(
     return Need(what, 1, max(least.rank, Quality.WEAK.rank) if classes else least.rank, classes)
 
 
-def claimed_by(event: Event) -> Claimed:
+def claimed_by(event: Event) -> tuple[Claimed, ...]:
     """What of a rule's requirements an event is held to."""
     claim = claim_type_of(event)
+    told: tuple[Claimed, ...] = ()
     if claim is ClaimType.VERIFIED_COMPLETION:
-        return "verified_completion"
+        told = ("verified_completion",)
     # Who sets the status to completed claims no less, whatever else is claimed.
-    if claim is ClaimType.COMPLETION or (
+    elif claim is ClaimType.COMPLETION or (
         event.event_type == "task_status_changed"
         and event.payload.to_status is TaskStatus.COMPLETED
     ):
-        return "completion"
-    return "progress" if claim is ClaimType.PROGRESS or bears_progress(event) else "nothing"
+        told = ("completion",)
+    # To call it done as well makes a report of progress no better founded.
+    if bears_progress(event):
+        told = (*told, "progress")
+    return told or ("nothing",)
 
 
 def missing(needs: Needs, state: TaskState, event: Event) -> list[str]:
     """What a rule asks for at an event and the task doesn't have."""
-    told = (need.missing(state) for need in needs[claimed_by(event)])
-    return [text for text in told if text is not None]
+    told = (need.missing(state) for kind in claimed_by(event) for need in needs[kind])
+    return list(dict.fromkeys(text for text in told if text is not None))
 
 
 def bound(rule: Rule, fail: Callable[[Path, str], PackError]) -> Rule:
@@ -215,7 +220,7 @@ def named_fact(name: str) -> Fact | None:
     needs = needs_of(requirements)
 
     def met(state: TaskState, event: Event, _position: EventPosition) -> bool:
-        return all(need.missing(state) is None for need in needs[claimed_by(event)])
+        return not missing(needs, state, event)
 
     return Fact(name, FactType.BOOL, FACTS[REQUIREMENTS_MET].meaning, met)
 

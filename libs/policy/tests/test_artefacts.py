@@ -49,6 +49,21 @@ def test_after_a_report_nothing_that_was_met_becomes_new(
     assert not known.bring_something_new(refs)
 
 
+def test_a_file_is_the_same_under_another_kind_and_an_id_is_not() -> None:
+    known = Known("")
+
+    def is_new(kind: str, ref: str) -> bool:
+        return known.bring_something_new([EvidenceRef(kind=kind, ref=ref)])
+
+    assert is_new("log", "logs/run.txt")
+    assert not is_new("file", "./logs/run.txt")
+    assert is_new("url", "https://ci.example/1")
+    assert not is_new("ci run", " https://ci.example/1")
+    assert is_new("event", "17")
+    assert is_new("issue", "17")
+    assert not is_new("Issue ", "17")
+
+
 def test_marks_stay_bounded() -> None:
     known = Known("")
     for number in range(1000):

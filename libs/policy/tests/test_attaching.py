@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.state import is_offered, note_evidence
+from lictor_policy.state import class_bit, is_offered, note_evidence
 from lictor_policy.stories import Stage
 from lictor_schema.decisions import Disposition
 from lictor_schema.evidence import EvidenceClass, Quality
@@ -204,3 +204,23 @@ def test_an_item_that_is_called_of_another_class_counts_as_that(
     attach(stage, 3, make_evidence(1, "none", **{"class": "operator_message"}))
     assert set(stage.state.new_counts) == {0}
     assert set(stage.state.completion_bests) == {0}
+
+
+def test_of_a_class_whose_only_item_is_taken_back_nothing_is_there(
+    stage: Stage, make_evidence: Any
+) -> None:
+    def classes() -> int:
+        assert stage.state is not None
+        return stage.state.class_mask
+
+    reply, check = class_bit(EvidenceClass.EXTERNAL_REPLY), class_bit(EvidenceClass.TOOL_OUTPUT)
+    stage.say("task_started")
+    attach(stage, 1, make_evidence(1, "weak", **{"class": "external_reply"}))
+    attach(stage, 2, make_evidence(2, "weak", **{"class": "external_reply"}))
+    attach(stage, 3, make_evidence(3, "weak", **{"class": "tool_output"}))
+    attach(stage, 4, make_evidence(1, "none", **{"class": "external_reply"}))
+    assert classes() == reply | check
+    attach(stage, 5, make_evidence(2, "weak", **{"class": "tool_output"}))
+    assert classes() == check
+    attach(stage, 6, *(make_evidence(each, "none") for each in (2, 3)))
+    assert classes() == 0

@@ -4,32 +4,79 @@ Under the same state, time and packs the decision at a gate is the decision on t
 never more permissive than that decision, and where it is stricter a built-in gate rule denies and is named.
 """
 
+from functools import partial
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from libs.policy.tests.test_evaluator_laws import CLAIMS, STREAMS, perform
+from libs.policy.tests.test_evaluator_laws import CLAIMS, HAPPENINGS, perform
 from libs.policy.tests.test_resolution_laws import CONDITIONS, RULES, config
 from lictor_policy.errors import Unacceptable
 from lictor_policy.evaluate import step
-from lictor_policy.gates import Judgement, judge_dispatch, judge_report
+from lictor_policy.gates import (
+    OPEN_PROMISE,
+    REPORT_ANCHOR,
+    RESULT_FORWARDING,
+    SILENT_LAUNCH,
+    SUBAGENT_FAILURE,
+    TASK_CLOSED,
+    TASK_HELD,
+    Judgement,
+    judge_dispatch,
+    judge_report,
+)
 from lictor_policy.position import EventPosition, to_micros
 from lictor_policy.state import TaskState
 from lictor_policy.stories import moment, usual_event
-from lictor_schema import DispatchGateRequest, Disposition, Event, ReportGateRequest
+from lictor_schema import (
+    DispatchGateRequest,
+    Disposition,
+    Event,
+    EvidenceRef,
+    ReportGateRequest,
+)
 
 LAWS = settings(
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+ABOUT_CLAIMS = (SUBAGENT_FAILURE, RESULT_FORWARDING, OPEN_PROMISE, TASK_CLOSED, TASK_HELD)
 AT = 600
 """After everything that happens in a stream."""
 NOWHERE = "sha256:" + "1" * 64
 STRICTNESS = ["allow", "rewrite", "deny"]
 TEXT_ONLY = (Disposition.ALLOW, Disposition.ANNOTATE_PLACEHOLDER, Disposition.REWRITE)
 HELD_BACK = (Disposition.REQUIRE_REVIEW, Disposition.BLOCK, Disposition.ESCALATE)
+
+# What a task owes or is held by is made late, so that little of it is settled again before the gate is asked.
+LATE = st.sampled_from(
+    [
+        ("child", ("subagent_spawn_failed", 1)),
+        ("child", ("subagent_completed", 1)),
+        ("promise", 400),
+        ("status", "failed"),
+        ("status", "blocked"),
+        ("evidence", "strong"),
+    ]
+)
+STREAMS = st.tuples(
+    st.sampled_from(["interactive", "silent"]),
+    st.sampled_from([None, 30, 90]),
+    st.sampled_from([None, 45]),
+    st.builds(
+        lambda early, late: [*early, *late],
+        st.lists(HAPPENINGS, max_size=22),
+        st.lists(LATE, max_size=3),
+    ),
+)
+REFS = st.lists(st.just({"kind": "log", "ref": "run.txt"}), max_size=2)
+REQUIRED = {
+    "progress": {"min_new_items_since_last_checkpoint": 1},
+    "completion": {"min_quality": "moderate"},
+}
 
 ANSWER = st.sampled_from([None, "done so far", "TBD", "nothing"])
 STRUCTURES = st.fixed_dictionaries(
@@ -54,9 +101,12 @@ REPORTS = st.fixed_dictionaries(
         "structure": st.none() | STRUCTURES,
         "promised_followup": st.none() | PROMISES,
         "reminder_only": st.booleans(),
+        "evidence_refs": REFS,
     }
 )
-CLAIMED = st.fixed_dictionaries({"message": st.just("It is done."), "claim": CLAIMS})
+CLAIMED = st.fixed_dictionaries(
+    {"message": st.just("It is done."), "claim": CLAIMS, "evidence_refs": REFS}
+)
 ANCHORS = st.sampled_from([None, {"channel": "telegram", "target": "chat-1"}])
 PATHS = st.sampled_from(
     [
@@ -79,6 +129,7 @@ CHILDREN = st.fixed_dictionaries(
         "purpose": st.just("survey"),
         "report_anchor": ANCHORS,
         "attempt": st.integers(1, 2),
+        "evidence_refs": REFS,
     }
 )
 STARTS = st.fixed_dictionaries(
@@ -93,6 +144,7 @@ STARTS = st.fixed_dictionaries(
         "externalized_path": PATHS,
         "session_id": st.sampled_from([None, "s-1"]),
         "decision_type": st.sampled_from(["task_completion", "refund"]),
+        "evidence_refs": REFS,
     }
 )
 RUNTIMES = st.sampled_from(["openclaw", "openclaw", "openclaw", "another"])
@@ -112,6 +164,7 @@ ASKING = st.one_of(
             {"count": {"event": "subagent_spawned", "where": {"attempt": 2}}, "greater_than": 0},
             {"count": {"event": "task_started", "where": {"decision_type": "refund"}}, "equals": 1},
             {"count": {"event": "task_claimed_complete"}, "greater_than": 1},
+            {"total": {"of": "evidence_refs"}, "greater_than": 0},
         ]
     ),
 )
@@ -139,6 +192,14 @@ def question(runtime: str, task_id: str = "task-1") -> dict[str, Any]:
         "task_id": task_id,
         "requested_at": moment(AT),
     }
+
+
+def told(event_type: str, said: dict[str, Any], runtime: str = "openclaw") -> Event:
+    """The event that says what a question said."""
+    payload = {name: value for name, value in said.items() if name != "evidence_refs"}
+    refs = tuple(EvidenceRef.model_validate(each) for each in said["evidence_refs"])
+    event = usual_event(event_type, AT, runtime=runtime, **payload)
+    return event.model_copy(update={"evidence_refs": refs})
 
 
 def holds(
@@ -181,7 +242,7 @@ def reports_hold(stage: Any, asked: dict[str, Any], told_by: str, runtime: str) 
     )
     judged = judge_report(stage.state, request, to_micros(moment(AT)), stage.config)
     visible = {"operator_visible": True} if told_by == "task_checkpoint_sent" else {}
-    event = usual_event(told_by, AT, runtime=runtime, **asked, **visible)
+    event = told(told_by, {**asked, **visible}, runtime)
     holds(stage.state, event, judged, stage.config, text=True)
 
 
@@ -190,16 +251,16 @@ def dispatches_hold(stage: Any, asked: dict[str, Any], mode: str, runtime: str) 
         {**question(runtime), **asked, "dispatch_kind": "subagent", "mode": mode}, strict=False
     )
     judged = judge_dispatch(stage.state, request, to_micros(moment(AT)), stage.config)
-    event = usual_event("subagent_spawned", AT, runtime=runtime, **asked)
+    event = told("subagent_spawned", asked, runtime)
     holds(stage.state, event, judged, stage.config, text=False)
 
 
 def starts_hold(stage: Any, asked: dict[str, Any], parent: str | None, *, again: bool) -> None:
-    told = {name: value for name, value in asked.items() if name != "title"}
+    said = {name: value for name, value in asked.items() if name != "title"}
     request = DispatchGateRequest.model_validate(
         {
             **question("openclaw"),
-            **told,
+            **said,
             "dispatch_kind": "task",
             "purpose": asked["title"],
             "parent_task_id": parent,
@@ -209,7 +270,7 @@ def starts_hold(stage: Any, asked: dict[str, Any], parent: str | None, *, again:
     state = stage.state if again else None
     now = to_micros(moment(AT))
     judged = judge_dispatch(state, request, now, stage.config, stage.state if parent else None)
-    event = usual_event("task_started", AT, **asked, parent_task_id=parent)
+    event = told("task_started", {**asked, "parent_task_id": parent})
     holds(state, event, judged, stage.config, text=False)
 
 
@@ -272,12 +333,35 @@ def test_the_law_holds_whatever_the_packs_say(
     rule_of: Any,
     make_evidence: Any,
 ) -> None:
-    stage = new_stage(config(packs, own_pack, rule_of))
+    demanding = partial(rule_of, evidence_requirements=REQUIRED)
+    stage = new_stage(config(packs, own_pack, demanding))
     perform(stage, stream, make_evidence)
     reports_hold(stage, asked, "task_checkpoint_sent", "openclaw")
     reports_hold(stage, claimed, "task_claimed_complete", "openclaw")
     dispatches_hold(stage, child, "interactive", "openclaw")
     starts_hold(stage, start, None, again=False)
+
+
+@pytest.mark.parametrize("rule", [REPORT_ANCHOR, SILENT_LAUNCH, *ABOUT_CLAIMS])
+def test_the_laws_reach_every_built_in_rule(
+    rule: str, new_stage: Any, shipped: Any, make_evidence: Any
+) -> None:
+    def reached(drawn: Any) -> bool:
+        stream, claimed, child, mode = drawn
+        stage = new_stage(shipped)
+        perform(stage, stream, make_evidence)
+        now = to_micros(moment(AT))
+        asked = question("openclaw")
+        if rule in ABOUT_CLAIMS:
+            request = ReportGateRequest.model_validate({**asked, **claimed}, strict=False)
+            return rule in judge_report(stage.state, request, now, stage.config).gate_rules
+        dispatch = {**asked, **child, "dispatch_kind": "subagent", "mode": mode}
+        request = DispatchGateRequest.model_validate(dispatch, strict=False)
+        return rule in judge_dispatch(stage.state, request, now, stage.config).gate_rules
+
+    modes = st.sampled_from(["interactive", "silent"])
+    bounded = settings(LAWS, max_examples=300, phases=[Phase.generate], database=None)
+    find(st.tuples(STREAMS, CLAIMED, CHILDREN, modes), reached, settings=bounded)
 
 
 def test_a_completion_claim_with_a_further_step_is_judged_alike_in_a_report_and_at_the_gate(
@@ -317,3 +401,24 @@ def test_an_allowed_completion_claim_inside_a_report_does_not_close_the_task(
     assert told.decision.decision is Disposition.ALLOW
     assert not told.state.closed
     assert stage.say("task_claimed_complete", 3).state.closed
+
+
+def test_what_a_report_points_to_counts_at_the_gate_as_in_the_event(
+    new_stage: Any, own_pack: Any, rule_of: Any
+) -> None:
+    rule = {
+        "types": ["task_checkpoint_sent"],
+        "conditions": {"total": {"of": "evidence_refs"}, "less_than": 1},
+        "decision": "block",
+        "severity": "high",
+        "notice": None,
+        "mode": "enforce",
+        "escalate_after": None,
+    }
+    stage = new_stage(config([[rule]], own_pack, rule_of))
+    stage.say("task_started")
+    asked = {"message": "It is done.", "evidence_refs": [{"kind": "log", "ref": "run.txt"}]}
+    request = ReportGateRequest.model_validate({**question("openclaw"), **asked}, strict=False)
+    judged = judge_report(stage.state, request, to_micros(moment(AT)), stage.config)
+    assert judged.answer.decision == "allow"
+    reports_hold(stage, asked, "task_checkpoint_sent", "openclaw")

@@ -253,3 +253,29 @@ def test_lint_is_content_with_requirements_that_count(
         evidence_requirements=requirements,
     )
     assert idle(pack_of(rule)) == []
+
+
+@pytest.mark.parametrize("kind", ["progress", "completion", "verified_completion"])
+def test_a_report_of_something_finished_is_held_to_progress_whatever_it_claims(
+    stage_of: Callable[..., Stage], make_evidence: Any, kind: str
+) -> None:
+    stage = stage_of({"progress": {"min_new_items_since_last_checkpoint": 1}})
+    finished = {"structure": {"completed_this_segment": "the last table"}, **claim(kind)}
+    stage.say("task_started")
+    stage.say("task_evidence_attached", 1, items=[make_evidence(1, "strong")])
+    assert not missing(stage, "task_checkpoint_sent", 2, **finished)
+    assert missing(stage, "task_checkpoint_sent", 3, **finished)
+
+
+def test_what_a_report_lacks_of_both_its_claims_is_told(stage_of: Callable[..., Stage]) -> None:
+    stage = stage_of(
+        {
+            "progress": {"min_new_items_since_last_checkpoint": 1},
+            "completion": {"min_quality": "moderate"},
+        }
+    )
+    stage.say("task_started")
+    structure = {"completed_this_segment": "the last table"}
+    told = missing(stage, "task_checkpoint_sent", 1, structure=structure, **claim("completion"))
+    assert len(told) == 2
+    assert len(missing(stage, "task_claimed_complete", 2, **claim("completion"))) == 1

@@ -1,13 +1,14 @@
 """Gates: what a runtime asks before it acts, and the answer it gets."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.claims import COMPLETION_CLAIMS, CheckpointStructure, Claim, PromisedFollowup
-from lictor_schema.context import ExternalizedPath, ReportAnchor
+from lictor_schema.context import EvidenceRef, ExternalizedPath, ReportAnchor
 from lictor_schema.model import (
+    MAX_ITEMS,
     Count,
     Identifier,
     Label,
@@ -19,6 +20,7 @@ from lictor_schema.model import (
 )
 from lictor_schema.payloads import TaskMode, WorkflowShape
 
+EvidenceRefs = Annotated[tuple[EvidenceRef, ...], Field(max_length=MAX_ITEMS)]
 ReportedBy = Literal["task_checkpoint_sent", "task_claimed_complete"]
 """The events that tell of a report."""
 
@@ -57,6 +59,9 @@ class ReportGateRequest(GateRequest):
         default=None,
         description="The event that will tell it; null for `task_claimed_complete` when it is nothing but a"
         " completion claim, else `task_checkpoint_sent`",
+    )
+    evidence_refs: EvidenceRefs = Field(
+        default=(), description="What the event that will tell it points to"
     )
 
     @property
@@ -106,6 +111,9 @@ class DispatchGateRequest(GateRequest):
     )
     decision_type: Label = Field(
         default="task_completion", description="The decision type of a new task"
+    )
+    evidence_refs: EvidenceRefs = Field(
+        default=(), description="What the event that will tell it points to"
     )
 
 

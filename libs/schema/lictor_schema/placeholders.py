@@ -22,10 +22,13 @@ _PLACEHOLDERS = _listed(
     notknown notclear notdecided notdefined notdetermined notspecified notset notsure notgiven
     yetunknown yetundecided notyetknown notyetclear notyetdecided notyetdefined notyetdetermined notyetspecified
     idk idunno dunno dontknow donotknow idontknow idonotknow noidea noclue whoknows
-    todo fixme xxx xx x placeholder dummy sample null nil nan asdf qwerty foo bar foobar blah
+    todo fixme xxx xx placeholder null nil asdf qwerty blah
     lorem loremipsum insertheretext inserttexthere yourtexthere texthere fillin fillinlater
     """
 )
+# These stand for nothing in an answer, and are names of channels, rooms and people.
+_ALSO_NAMES = _listed("x nan foo bar foobar dummy sample")
+_NO_ANSWERS = _PLACEHOLDERS | _ALSO_NAMES
 _NOTHING = _listed(
     """
     no none nothing nothingnew nothingtoreport nothingatall nope nochange nochanges noprogress nonews noupdate noupdates
@@ -50,7 +53,12 @@ _SHORT = 200
 
 def is_answer(text: str | None) -> bool:
     """Whether a text is an answer that can be read, and not only a filled-in field; `nothing` is one."""
-    return bool(text) and _kind(text) not in ("empty", "placeholder")
+    return bool(text) and _kind(text) not in ("empty", "placeholder", "name")
+
+
+def names_something(text: str) -> bool:
+    """Whether a text that should be a name is one."""
+    return _kind(text) in ("answer", "name")
 
 
 def says_nothing(text: str | None) -> bool:
@@ -77,10 +85,12 @@ def _long_kind(text: str) -> str:
         return "not yet"
     if whole in _NOTHING:
         return "nothing"
-    if whole.startswith("loremipsum") or _only(words, _PLACEHOLDERS):
+    if whole in _ALSO_NAMES:
+        return "name"
+    if whole.startswith("loremipsum") or _only(words, _NO_ANSWERS):
         return "placeholder"
     phrases = [found for part in _BETWEEN.split(text) if (found := _words(part))]
-    if all(_only(phrase, _PLACEHOLDERS) for phrase in phrases):
+    if all(_only(phrase, _NO_ANSWERS) for phrase in phrases):
         return "placeholder"
     return "nothing" if _only(words, _NOTHING) else "answer"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lictor_schema.placeholders import is_answer, says_not_yet, says_nothing
+from lictor_schema.placeholders import is_answer, names_something, says_not_yet, says_nothing
 
 PLACEHOLDERS = [
     "to be determined",
@@ -77,6 +77,22 @@ ANSWERS = [
 
 @pytest.mark.parametrize("text", PLACEHOLDERS)
 def test_a_placeholder_is_no_answer(text: str) -> None:
+    assert not is_answer(text)
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize("text", PLACEHOLDERS)
+def test_a_placeholder_is_no_name(text: str) -> None:
+    assert not names_something(text)
+
+
+@pytest.mark.parametrize("text", ["X", "#bar", "Nan", "@sample", "chat-1", "-1001234567"])
+def test_names_that_would_be_no_answers_are_names(text: str) -> None:
+    assert names_something(text)
+
+
+@pytest.mark.parametrize("text", ["x", "foo bar", "the sample", "dummy"])
+def test_what_is_only_a_name_answers_nothing(text: str) -> None:
     assert not is_answer(text)
     assert says_nothing(text)
 

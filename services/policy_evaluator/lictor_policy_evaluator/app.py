@@ -23,7 +23,7 @@ from lictor_policy.bundle import Bundled, bundle_directory
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.envelopes import refuse_unverifiable
 from lictor_policy.errors import PackError, StateError, Unacceptable
-from lictor_policy.evaluate import EventPosition
+from lictor_policy.evaluate import Decided, EventPosition
 from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
 from lictor_policy.owing import RUNTIME
 from lictor_policy.state import FORMAT, TaskState
@@ -40,6 +40,7 @@ from lictor_policy_evaluator.gates import Gates
 from lictor_policy_evaluator.in_force import ConfigsInForce
 from lictor_policy_evaluator.marks import Marks
 from lictor_policy_evaluator.overtaking import Overtaking
+from lictor_policy_evaluator.past_decisions import PastDecisions
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
@@ -72,8 +73,13 @@ MAX_EVENT_BYTES = 1024 * 1024
 class EvaluatorProcessor:
     """The pure core, as the batch loop sees it."""
 
-    def __init__(self, config_at: Callable[[int], EvaluatorConfig]) -> None:
+    def __init__(
+        self,
+        config_at: Callable[[int], EvaluatorConfig],
+        decided: Callable[[int], Decided | None] = lambda _sequence: None,
+    ) -> None:
         self._config_at = config_at
+        self._decided = decided
 
     def parse(self, delivery: Delivery) -> Parsed[Event]:
         """Bytes to an event of the task that the subject names."""
@@ -113,7 +119,8 @@ class EvaluatorProcessor:
             "sha256:" + hashlib.sha256(delivery.body).hexdigest(),
         )
         try:
-            outcome = fold_event(state, message.value, position, self._config_at(delivery.sequence))
+            config, decided = self._config_at(delivery.sequence), self._decided(delivery.sequence)
+            outcome = fold_event(state, message.value, position, config, decided)
         except Unacceptable as error:
             raise _refused(error.field, error.problem, error.remedy) from None
         disposition = outcome.verdict.disposition.value
@@ -337,7 +344,12 @@ def make_service() -> Service:
         )
         library = Library(runtime.client, os.environ.get("LICTOR_ENGINE_TAKES_BACK") or None)
         configs = [
-            PartitionConfigs(runtime.client, partition, library)
+            PartitionConfigs(
+                runtime.client,
+                partition,
+                library,
+                PastDecisions(runtime.client, partition, runtime.settings.partitions),
+            )
             for partition in range(runtime.settings.partitions)
         ]
         chosen, why = bundled, f"started with the packs of {directory}"
@@ -356,7 +368,7 @@ def make_service() -> Service:
             runtime.worker(
                 streams.EVENTS,
                 subjects.events_of_partition(partition),
-                EvaluatorProcessor(each.at),
+                EvaluatorProcessor(each.at, each.decided),
                 outbox,
                 partition=partition,
                 steering=each,

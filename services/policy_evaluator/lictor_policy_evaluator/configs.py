@@ -8,7 +8,7 @@ names. So the same events always lead to the same decisions, whatever was reload
 import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nats.aio.client import Client
 
@@ -27,7 +27,9 @@ from lictor_policy.bundle import Bundled, read_bundle
 from lictor_policy.config import EvaluatorConfig
 from lictor_policy.engine_order import may_follow
 from lictor_policy.errors import PackError
+from lictor_policy.evaluate import Decided
 from lictor_policy.version import ENGINE_VERSION
+from lictor_policy_evaluator.past_decisions import PastDecisions
 from lictor_schema import ConfigSwitch
 
 log = logging.getLogger("lictor.policy-evaluator")
@@ -125,10 +127,14 @@ class Library:
 class PartitionConfigs:
     """The switches of one partition, and the configuration for each of its events."""
 
-    def __init__(self, client: Client, partition: int, library: Library) -> None:
+    def __init__(
+        self, client: Client, partition: int, library: Library, past: PastDecisions
+    ) -> None:
         self._client = client
         self._partition = partition
         self._library = library
+        self._past = past
+        self._decided: Mapping[int, Decided] = {}
         self._wanted: tuple[Bundled, str] | None = None
         self._settled = False
         self._switches: list[SwitchAt] = []
@@ -180,6 +186,9 @@ class PartitionConfigs:
             )
         if events:
             self._spans = await self._spans_of(events[0].sequence, events[-1].sequence)
+            self._decided = await self._past.about(
+                [each.sequence for each in events if not self._is_ours(each.sequence)]
+            )
         return events
 
     def at(self, sequence: int) -> EvaluatorConfig:
@@ -188,6 +197,15 @@ class PartitionConfigs:
             if sequence > start:
                 return config
         raise LookupError(f"no configuration was loaded for sequence {sequence}")
+
+    def decided(self, sequence: int) -> Decided | None:
+        """What another engine decided about an event of that batch, if one did."""
+        return self._decided.get(sequence)
+
+    def _is_ours(self, sequence: int) -> bool:
+        """Whether the event was stored while this engine's packs were in force."""
+        at = bisect_right(self._switches, sequence, key=lambda switch: switch.sequence)
+        return self._switches[max(1, at) - 1].switch.engine == ENGINE_VERSION
 
     async def _heed(self, switches: Sequence[Delivery]) -> None:
         known = self._switches[-1].sequence

@@ -48,6 +48,8 @@ RETRY_AFTER_MS = 250
 
 # Answers that must be on record before they are given.
 _HELD_BACK = ("deny", "rewrite")
+# Answers after which something is shown or dispatched.
+_LETS_THROUGH = ("allow", "rewrite")
 
 GateName = Literal["report", "dispatch"]
 Request = ReportGateRequest | DispatchGateRequest
@@ -164,14 +166,18 @@ class Gates:
     ) -> GateAnswer:
         """The answer to give, kept: first when it holds something back or a pack wants it so, else beside."""
         kept = self._kept(gate, request, judged, standing)
-        if judged.answer.decision in _HELD_BACK:
-            await self._recorder.write_now(kept, RECORD_WITHIN_S)
-        elif standing is None or not standing.config.records_first:
-            self._recorder.write_soon(lambda: kept)
-        elif not await self._recorder.stored_in(kept, RECORD_WITHIN_S):
+        decision = judged.answer.decision
+        # A rewrite lets a message through too, though not as it was.
+        if decision in _LETS_THROUGH and standing is not None and standing.config.records_first:
+            if await self._recorder.stored_in(kept, RECORD_WITHIN_S):
+                return judged.answer
             denied = Judgement(_unrecorded(request))
             self._recorder.write_soon(lambda: self._kept(gate, request, denied, standing))
             return denied.answer
+        if decision in _HELD_BACK:
+            await self._recorder.write_now(kept, RECORD_WITHIN_S)
+        else:
+            self._recorder.write_soon(lambda: kept)
         return judged.answer
 
     def _kept(

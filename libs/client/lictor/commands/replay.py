@@ -114,9 +114,8 @@ def _show(report: "Report") -> None:
         say(f"note: engine {printable(engine)} judged some of these events; this is another one")
     if report.by_other_engines:
         say(
-            f"note: {report.by_other_engines} decisions of other engines are not what this one would"
-            " decide, which says nothing against them; to prove them, replay with the version that made"
-            " them"
+            f"note: {report.by_other_engines} decisions were made by other engines: they are taken as"
+            " they stand; to prove them, replay with the version that made them"
         )
     if report.undecided:
         say(f"note: {report.undecided} events at the end are not decided yet")

@@ -171,25 +171,28 @@ def _of_requirements(symbols: Symbols) -> Iterator[Term]:
         ]
     )
     progress = symbols.fact("claim.is_progress_bearing").term
-    # In the order in which they are asked: the first that holds counts.
-    order: list[tuple[Claimed, Term]] = [
-        ("verified_completion", verified),
-        ("completion", completes),
-        ("progress", progress),
-        ("nothing", terms.true),
+    bare = terms.denied(progress)
+    only_completes = terms.all_of([completes, terms.denied(verified)])
+    neither = terms.denied(terms.any_of([verified, completes]))
+    held_to: list[tuple[Term, Term, tuple[Claimed, ...]]] = [
+        (verified, bare, ("verified_completion",)),
+        (verified, progress, ("verified_completion", "progress")),
+        (only_completes, bare, ("completion",)),
+        (only_completes, progress, ("completion", "progress")),
+        (neither, progress, ("progress",)),
+        (neither, bare, ("nothing",)),
     ]
     for symbol in tuple(symbols):
         requirements = stated_in(symbol.name)
         if requirements is None:
             continue
-        needs = needs_of(requirements)
-        not_before: list[Term] = []
-        for claimed, holds in order:
-            case = terms.all_of([*not_before, holds])
-            not_before.append(terms.denied(holds))
-            least = terms.all_of([_least(need, symbols) for need in needs[claimed]])
+        of_kinds = needs_of(requirements)
+        for done, told, kinds in held_to:
+            case = terms.all_of([done, told])
+            needs = [need for kind in kinds for need in of_kinds[kind]]
+            least = terms.all_of([_least(need, symbols) for need in needs])
             yield terms.implies(terms.all_of([case, symbol.term]), least)
-            if not any(need.classes for need in needs[claimed]):
+            if not any(need.classes for need in needs):
                 yield terms.implies(terms.all_of([case, least]), symbol.term)
 
 
