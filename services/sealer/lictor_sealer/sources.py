@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from lictor_bus.delivery import Delivery
 from lictor_bus.session_entries import read_entry
+from lictor_bus.subjects import token
 from lictor_schema import (
     ActionGateRecord,
     AnySessionEntry,
@@ -79,6 +80,7 @@ class Weaver:
         self._receipts: list[ReceiptNote] = []
         self._sessions: dict[tuple[str, str], None] = {}
         self._records: list[RecordDigest] = []
+        self._runtime: str | None = None
         self._snapshot: str | None = None
         self._closing_event = 0
         self.newest_us = 0
@@ -98,6 +100,7 @@ class Weaver:
 
     def record(self, stored: Delivery, record: DecisionRecord) -> None:
         """A decision record."""
+        self._runtime = self._runtime or token(record.runtime)
         commitment = self._contents.take("records", stored)
         self._snapshot, self._closing_event = commitment, record.event_sequence
         if len(self._records) < LISTED_RECORDS:
@@ -207,6 +210,9 @@ class Weaver:
         gate = stored.subject.split(".")[2]
         if gate == "action":
             record = ActionGateRecord.from_json(stored.body)
+            if record.asked_by != self._runtime:
+                # Covered like all others; but a stranger's question says nothing about how the task went.
+                return
         elif gate in _SESSION_GATES:
             record = SessionGateRecord.from_json(stored.body)
             if record.request.session_id is not None:

@@ -130,12 +130,12 @@ def call_finished(task: str, number: int = 1, session: str = SESSION) -> Outgoin
     return _message(CallFinished, value, log, uuid(number))
 
 
-def action_denied(task: str, number: int = 1) -> Outgoing:
+def action_denied(task: str, number: int = 1, asked_by: str = RUNTIME) -> Outgoing:
     value = {
         "record_id": uuid(number),
         "recorded_at": MOMENT,
         "gate": "action",
-        "asked_by": RUNTIME,
+        "asked_by": asked_by,
         "task_id": task,
         "request": None,
         "question_sha256": HASH,

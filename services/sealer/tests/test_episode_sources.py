@@ -105,6 +105,17 @@ async def test_what_each_gate_held_back_can_be_read(log):
     assert (others(found), found.unreadable) == ({"gates": 3}, 0)
 
 
+async def test_what_another_runtime_asked_about_a_task_does_not_lower_its_outcome(log):
+    await log.decide(record("e1"))
+    await store(log.client, action_denied(TASK, 1, asked_by="stranger"))
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    found = await the_sources(log)
+    assert (found.gates, others(found)) == ((), {"gates": 1})
+    [episode] = await log.episodes()
+    assert episode.outcome.code == "success"
+
+
 async def test_messages_about_other_tasks_are_left_out_of_a_shared_session(log):
     await log.decide(record("e1"))
     mine, other = advice(TASK, 1, delivered=True), advice("other", 2, feedback=2, delivered=True)
