@@ -5,7 +5,7 @@ auditor wants to read of it without them is noted, as much as fits.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, get_args
 
 from pydantic import ValidationError
 
@@ -45,18 +45,7 @@ from lictor_schema.episodes import LISTED_RECORDS
 from lictor_sealer.episode_contents import EpisodeContents
 
 _SESSION_GATES: Final = ("tool", "stop")
-ORDER: Final[tuple[StrandName, ...]] = (
-    "records",
-    "events",
-    "decision",
-    "switch",
-    "guard",
-    "proofs",
-    "runs",
-    "gates",
-    "receipts",
-    "session",
-)
+ORDER: Final[tuple[StrandName, ...]] = get_args(StrandName)
 
 
 # Of these a correction does not count what came late: events are counted by their records, and the others were there.
