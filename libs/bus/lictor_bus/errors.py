@@ -19,6 +19,10 @@ class StoreUnreachable(BusError):
     """Redis does not answer at the given address."""
 
 
+class JetStreamAway(BusError):
+    """The broker can't say anything about its streams for now: a cluster has no leader yet."""
+
+
 class StreamMismatch(BusError):
     """A stream exists with settings that would break a guarantee, and can't be changed in place."""
 

@@ -34,7 +34,7 @@ from lictor_bus.connection import (
 )
 from lictor_bus.control import ControlBroker
 from lictor_bus.dead import DeadLetters
-from lictor_bus.errors import BrokerTooOld, BusError
+from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway
 from lictor_bus.gates import keep_bytes
 from lictor_bus.presence import StreamPresence
 from lictor_bus.processor import Outbox, Processor, R, S, Steering, T
@@ -218,18 +218,30 @@ class Service:
                     redis=redis,
                     telemetry=self.telemetry(),
                 )
-                await declare(
+                await self._declare(client, settings)
+                await self._run_application(settings, lifespan)
+        finally:
+            self._telemetry.close()
+        if broken:
+            raise broken[0]
+
+    async def _declare(self, client: TolerantClient, settings: ServiceSettings) -> None:
+        """Declare the service's streams; a cluster that is electing its leaders is waited for, but not for ever."""
+        deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
+        while True:
+            try:
+                return await declare(
                     client,
                     *self.spec.streams,
                     DEAD,
                     partitions=settings.partitions,
                     replicas=settings.replicas,
                 )
-                await self._run_application(settings, lifespan)
-        finally:
-            self._telemetry.close()
-        if broken:
-            raise broken[0]
+            except JetStreamAway as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+                log.warning("%s: %s Waiting.", self.name, error)
+            await asyncio.sleep(_FIRST_PAUSE_S)
 
     async def _run_application(
         self, settings: ServiceSettings, lifespan: Callable[[], Any]

@@ -17,7 +17,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import DiscardPolicy, StorageType, StreamConfig, SubjectTransform
 from nats.js.errors import APIError, NotFoundError
 
-from lictor_bus.errors import BrokerTooOld, BusError, StreamMismatch
+from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway, StreamMismatch
 
 # 2.12 has batches and schedules too, but its first release refuses roll-ups in a batch, so that nothing is decided, and
 # later ones could lose pins; our tests don't run on it.
@@ -29,6 +29,7 @@ DUPLICATE_WINDOW_S = 600
 # What the server fills in where nothing is said.
 _SERVERS_OWN = {"retention", "compression", "metadata", "consumer_limits"}
 _NO_ROOM = (10023, 10047)
+_UNAVAILABLE = 503
 
 EVENTS = "EVENTS"
 DECISIONS = "DECISIONS"
@@ -280,11 +281,19 @@ async def declare(
             _check_partitions(name, found, wanted)
             if _differ(found, wanted):
                 await js.update_stream(wanted)
-        except (NoRespondersError, NatsTimeout):
+        except NoRespondersError:
             raise BusError(
                 "the NATS server answers but JetStream does not: start it with JetStream enabled (`-js`)."
             ) from None
+        except NatsTimeout:
+            raise JetStreamAway(
+                "the NATS server answers but JetStream does not: see whether its cluster has a leader."
+            ) from None
         except APIError as error:
+            if error.code == _UNAVAILABLE:
+                raise JetStreamAway(
+                    f"stream {name} can't be declared yet: {error.description}; see whether NATS has a leader."
+                ) from error
             if _is_full(error):
                 raise BusError(
                     f"stream {name} can't be declared: the NATS server has no room ({error.description}); "
