@@ -72,7 +72,9 @@ def _doubt(report: VerificationReport, asked: bool) -> str:
 
 def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: VerificationReport) -> None:
     seal, outcome, actor = sealed["seal"], sealed["outcome"], sealed["actor"]
-    say(printable(story.title or f"task {sealed['taskId']}"))
+    # Also for whoever keeps only what is told.
+    doubt = "" if report.ok else "NOT VERIFIED: "
+    say(doubt + printable(story.title or f"task {sealed['taskId']}"))
     _fact("episode", f"{sealed['episodeId']}, version {seal['version']}")
     _fact("task", f"{sealed['taskId']} ({sealed['decisionType']}), in {sealed['runtime']}")
     _fact("who", f"{actor['type']} {actor['id']}")
@@ -81,6 +83,8 @@ def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: Verification
     correction = sealed.get("correction")
     if correction:
         _fact("corrected", f"by {correction['by']}: {correction['reason']}")
+    for feature in sealed["context"].get("features") or ():
+        _fact("feature", _freshness(feature))
     for name, heading in SECTIONS.items():
         lines = story.sections[name]
         if not lines:
@@ -109,6 +113,14 @@ def _tell_rest(story: EpisodeStory, report: VerificationReport) -> None:
         say(f"Erased: {name}, {counted(len(sequences), 'message')} (at {first})")
     for erasure in contents.erasures if contents else ():
         say(f"  {erasure.erased_at}  by {printable(erasure.by)}: {printable(erasure.reason)}")
+
+
+def _freshness(feature: "Mapping[str, Any]") -> str:
+    """How fresh a feature was, as the seal says; what it was stands in the messages."""
+    text = f"{feature['name']}, captured at {feature['capturedAt'] or 'no time'}, fresh for {feature['ttlMs']} ms"
+    if feature["ageMs"] is not None:
+        text += f", at most {feature['ageMs']} ms old when an action was asked for"
+    return text + (": too old, or missing" if feature["breach"] else "")
 
 
 def _fact(name: str, text: str) -> None:
