@@ -58,6 +58,7 @@ from lictor_sealer.episode_contents import EpisodeContents
 from lictor_sealer.episode_log import Entry, EpisodeLog, Overtaken, sealed_episode_of
 from lictor_sealer.erasing import carry_out, part_subjects
 from lictor_sealer.erasure import Place, erased_places, restated
+from lictor_sealer.fitting import fitted
 from lictor_sealer.gathering import Gathering, Window
 from lictor_sealer.log import Draft
 from lictor_sealer.sealing import (
@@ -200,13 +201,15 @@ class Corrections:
         weaver = Weaver(first.task_id, contents)
         sources = await self._sources(task, found, split, known_us, first, weaver)
         late = late_messages(previous, [*split.own, *split.late], sources)
-        episode = corrected(
-            previous,
-            weaver.records,
-            sources,
-            order,
-            ordered_at=utc_millis(self._now()),
-            late=late,
+        episode = fitted(
+            corrected(
+                previous,
+                weaver.records,
+                sources,
+                order,
+                ordered_at=utc_millis(self._now()),
+                late=late,
+            )
         )
         if len(episode.to_json()) + HEADER_ROOM > self._client.max_payload:
             raise CorrectionRefused(

@@ -309,11 +309,14 @@ class Weaver:
         By a plain hash, what was erased could be found again: by trying what it may have said.
         """
         context, log = episode.context, f"{_LOG}{self._contents.root('decision')}"
+        governed = episode.dte_ref is not None
         changed = context.model_copy(
             update={
                 "snapshot_id": self._snapshot or context.snapshot_id,
                 "evidence_refs": tuple(
-                    log if each.startswith(_LOG) else each for each in context.evidence_refs
+                    # Agents may call their evidence so, too: the log stands first, where there is one.
+                    log if not number and governed and each.startswith(_LOG) else each
+                    for number, each in enumerate(context.evidence_refs)
                 ),
             }
         )

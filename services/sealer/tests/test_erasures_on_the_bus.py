@@ -13,7 +13,7 @@ from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
 
 from lictor_bus import streams, subjects
-from lictor_bus.contents import erase_message
+from lictor_bus.contents import erase_message, store_parts
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.read import read_all
 from lictor_schema import canonical_json
@@ -143,12 +143,11 @@ async def test_what_another_sealer_erases_meanwhile_is_not_in_the_version_that_i
 ):
     """The lock holds within one process; two sealers may be asked at once."""
     await store(log.client, receipt(TASK, record("e2").record_id))
-    stored = correcting.store_parts
 
     async def erased_elsewhere(*given: Any) -> None:
-        monkeypatch.setattr(correcting, "store_parts", stored)
+        monkeypatch.setattr(correcting, "store_parts", store_parts)
         await desk(log).erase(order(parts=["gates"]))
-        await stored(*given)
+        await store_parts(*given)
 
     monkeypatch.setattr(correcting, "store_parts", erased_elsewhere)
     answer = await corrections(log).correct(correction())

@@ -80,6 +80,8 @@ def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: Verification
     _fact("who", f"{actor['type']} {actor['id']}")
     _fact("when", f"{sealed['startedAt']} to {sealed['endedAt']}, sealed at {seal['sealedAt']}")
     _fact("outcome", f"{outcome['code']}: {outcome.get('reason') or 'no reason given'}")
+    if sealed.get("shortened"):
+        _fact("shortened", f"{', '.join(sealed['shortened'])}: the seal names only the first")
     correction = sealed.get("correction")
     if correction:
         _fact("corrected", f"by {correction['by']}: {correction['reason']}")
