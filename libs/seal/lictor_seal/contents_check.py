@@ -82,6 +82,12 @@ def committed_strands(sealed_episode: Mapping[str, object]) -> list[dict[str, An
     return [dict(each) for each in members.get("strands", ())]
 
 
+def incomplete_strands(sealed_episode: Mapping[str, object]) -> list[str]:
+    """The strands of which not every message was there any more, or could be covered, when the episode was sealed."""
+    committed = committed_strands(sealed_episode) or ()
+    return [str(each.get("name")) for each in committed if each.get("complete") is not True]
+
+
 def check_contents(
     sealed_episode: Mapping[str, object],
     parts: Iterable[bytes],

@@ -287,7 +287,8 @@ class Weaver:
                     complete=name not in self._cut,
                 )
                 for name in ORDER
-                if (count := self._contents.count(name))
+                # One of which everything is gone is named too: it is not the same as none.
+                if (count := self._contents.count(name)) or name in self._cut
             ),
             unreadable=self._unreadable,
             proofs=tuple(self._proofs),

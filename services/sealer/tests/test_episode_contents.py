@@ -1,7 +1,10 @@
 """A sealed episode is stored with every message that it covers, before its leaf, and the exported file carries them."""
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from lictor_bus.read import read_all
 from lictor_schema import DecisionRecord, canonical_json, hash_bytes
 from lictor_schema.decisions import AttachedEvidence, EvidenceSummary
 from lictor_schema.evidence import EvidenceClass, Quality
-from lictor_seal import SealBundle
+from lictor_seal import SealBundle, TrustStore
 from lictor_sealer.episode_log import Entry, EpisodeLog
 from lictor_sealer.fitting import LEAF_SIZE
 from lictor_sealer.sealing import ClosedTask, SealingOutbox
@@ -86,6 +89,32 @@ async def test_an_event_that_is_gone_or_another_now_is_told_and_not_carried(log)
         "events": False,
     }
     assert (await log.messages())["events"] == [b'{"kept":1}']
+
+
+async def test_that_every_event_is_gone_is_not_told_as_if_there_had_been_none(log, tmp_path):
+    gone = await told(log, "e1", b'{"gone":1}', closes=True)
+    await log.client.jetstream().delete_msg(streams.EVENTS, gone.event_sequence)
+    await log.seal()
+    [episode] = await log.episodes()
+    assert episode.sources is not None
+    assert [(each.name, each.count, each.complete) for each in episode.sources.strands] == [
+        ("records", 1, True),
+        ("events", 0, False),
+    ]
+    assert list(await log.messages()) == ["records"]
+    # Whoever reads or verifies the file is told.
+    file, trust = tmp_path / "episode.seal", tmp_path / "trust.json"
+    file.write_bytes(await log.bundle())
+    trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    for verb in ("show", "verify"):
+        ran = lictor_seal(verb, file, trust)
+        assert ran.returncode == 0, ran.stderr
+        assert "events: not every message was there any more when it was sealed" in ran.stdout
+
+
+def lictor_seal(verb: str, file: Path, trust: Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("lictor"), "seal", verb, file, "--trust", trust]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 class Failing(EpisodeLog):

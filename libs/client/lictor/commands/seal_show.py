@@ -8,10 +8,19 @@ from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, counted, printable, say, say_json, warn
 from lictor.commands.seal_sources import opened
 from lictor.episode_story import SECTIONS, EpisodeStory
-from lictor_seal import SealBundle, SealError, TrustStore, VerificationReport, verify_file
+from lictor_seal import (
+    SealBundle,
+    SealError,
+    TrustStore,
+    VerificationReport,
+    incomplete_strands,
+    verify_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+NOT_COMPLETE = "not every message was there any more when it was sealed, or could be covered"
 
 
 def show_arguments(parser: ArgumentParser) -> None:
@@ -97,12 +106,16 @@ def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: Verification
             say(f"  {line.at}  {printable(line.text)}")
         if name in story.left_out:
             say(f"  … and {story.left_out[name]} more (in the file)")
-    _tell_rest(story, report)
+    _tell_rest(sealed, story, report)
 
 
-def _tell_rest(story: EpisodeStory, report: VerificationReport) -> None:
+def _tell_rest(
+    sealed: "Mapping[str, Any]", story: EpisodeStory, report: VerificationReport
+) -> None:
     contents = report.verified.contents if report.verified else None
     say()
+    for name in incomplete_strands(sealed):
+        say(f"{printable(name)}: {NOT_COMPLETE}")
     if not story.counts:
         say("The file is the seal alone: the messages that tell the story are not in it.")
         return
