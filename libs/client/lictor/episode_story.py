@@ -25,6 +25,16 @@ SECTIONS: Final = {
 _MOST: Final = 500
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+# Whatever else is in a message, its file is what was sealed.
+_UNREADABLE: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+
 Json = Mapping[str, Any]
 
 
@@ -57,9 +67,10 @@ class EpisodeStory:
             self.erased.setdefault(each.strand, []).append(each.at)
             return
         try:
+            at = utc(each.stored_us)
             content = json.loads(each.body)
             told = [*_READ.get(each.strand, _nothing)(content, each.subject)]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except _UNREADABLE:
             self.unreadable += 1
             return
         for section, text in told:
@@ -70,7 +81,7 @@ class EpisodeStory:
             if len(lines) == _MOST:
                 self.left_out[section] = self.left_out.get(section, 0) + 1
                 continue
-            lines.append(Line(utc(each.stored_us), text, each.strand, each.at, content))
+            lines.append(Line(at, text, each.strand, each.at, content))
 
     def to_json_value(self) -> dict[str, object]:
         """For machines: every section with the messages it was read from."""
@@ -168,7 +179,7 @@ def _gate(record: Json, _: str) -> Told:
 
 def _proof(result: Json, _: str) -> Told:
     reasons = "; ".join(f"{each['code']}: {each['message']}" for each in result.get("reasons", ()))
-    text = f"program {result['program_hash']} was proved to be {result['verdict']}"
+    text = f"the prover's verdict on program {result['program_hash']}: {result['verdict']}"
     yield "verified", f"{text}{': ' + reasons if reasons else ''}"
 
 
@@ -227,11 +238,7 @@ def _captured(entry: Json) -> Told:
     text = f"{entry['feature']}"
     if entry.get("value") is not None:
         text += f" = {_short(entry['value'])}"
-    text += f", captured at {utc(entry['captured_at_us'])}"
-    for name, words in (("ttl_ms", "fresh for {} ms"), ("source", "from {}")):
-        if entry.get(name) is not None:
-            text += ", " + words.format(entry[name])
-    yield "known", text
+    yield "known", f"{text}, captured at {utc(entry['captured_at_us'])}"
 
 
 def _judged(entry: Json) -> Told:

@@ -147,9 +147,13 @@ async def test_what_one_command_lists_the_next_one_takes(up: Up, cli: Cli) -> No
     (episode,) = lines(await run("log", "list", "--task", "task 1", "--json"))
     assert (episode["task_id"], episode["version"]) == ("task 1 / of three", 1)
     exported = await run("seal", "export", episode["episode_id"][:8])
-    assert json.loads(exported.stdout)["sealedEpisode"]["episodeId"] == episode["episode_id"]
+    seal = json.loads(exported.stdout.splitlines()[0])
+    assert seal["sealedEpisode"]["episodeId"] == episode["episode_id"]
     by_task = await run("seal", "export", "--task", "task 1")
     assert by_task.stdout == exported.stdout
+    order = ("--by", "ada", "--reason", "she asked us to")
+    erased = await run("seal", "erase", episode["episode_id"][:8], *order)
+    assert "the seals stay valid" in erased.stdout, erased.stderr
 
     sessions = lines(await run("session", "list", "--json"))
     assert [each["session_id"] for each in sessions] == ["session-of-other", "session-of-first"]

@@ -57,7 +57,9 @@ class Strand(CamelModel):
     """Every message of one kind about the task, in stream order."""
 
     name: StrandName = Field(description="The kind")
-    count: Positive = Field(description="How many there are")
+    count: Count = Field(
+        description="How many are covered; 0 where there were some, and none is left"
+    )
     root: ContentHash = Field(
         description="RFC 6962 tree hash; the leaves are the `sha256:` texts of the messages' salted commitments, "
         "or, where `contents` is null, of their exact bytes"

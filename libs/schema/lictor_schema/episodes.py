@@ -313,6 +313,12 @@ class DecisionEpisode(CamelModel):
         exclude_if=says_nothing,
         description="The first times that it was stopped or resumed, in their order",
     )
+    shortened: Annotated[tuple[Label, ...], Field(max_length=MAX_NOTES)] = Field(
+        default=(),
+        exclude_if=says_nothing,
+        description="Lists, such as `actions`, that hold only their beginning, because the leaf would be too large; "
+        "the messages under the roots hold everything",
+    )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

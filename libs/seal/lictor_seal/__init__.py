@@ -38,6 +38,7 @@ from lictor_seal.contents_check import (
     StrandFound,
     check_contents,
     committed_strands,
+    incomplete_strands,
 )
 from lictor_seal.cosign import (
     Cosignature,
@@ -172,6 +173,7 @@ __all__ = [
     "extend",
     "format_verifier_key",
     "hand_over_in",
+    "incomplete_strands",
     "is_part",
     "last_part_id",
     "leaf_data",

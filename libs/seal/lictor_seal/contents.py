@@ -35,6 +35,8 @@ MAX_PART_SIZE: Final = 1024 * 1024
 """No part is longer; those that we make have less than half of it."""
 
 PIECE: Final = 128 * 1024
+MAX_PIECES: Final = 1024
+"""No message has more; a broker takes none that has half of it."""
 _FULL: Final = 192 * 1024
 NAMED: Final = 2000
 """So many ids stand in one part; a longer list goes on in the first part that it names."""
@@ -171,8 +173,12 @@ def _from_wire(wire: PartEntry) -> Entry:
     piece, pieces = wire.piece or 0, wire.pieces or 1
     if piece >= pieces:
         raise BundleError(f"{wire.strand} {wire.at}: there is no piece {piece} of {pieces}")
+    if pieces > MAX_PIECES:
+        raise BundleError(f"{wire.strand} {wire.at}: no message has {pieces} pieces")
     if wire.erasure is not None:
-        known = wire.commitment or ""
+        if wire.commitment is None:
+            raise BundleError(f"{wire.strand} {wire.at}: it is erased and has no commitment")
+        known = wire.commitment
         return Entry(wire.strand, wire.at, piece, pieces, 0, "", b"", b"", known, wire.erasure)
     try:
         salt = base64_text.decode(wire.salt or "")
@@ -182,6 +188,8 @@ def _from_wire(wire: PartEntry) -> Entry:
         raise BundleError(f"{wire.strand} {wire.at}: {error}") from error
     if len(salt) != _SALT_SIZE:
         raise BundleError(f"{wire.strand} {wire.at}: a salt has {_SALT_SIZE} bytes")
+    if len(body) > PIECE:
+        raise BundleError(f"{wire.strand} {wire.at}: a piece has at most {PIECE} bytes")
     message = Message(wire.strand, wire.at, wire.stored_us or 0, wire.subject or "", body)
     made = commitment_of(message, salt, piece, pieces)
     place = (wire.strand, wire.at, piece, pieces)

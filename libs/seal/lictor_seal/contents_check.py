@@ -82,17 +82,29 @@ def committed_strands(sealed_episode: Mapping[str, object]) -> list[dict[str, An
     return [dict(each) for each in members.get("strands", ())]
 
 
+def incomplete_strands(sealed_episode: Mapping[str, object]) -> list[str]:
+    """The strands of which not every message was there any more, or could be covered, when the episode was sealed."""
+    committed = committed_strands(sealed_episode) or ()
+    return [str(each.get("name")) for each in committed if each.get("complete") is not True]
+
+
 def check_contents(
     sealed_episode: Mapping[str, object],
     parts: Iterable[bytes],
     trust: TrustStore,
     visit: Visit | None = None,
+    *,
+    origin: str | None = None,
 ) -> ContentsReport:
-    """What the parts carry, if they are exactly the messages of the episode; raises BundleError when they are not."""
+    """What the parts carry, if they are exactly the messages of the episode; raises BundleError when they are not.
+
+    Only keys of the log called ``origin`` may say that something was erased. Where a key that did is not in the trust
+    store, UnknownSignerError is raised when everything else was looked at and held.
+    """
     committed = committed_strands(sealed_episode)
     if committed is None:
         raise BundleError("the episode has no roots that the messages in the file could be under")
-    check = _Check(str(sealed_episode.get("episodeId")), committed, trust, visit or _ignore)
+    check = _Check(str(sealed_episode.get("episodeId")), committed, trust, visit or _ignore, origin)
     for line in parts:
         check.take(line)
     return check.finish()
@@ -104,13 +116,20 @@ def _ignore(_: Message | Entry) -> None:
 
 class _Check:
     def __init__(
-        self, episode_id: str, committed: list[dict[str, Any]], trust: TrustStore, visit: Visit
+        self,
+        episode_id: str,
+        committed: list[dict[str, Any]],
+        trust: TrustStore,
+        visit: Visit,
+        origin: str | None,
     ) -> None:
         self._episode_id = episode_id
         self._committed = {str(each.get("name")): each for each in committed}
         self._order = {name: number for number, name in enumerate(self._committed)}
         self._trust = trust
         self._visit = visit
+        self._origin = origin
+        self._unknown: UnknownSignerError | None = None
         self._strands = Strands()
         self._erased: dict[str, int] = {}
         self._erasures: dict[str, Erasure] = {}
@@ -154,20 +173,32 @@ class _Check:
             raise BundleError(f"{entry.strand} {entry.at} does not follow {before[0]} {before[1]}")
         self._place = place
         self._strands.add(entry)
-        if entry.erasure is not None:
-            if entry.piece == 0:
-                self._erased[entry.strand] = self._erased.get(entry.strand, 0) + 1
-                self._visit(entry)
-            return
-        self._pieces = [*self._pieces, entry] if entry.piece else [entry]
-        if [each.piece for each in self._pieces] != list(range(entry.piece + 1)) or any(
-            each.place != entry.place or each.pieces != entry.pieces for each in self._pieces
-        ):
-            raise BundleError(f"{entry.strand} {entry.at} is not whole")
-        if entry.piece + 1 == entry.pieces:
-            body = b"".join(each.body for each in self._pieces)
+        self._whole_so_far(entry)
+        self._pieces.append(entry)
+        if len(self._pieces) == entry.pieces:
+            self._message(self._pieces)
             self._pieces = []
-            self._visit(Message(entry.strand, entry.at, entry.stored_us, entry.subject, body))
+
+    def _whole_so_far(self, entry: Entry) -> None:
+        """Every piece follows the one before it, erased or not."""
+        first = self._pieces[0] if self._pieces else entry
+        if (entry.piece, entry.place, entry.pieces) != (
+            len(self._pieces),
+            first.place,
+            first.pieces,
+        ):
+            raise BundleError(f"{first.strand} {first.at} is not whole")
+
+    def _message(self, pieces: list[Entry]) -> None:
+        first = pieces[0]
+        # An erasure that was interrupted may have left some of its pieces.
+        erased = next((each for each in pieces if each.erasure is not None), None)
+        if erased is not None:
+            self._erased[first.strand] = self._erased.get(first.strand, 0) + 1
+            self._visit(erased)
+            return
+        body = b"".join(each.body for each in pieces)
+        self._visit(Message(*first.place, first.stored_us, first.subject, body))
 
     def _statement(self, statement: str, entries: list[Entry]) -> None:
         """Only what the log's key signed is an erasure: everything else that is missing is missing."""
@@ -177,10 +208,15 @@ class _Check:
             at = parse_utc(told.erased_at)
             opened = open_statement(ERASURE, statement.encode(), self._trust, at)
             signed = Erasure.from_json(opened.document.encode())
-        except UnknownSignerError:
-            raise
+        except UnknownSignerError as error:
+            self._unknown = self._unknown or error
+            return
         except (NoteError, ValidationError, ValueError) as error:
             raise BundleError(f"an erasure is not what the log's key signed: {error}") from error
+        if self._origin not in (None, opened.signer.name):
+            raise BundleError(
+                f"an erasure is not what the log's key signed: {opened.signer.name} is a key of another log"
+            )
         if (signed.episode_id, signed.count, signed.entries) != (
             self._episode_id,
             len(entries),
@@ -210,4 +246,6 @@ class _Check:
                     "a message was changed, swapped or left out"
                 )
             found.append(StrandFound(name, count, self._erased.get(name, 0)))
+        if self._unknown is not None:
+            raise self._unknown
         return ContentsReport(tuple(found), tuple(self._erasures.values()))

@@ -11,7 +11,7 @@ from enum import StrEnum
 from io import BytesIO
 from typing import Final, Protocol, TypeVar
 
-from lictor_seal.bundle import FORMAT_WITH_CONTENTS, MAX_BUNDLE_SIZE, SealBundle, leaf_data
+from lictor_seal.bundle import MAX_BUNDLE_SIZE, SealBundle, leaf_data
 from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
 from lictor_seal.contents import MAX_PART_SIZE
 from lictor_seal.contents_check import ContentsReport, Visit, check_contents
@@ -154,7 +154,7 @@ class _Run:
     """Collects the checks of one verification."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+        self.names = names
         self.checks: list[Check] = []
 
     def check(self, name: str, find: Callable[[], tuple[_T, str]]) -> _T | None:
@@ -179,7 +179,7 @@ class _Run:
         self.checks.append(Check(name, status, detail))
 
     def skip_rest(self, reason: str) -> VerificationReport:
-        for name in self._names[len(self.checks) :]:
+        for name in self.names[len(self.checks) :]:
             self._failed(name, CheckStatus.NOT_CHECKED, f"not checked: {reason}")
         return VerificationReport(tuple(self.checks), None)
 
@@ -223,17 +223,15 @@ def verify_file(
 
     ``visit`` is handed every message that the file carries; believe none of them unless the report is ok.
     """
-    line = file.readline(MAX_BUNDLE_SIZE + 1)
-    carries = f'"format":"{FORMAT_WITH_CONTENTS}"'.encode() in line
-    if not carries:
-        line += file.read(MAX_BUNDLE_SIZE + 1 - len(line))
     more = (
-        *((_CONTENTS,) if carries else ()),
         *((_WITNESSES,) if trust.witnesses else ()),
         *((_CONSISTENCY,) if known is not None else ()),
     )
     run = _Run((*CHECK_NAMES, *more))
-    bundle = run.check("bundle", lambda: (SealBundle.from_bytes(line), f"{len(line)} bytes"))
+    bundle = run.check("bundle", lambda: _bundle(file))
+    carries = bundle is not None and bundle.with_contents
+    if carries:
+        run.names = (*CHECK_NAMES, _CONTENTS, *more)
     if bundle is None:
         return run.skip_rest("the bundle cannot be read")
     sealed = bundle.sealed_episode
@@ -250,7 +248,7 @@ def verify_file(
     run.check("inclusion", lambda: _inclusion(bundle, checkpoint, key))
     contents = None
     if carries:
-        contents = run.check(_CONTENTS, lambda: _contents(bundle, _parts(file), trust, visit))
+        contents = run.check(_CONTENTS, lambda: _contents(bundle, file, trust, visit, key))
     cosigned: Sequence[Cosignature] | None = ()
     if trust.witnesses:
         cosigned = run.check(
@@ -279,6 +277,20 @@ def verify_file(
     return VerificationReport(checks, verified, seal.metadata.key_id)
 
 
+def _bundle(file: Readable) -> tuple[SealBundle, str]:
+    """The first line; of a bundle that says that it is the seal alone that is all there may be."""
+    line = file.readline(MAX_BUNDLE_SIZE + 1)
+    try:
+        bundle = SealBundle.from_bytes(line)
+    except BundleError:
+        # What is wrong with a file that is laid out otherwise is said of all of it.
+        SealBundle.from_bytes(line + file.read(MAX_BUNDLE_SIZE + 1 - len(line)))
+        raise
+    if not bundle.with_contents and file.read(1):
+        raise BundleError("something follows a bundle that says that it is the seal alone")
+    return bundle, f"{len(line)} bytes"
+
+
 def _parts(file: Readable) -> Iterator[bytes]:
     while line := file.readline(MAX_PART_SIZE + 2):
         if not line.endswith(b"\n"):
@@ -287,12 +299,15 @@ def _parts(file: Readable) -> Iterator[bytes]:
 
 
 def _contents(
-    bundle: SealBundle, parts: Iterator[bytes], trust: TrustStore, visit: Visit | None
+    bundle: SealBundle,
+    file: Readable,
+    trust: TrustStore,
+    visit: Visit | None,
+    key: VerifyingKey | None,
 ) -> tuple[ContentsReport, str]:
-    if not bundle.with_contents:
-        raise BundleError("something follows a bundle that says that it is the seal alone")
+    origin = None if key is None else key.name
     try:
-        found = check_contents(bundle.sealed_episode, parts, trust, visit)
+        found = check_contents(bundle.sealed_episode, _parts(file), trust, visit, origin=origin)
     except UnknownSignerError as error:
         raise _UnknownKeyError(f"an erasure: {error}") from error
     told = f"{found.count} messages, each under its root"

@@ -26,6 +26,7 @@ from lictor_seal import (
     sign_statement,
     tree_root,
     verify_bundle,
+    verify_file,
     with_erased,
 )
 
@@ -261,3 +262,80 @@ def test_bundles_of_older_sealers_verify_unchanged():
         assert report.verified.contents is None
         [failed] = verify_bundle(data.replace(b'"count":1', b'"count":2', 1), trust).failures[:1]
         assert failed.name == "hash"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v9"])
+def test_what_an_episode_says_about_formats_changes_nothing(
+    key, make_episode, seal, log, trust, version
+):
+    """An agent chooses some of the words in its episode."""
+    effects = {"format": f"lictor-seal-bundle/{version}"}
+    episode = {**make_episode(1), "sources": sources_of(key)}
+    episode["outcome"] = {**episode["outcome"], "effects": effects}
+    [alone] = log([seal(episode)])
+    report = verify_bundle(alone.to_bytes(), trust)
+    assert report.ok, report.failures
+    carrying = file_of(replace(alone, with_contents=True), parts_of(key))
+    report = verify_bundle(carrying, trust)
+    assert report.ok, report.failures
+
+
+def test_an_erasure_that_another_log_s_key_signed_is_none(sealed, parts, key):
+    """Whoever believes two logs believes neither about the other."""
+    other = SigningKey.from_seed("example.com/another-log", bytes(range(2, 34)))
+    both = TrustStore.of([key.verifying_key, other.verifying_key])
+    assert verify_bundle(file_of(sealed, parts), both).ok
+    erased = [erase(each, other, ("records", 9)) for each in parts]
+    [failed] = verify_bundle(file_of(sealed, erased), both).failures
+    assert failed.name == "contents"
+    assert "another log" in failed.detail
+
+
+def test_a_message_that_is_erased_in_part_is_told_as_erased(sealed, parts, trust, key):
+    """An erasure that was interrupted between two parts leaves a bundle that verifies."""
+    places = [{each.place for each in part.entries if each.pieces > 1} for part in parts]
+    assert places[0] & places[1] == {("runs", 2)}
+    for number in range(len(parts)):
+        half = [erase(p, key, ("runs", 2)) if n == number else p for n, p in enumerate(parts)]
+        found: list[Message | Entry] = []
+        report = verify_bundle(file_of(sealed, half), trust, visit=found.append)
+        assert report.verified is not None, report.failures
+        assert report.verified.contents is not None
+        assert report.verified.contents.strands[-1].erased == 1
+        assert [each.at for each in found if isinstance(each, Entry)] == [2]
+        assert tuple(each for each in found if isinstance(each, Message)) == MESSAGES[:-1]
+
+
+def test_an_erasure_by_an_unknown_key_leaves_the_rest_to_be_looked_at(
+    sealed, parts, trust, stranger
+):
+    erased = [erase(each, stranger, ("records", 4)) for each in parts]
+    found: list[Message | Entry] = []
+    report = verify_bundle(file_of(sealed, erased), trust, visit=found.append)
+    assert report.only_the_key_is_unknown
+    assert len(found) == len(MESSAGES)
+    # What is wrong for any other reason is not excused by it.
+    assert not verify_bundle(file_of(sealed, erased[:-1]), trust).only_the_key_is_unknown
+
+
+def test_a_message_in_very_many_pieces_is_refused_at_once(sealed, parts, trust):
+    """Nobody who forges a file keeps its reader busy, or fills its memory."""
+    entry = json.loads(parts[0].to_bytes())["entries"][0]
+    pieces = [{**entry, "piece": n, "pieces": 4000} for n in range(4000)]
+    line = canonical_json({**json.loads(parts[0].to_bytes()), "entries": pieces[:3000]})
+    taken: list[int] = []
+
+    class File:
+        def __init__(self) -> None:
+            self.lines = [sealed.to_bytes(), line + b"\n", line + b"\n"]
+
+        def readline(self, size: int, /) -> bytes:
+            taken.append(size)
+            return self.lines.pop(0)
+
+        def read(self, size: int, /) -> bytes:
+            raise AssertionError(size)
+
+    [failed] = verify_file(File(), trust).failures
+    assert "pieces" in failed.detail
+    assert len(taken) == 2

@@ -240,7 +240,9 @@ def test_arbitrary_json_in_any_place_of_a_bundle_never_raises(
         (lambda d: d.decode().encode("utf-16"), "UTF-8"),
         (lambda _: b"[" * 100_000, "nested"),
         (lambda _: b'{"a":' * 100_000, "nested"),
-        (lambda d: d + b" " * (33 * 1024 * 1024), "larger than"),
+        (lambda d: b" " * (33 * 1024 * 1024) + d, "larger than"),
+        (lambda d: d + b" ", "follows"),
+        (lambda d: d + d, "follows"),
     ],
 )
 def test_a_file_that_is_no_bundle_fails_with_the_reason(

@@ -17,6 +17,7 @@ from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats
 from lictor_bus.contents import PartToStore, parts_of, store_parts
 from lictor_bus.delivery import Delivery
+from lictor_bus.entry_logs import read_log
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.gates import UNKNOWN_REQUEST
 from lictor_bus.processor import SOURCE_SEQUENCE, read_or_refuse
@@ -32,6 +33,7 @@ from lictor_schema import (
     content_hash,
     utc_millis,
 )
+from lictor_schema.erasures import ErasureEntry
 from lictor_schema.model import MAX_SAFE_INTEGER
 from lictor_seal import (
     Erased,
@@ -54,7 +56,9 @@ from lictor_sealer.correction import (
 )
 from lictor_sealer.episode_contents import EpisodeContents
 from lictor_sealer.episode_log import Entry, EpisodeLog, Overtaken, sealed_episode_of
+from lictor_sealer.erasing import carry_out, part_subjects
 from lictor_sealer.erasure import Place, erased_places, restated
+from lictor_sealer.fitting import fitted
 from lictor_sealer.gathering import Gathering, Window
 from lictor_sealer.log import Draft
 from lictor_sealer.sealing import (
@@ -153,6 +157,7 @@ class Corrections:
         previous = sealed[-1]
         check_authority(order, previous)
         self._check_seal(versions[-1])
+        ordered = await self._last_erasure(order.episode_id)
         following = await self._next(order, versions[-1], sealed)
         if order.dry_run:
             return CorrectionAnswer(
@@ -164,6 +169,7 @@ class Corrections:
             )
         # Before the leaf: a leaf never stands without the messages that it covers.
         await store_parts(self._client, [following.last])
+        await self._erase_what_was_ordered_since(order.episode_id, ordered)
         return await self._seal(order, versions[-1], previous, following.episode)
 
     def _check_seal(self, newest: Delivery) -> None:
@@ -195,13 +201,15 @@ class Corrections:
         weaver = Weaver(first.task_id, contents)
         sources = await self._sources(task, found, split, known_us, first, weaver)
         late = late_messages(previous, [*split.own, *split.late], sources)
-        episode = corrected(
-            previous,
-            weaver.records,
-            sources,
-            order,
-            ordered_at=utc_millis(self._now()),
-            late=late,
+        episode = fitted(
+            corrected(
+                previous,
+                weaver.records,
+                sources,
+                order,
+                ordered_at=utc_millis(self._now()),
+                late=late,
+            )
         )
         if len(episode.to_json()) + HEADER_ROOM > self._client.max_payload:
             raise CorrectionRefused(
@@ -230,11 +238,26 @@ class Corrections:
         if looked.root("records") != roots.get("records"):
             raise lost_records()
 
+    async def _last_erasure(self, episode_id: str) -> int:
+        subject = subjects.erasures(episode_id)
+        found = await last_on_subjects(self._client, streams.ERASURES, [subject])
+        return found[-1].sequence if found else 0
+
+    async def _erase_what_was_ordered_since(self, episode_id: str, known: int) -> None:
+        """Another sealer may have erased from the parts that there were when it looked: not from those stored since."""
+        subject = subjects.erasures(episode_id)
+        found = await read_log(self._client, streams.ERASURES, subject, ErasureEntry.from_json)
+        orders = [entry for sequence, entry in found.entries if sequence > known]
+        if not orders:
+            return
+        places = await part_subjects(self._client, episode_id)
+        for each in orders:
+            await carry_out(self._client, self._episodes.key, each, places)
+        raise Overtaken("messages of the episode were erased meanwhile")
+
     async def _erased(self, newest: Delivery, previous: SealedEpisode) -> Erased | None:
         """What was erased from the version before: it is not stored again, though streams may still hold it."""
-        ordered = await last_on_subjects(
-            self._client, streams.ERASURES, [subjects.erasures(previous.episode_id)]
-        )
+        ordered = await self._last_erasure(previous.episode_id)
         sources = SealBundle.from_bytes(newest.body).sealed_episode.get("sources")
         if not ordered or previous.sources is None or previous.sources.contents is None:
             return None

@@ -134,6 +134,12 @@ def corrected(
     changed = {
         "records": tuple(records),
         "sources": sources,
+        # These lists are made anew.
+        "shortened": tuple(
+            each
+            for each in previous.shortened
+            if each != "records" and not each.startswith("sources.")
+        ),
         "outcome": lowered(_outcome(previous.outcome, order), _signs(previous, sources)),
         "correction": Correction(
             request_id=order.request_id,

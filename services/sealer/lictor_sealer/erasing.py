@@ -7,6 +7,7 @@ touched: the commitments stay, and every seal still verifies.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
@@ -28,9 +29,9 @@ from lictor_bus.service import Runnable, Runtime
 from lictor_contracts.acting import is_somebody
 from lictor_schema import utc_millis
 from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder
-from lictor_seal import BundleError, Entry, Part, with_erased
+from lictor_seal import BundleError, Entry, Part, SigningKey, with_erased
 from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.erasure import chosen, state, told_in
+from lictor_sealer.erasure import Place, chosen, state, told_in
 
 log = logging.getLogger("lictor.sealer")
 
@@ -84,32 +85,31 @@ class Erasures:
         """Erase what the order names; raises Refused when that can't be."""
         if not is_somebody(order.by):
             raise Refused("by: names nobody", remedy="say who orders the erasure")
-        # No version is sealed meanwhile, so none keeps what this order erases.
+        # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
             if not await self._episodes.versions(order.episode_id):
                 raise Refused(
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
                 )
-            places = await self._subjects(order.episode_id)
-            if not places:
+            if not await part_subjects(self._client, order.episode_id):
                 raise Refused(
                     f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",
                     remedy="there is nothing to erase; its streams hold what it covers",
                 )
             entry = await self._recorded(order)
-            erased: set[tuple[str, int]] = set()
-            for subject in places:
-                erased |= await self._erase_part(subject, entry)
+            # Once it is recorded, another sealer that corrects the episode sees it; what that stored before, we do.
+            places = await part_subjects(self._client, order.episode_id)
+            erased = await carry_out(self._client, self._episodes.key, entry, places)
         log.info(
             "episode %s: %d messages erased, by %s: %s",
             order.episode_id,
-            len(erased),
+            erased,
             order.by,
             order.reason,
         )
         return ErasureAnswer(
-            request_id=order.request_id, outcome="done", state="erased", erased=len(erased)
+            request_id=order.request_id, outcome="done", state="erased", erased=erased
         )
 
     async def _recorded(self, order: ErasureOrder) -> ErasureEntry:
@@ -151,41 +151,62 @@ class Erasures:
             return entry
         raise BusError("others keep ordering erasures of this episode")
 
-    async def _subjects(self, episode_id: str) -> list[str]:
-        """Where parts of the episode stand, of whatever version, and of attempts that never were sealed."""
-        found: dict[str, None] = {}
-        subject = subjects.contents_of(episode_id)
-        async for stored in read_all(self._client, streams.CONTENTS, subject, 20):
-            found[stored.subject] = None
-        return list(found)
 
-    async def _erase_part(self, subject: str, order: ErasureEntry) -> set[tuple[str, int]]:
-        """Leave only one message there: the part without what the order names; tells what is erased by the order."""
-        stored = [each async for each in read_all(self._client, streams.CONTENTS, subject, 4)]
-        parts = [(each, part) for each in stored if (part := _part(each, order)) is not None]
-        if not parts:
-            return set()
-        newest, part = parts[-1]
-        named = chosen(order.parts)
+async def part_subjects(client: Client, episode_id: str) -> list[str]:
+    """Where parts of the episode stand, of whatever version, and of attempts that never were sealed."""
+    found: dict[str, None] = {}
+    async for stored in read_all(client, streams.CONTENTS, subjects.contents_of(episode_id), 20):
+        found[stored.subject] = None
+    return list(found)
 
-        def sign(_: str, entries: Sequence[Entry]) -> str:
-            return state(order, entries, self._episodes.key)
 
-        cleaned = with_erased(part, lambda place: "order" if named(place) else None, sign)
-        if cleaned is not part:
-            after = stored[-1].sequence
-            await publish_after(
-                self._client, streams.CONTENTS, Outgoing(subject, cleaned.to_bytes()), after
-            )
-        # What was left by an interrupted erasure, too.
-        for each in stored if cleaned is not part else [e for e in stored if e != newest]:
-            await erase_message(self._client, each)
-        return {
-            each.place
-            for each in cleaned.entries
-            if each.erasure is not None
-            and told_in(cleaned.erasures[each.erasure]).request_id == order.entry_id
-        }
+async def carry_out(
+    client: Client, key: SigningKey, order: ErasureEntry, places: Sequence[str]
+) -> int:
+    """Erase what a recorded order names from the parts that stand there; tells how many messages it has erased."""
+    erased: set[Place] = set()
+    for subject in places:
+        erased |= await _erase_part(client, key, subject, order)
+    return len(erased)
+
+
+async def _erase_part(
+    client: Client, key: SigningKey, subject: str, order: ErasureEntry
+) -> set[Place]:
+    for _ in range(_TRIES):
+        # Another sealer may carry out the same order.
+        with suppress(SequenceConflict):
+            return await _try_to_erase(client, key, subject, order)
+    raise BusError("others keep writing to the parts of this episode")
+
+
+async def _try_to_erase(
+    client: Client, key: SigningKey, subject: str, order: ErasureEntry
+) -> set[Place]:
+    """Leave only one message there: the part without what the order names; tells what is erased by the order."""
+    stored = [each async for each in read_all(client, streams.CONTENTS, subject, 4)]
+    parts = [(each, part) for each in stored if (part := _part(each, order)) is not None]
+    if not parts:
+        return set()
+    newest, part = parts[-1]
+    named = chosen(order.parts)
+
+    def sign(_: str, entries: Sequence[Entry]) -> str:
+        return state(order, entries, key)
+
+    cleaned = with_erased(part, lambda place: "order" if named(place) else None, sign)
+    if cleaned is not part:
+        after = stored[-1].sequence
+        await publish_after(client, streams.CONTENTS, Outgoing(subject, cleaned.to_bytes()), after)
+    # What was left by an interrupted erasure, too.
+    for each in stored if cleaned is not part else [e for e in stored if e != newest]:
+        await erase_message(client, each)
+    return {
+        each.place
+        for each in cleaned.entries
+        if each.erasure is not None
+        and told_in(cleaned.erasures[each.erasure]).request_id == order.entry_id
+    }
 
 
 def _part(stored: Delivery, order: ErasureEntry) -> Part | None:

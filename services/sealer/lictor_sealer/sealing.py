@@ -27,6 +27,7 @@ from lictor_sealer.closing import Closings
 from lictor_sealer.episode import assemble
 from lictor_sealer.episode_contents import EpisodeContents
 from lictor_sealer.episode_log import Entry, EpisodeLog, sealed_episode_of
+from lictor_sealer.fitting import fitted
 from lictor_sealer.gathering import Gathering, Window
 from lictor_sealer.log import Draft
 from lictor_sealer.sources import Weaver
@@ -230,7 +231,7 @@ class SealingOutbox:
             window,
         )
         sources = weaver.sources(window.until_us)
-        episode = weaver.woven(assemble(seen, weaver.records, governed, sources))
+        episode = fitted(weaver.woven(assemble(seen, weaver.records, governed, sources)))
         size = len(episode.to_json())
         if size + HEADER_ROOM > self._client.max_payload:
             raise EpisodeError(

@@ -282,7 +282,8 @@ class Weaver:
                     complete=name not in self._cut,
                 )
                 for name in ORDER
-                if (count := self._contents.count(name))
+                # One of which everything is gone is named too: it is not the same as none.
+                if (count := self._contents.count(name)) or name in self._cut
             ),
             unreadable=self._unreadable,
             proofs=tuple(self._proofs),
@@ -304,11 +305,14 @@ class Weaver:
         By a plain hash, what was erased could be found again: by trying what it may have said.
         """
         context, log = episode.context, f"{_LOG}{self._contents.root('decision')}"
+        governed = episode.dte_ref is not None
         changed = context.model_copy(
             update={
                 "snapshot_id": self._snapshot or context.snapshot_id,
                 "evidence_refs": tuple(
-                    log if each.startswith(_LOG) else each for each in context.evidence_refs
+                    # Agents may call their evidence so, too: the log stands first, where there is one.
+                    log if not number and governed and each.startswith(_LOG) else each
+                    for number, each in enumerate(context.evidence_refs)
                 ),
             }
         )

@@ -1,7 +1,10 @@
 """A sealed episode is stored with every message that it covers, before its leaf, and the exported file carries them."""
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +17,12 @@ from lictor_bus.errors import BusError
 from lictor_bus.processor import Sourced
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_all
-from lictor_schema import DecisionRecord, hash_bytes
-from lictor_seal import SealBundle
+from lictor_schema import DecisionRecord, canonical_json, hash_bytes
+from lictor_schema.decisions import AttachedEvidence, EvidenceSummary
+from lictor_schema.evidence import EvidenceClass, Quality
+from lictor_seal import SealBundle, TrustStore
 from lictor_sealer.episode_log import Entry, EpisodeLog
+from lictor_sealer.fitting import LEAF_SIZE
 from lictor_sealer.sealing import ClosedTask, SealingOutbox
 
 
@@ -85,6 +91,32 @@ async def test_an_event_that_is_gone_or_another_now_is_told_and_not_carried(log)
     assert (await log.messages())["events"] == [b'{"kept":1}']
 
 
+async def test_that_every_event_is_gone_is_not_told_as_if_there_had_been_none(log, tmp_path):
+    gone = await told(log, "e1", b'{"gone":1}', closes=True)
+    await log.client.jetstream().delete_msg(streams.EVENTS, gone.event_sequence)
+    await log.seal()
+    [episode] = await log.episodes()
+    assert episode.sources is not None
+    assert [(each.name, each.count, each.complete) for each in episode.sources.strands] == [
+        ("records", 1, True),
+        ("events", 0, False),
+    ]
+    assert list(await log.messages()) == ["records"]
+    # Whoever reads or verifies the file is told.
+    file, trust = tmp_path / "episode.seal", tmp_path / "trust.json"
+    file.write_bytes(await log.bundle())
+    trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    for verb in ("show", "verify"):
+        ran = lictor_seal(verb, file, trust)
+        assert ran.returncode == 0, ran.stderr
+        assert "events: not every message was there any more when it was sealed" in ran.stdout
+
+
+def lictor_seal(verb: str, file: Path, trust: Path) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("lictor"), "seal", verb, file, "--trust", trust]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 class Failing(EpisodeLog):
     """Stands for a crash right before the leaf is stored."""
 
@@ -125,6 +157,48 @@ async def test_messages_larger_than_the_broker_takes_together_are_cut_into_parts
     assert (await log.messages())["events"] == bodies
     # The log's own leaf holds none of it.
     assert len(await leaf(log)) < 8_000
+
+
+async def test_no_words_of_an_agent_make_an_episode_too_large_to_be_sealed(log):
+    """Ids may have 512 characters, each of which may take six bytes."""
+    from test_corrections_on_the_bus import desk, order
+
+    def sizable(number: int) -> str:
+        return f"{number:03}".ljust(512, "\x01")
+
+    seen = [
+        AttachedEvidence(
+            evidence_id=sizable(n), evidence_class=EvidenceClass.TOOL_OUTPUT, quality=Quality.WEAK
+        )
+        for n in range(1000)
+    ]
+    decided = record("e1")
+    evidence = EvidenceSummary(attached=tuple(seen))
+    await log.decide(decided.model_copy(update={"evidence": evidence}))
+    for number in range(1, 251):
+        answer = gate_answer(TASK, number)
+        words = answer.body.replace(b"no evidence is attached", b"\\u0001" * 500)
+        await store(log.client, answer._replace(body=words))
+        report = receipt(TASK, decided.record_id, number)
+        name = canonical_json(sizable(number))
+        words = report.body.replace(b'"receipt-%d"' % number, name)
+        await store(log.client, report._replace(body=words))
+    closing = record("e2", closes=True)
+    assert closing.episode is not None
+    stamp = closing.episode.model_copy(update={"title": "\x01" * 60_000})
+    await log.decide(closing.model_copy(update={"episode": stamp}))
+    await log.seal()
+    [episode] = await log.episodes()
+    assert len(episode.to_json()) <= LEAF_SIZE + 1024
+    cut = {"context.evidenceRefs", "sources.gates", "sources.receipts"}
+    assert set(episode.shortened) == cut
+    assert episode.context.evidence_refs[0] == sizable(0)
+    # Nothing of it is missing beside the leaf.
+    messages = await log.messages()
+    assert (len(messages["gates"]), len(messages["receipts"])) == (250, 250)
+    corrected = await desk(log).correct(order(episode_id=episode.episode_id))
+    assert corrected.version == 2
+    assert set((await log.episodes())[-1].shortened) == cut
 
 
 async def test_what_the_broker_puts_beside_the_parts_changes_nothing(log):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from closing_bus import ERASED, KEY, TASK, Log, closing_bus, record
@@ -12,14 +13,14 @@ from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
 
 from lictor_bus import streams, subjects
-from lictor_bus.contents import erase_message
+from lictor_bus.contents import erase_message, store_parts
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.read import read_all
 from lictor_schema import canonical_json
 from lictor_schema.erasures import ErasureAnswer, ErasureOrder
 from lictor_schema.ids import episode_id
 from lictor_seal import TrustStore, verify_bundle
-from lictor_sealer import erasing
+from lictor_sealer import correcting, erasing
 from lictor_sealer.episode_log import EpisodeLog
 from lictor_sealer.erasing import Erasures
 
@@ -134,6 +135,25 @@ async def test_a_correction_does_not_bring_back_what_was_erased(log):
     await desk(log).erase(order(2, parts=["receipts", "gates"]))
     assert (await log.messages(1))["receipts"] == [ERASED]
     assert (await log.messages(1))["gates"] == [ERASED] * 3
+    assert b"no evidence is attached" not in await everything_stored(log)
+
+
+async def test_what_another_sealer_erases_meanwhile_is_not_in_the_version_that_is_made(
+    log, monkeypatch
+):
+    """The lock holds within one process; two sealers may be asked at once."""
+    await store(log.client, receipt(TASK, record("e2").record_id))
+
+    async def erased_elsewhere(*given: Any) -> None:
+        monkeypatch.setattr(correcting, "store_parts", store_parts)
+        await desk(log).erase(order(parts=["gates"]))
+        await store_parts(*given)
+
+    monkeypatch.setattr(correcting, "store_parts", erased_elsewhere)
+    answer = await corrections(log).correct(correction())
+    assert answer.version == 2
+    assert (await log.messages(1))["gates"] == [ERASED, ERASED]
+    assert (await log.messages(1))["receipts"] != [ERASED]
     assert b"no evidence is attached" not in await everything_stored(log)
 
 

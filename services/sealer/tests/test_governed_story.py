@@ -81,6 +81,9 @@ async def test_the_story_of_a_governed_episode_is_told_from_its_file_alone(
         "deadline 60000 ms, ladder cache_bundle > hitl > bypass > abstain",
         "balance, captured at ",
         "limit = 100, captured at ",
+        # How long each feature counts as fresh.
+        "  feature    balance, captured at ",
+        ", fresh for ",
         "refund (b-1) on order o-1, reach small: refuse, because the action is blocked (blocked)",
         "; rung hitl (the action is blocked)",
         "everything was halted by ada: odd numbers",
@@ -117,6 +120,8 @@ async def test_nothing_is_told_of_a_file_that_was_changed_and_little_of_one_that
     assert unverified.returncode == 1
     assert "NOT VERIFIED" in unverified.stderr
     assert "the decision was resumed by bob" in unverified.stdout
+    # Also where only what is told is kept.
+    assert unverified.stdout.startswith("NOT VERIFIED: ")
     changed = tmp_path / "changed.seal"
     changed.write_bytes(file.read_bytes().replace(b"odd numbers", b"odd letters"))
     refused = lictor("seal", "show", changed, "--trust", trust)

@@ -23,7 +23,7 @@ from lictor.commands.output import (
 )
 from lictor.commands.seal_correct import correct, correct_arguments
 from lictor.commands.seal_erase import erase, erase_arguments
-from lictor.commands.seal_show import show, show_arguments
+from lictor.commands.seal_show import NOT_COMPLETE, show, show_arguments
 from lictor.commands.seal_sources import opened
 from lictor.errors import LictorError, NotInTime
 from lictor.where import nats_url, replacing
@@ -38,6 +38,7 @@ from lictor_seal import (
     VerificationReport,
     checkpoint_in,
     committed_strands,
+    incomplete_strands,
     leaf_data,
     verify_file,
     verify_inclusion,
@@ -233,6 +234,8 @@ def show_report(name: str, report: VerificationReport, *, all_checks: bool = Tru
             "skip",
             f"erased at {erasure.erased_at} by {printable(erasure.by)}: {printable(erasure.reason)}",
         )
+    for name in incomplete_strands(found.sealed_episode):
+        _mark("skip", f"{name}: {NOT_COMPLETE}")
     carried = committed_strands(found.sealed_episode)
     if found.contents is None and carried is not None:
         count = sum(int(each["count"]) for each in carried)

@@ -10,7 +10,9 @@ from lictor.where import nats_url
 
 def erase_arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("episode", metavar="EPISODE", help="the episode's id")
+    parser.add_argument(
+        "episode", metavar="EPISODE", help="the episode's id, or its first characters"
+    )
     parser.add_argument("--by", metavar="NAME", required=True, help="who orders it")
     parser.add_argument(
         "--reason", metavar="TEXT", required=True, help="why; every bundle says so from then on"
@@ -37,15 +39,17 @@ async def erase(options: Namespace) -> int:
 
     from lictor.desk import ask_desk_for, new_request_id
     from lictor.errors import LictorError, Unreachable
+    from lictor.ids import EPISODE, id_at
     from lictor_bus.connection import close_nats, connect_nats
     from lictor_schema import describe_validation_error
     from lictor_schema.erasures import ErasureAnswer, ErasureOrder
 
     quiet_logs()
+    episode = await id_at(options.url, EPISODE, options.episode)
     try:
         order = ErasureOrder(
             request_id=options.request_id or new_request_id(),
-            episode_id=options.episode,
+            episode_id=episode,
             by=options.by,
             reason=options.reason,
             parts=tuple(options.part),
@@ -53,7 +57,7 @@ async def erase(options: Namespace) -> int:
     except ValidationError as error:
         problem = describe_validation_error(error)[0]
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
-    client = await connect_nats(nats_url(options.url).url, name="lictor-seal", timeout_s=3.0)
+    client = await connect_nats(nats_url(options.url).now, name="lictor-seal", timeout_s=3.0)
     try:
         answer = await ask_desk_for(client, "erase", order, ErasureAnswer, _ANSWER_WITHIN_S)
     except Unreachable as error:

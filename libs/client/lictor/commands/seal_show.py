@@ -8,10 +8,19 @@ from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, counted, printable, say, say_json, warn
 from lictor.commands.seal_sources import opened
 from lictor.episode_story import SECTIONS, EpisodeStory
-from lictor_seal import SealBundle, SealError, TrustStore, VerificationReport, verify_file
+from lictor_seal import (
+    SealBundle,
+    SealError,
+    TrustStore,
+    VerificationReport,
+    incomplete_strands,
+    verify_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+NOT_COMPLETE = "not every message was there any more when it was sealed, or could be covered"
 
 
 def show_arguments(parser: ArgumentParser) -> None:
@@ -72,15 +81,21 @@ def _doubt(report: VerificationReport, asked: bool) -> str:
 
 def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: VerificationReport) -> None:
     seal, outcome, actor = sealed["seal"], sealed["outcome"], sealed["actor"]
-    say(printable(story.title or f"task {sealed['taskId']}"))
+    # Also for whoever keeps only what is told.
+    doubt = "" if report.ok else "NOT VERIFIED: "
+    say(doubt + printable(story.title or f"task {sealed['taskId']}"))
     _fact("episode", f"{sealed['episodeId']}, version {seal['version']}")
     _fact("task", f"{sealed['taskId']} ({sealed['decisionType']}), in {sealed['runtime']}")
     _fact("who", f"{actor['type']} {actor['id']}")
     _fact("when", f"{sealed['startedAt']} to {sealed['endedAt']}, sealed at {seal['sealedAt']}")
     _fact("outcome", f"{outcome['code']}: {outcome.get('reason') or 'no reason given'}")
+    if sealed.get("shortened"):
+        _fact("shortened", f"{', '.join(sealed['shortened'])}: the seal names only the first")
     correction = sealed.get("correction")
     if correction:
         _fact("corrected", f"by {correction['by']}: {correction['reason']}")
+    for feature in sealed["context"].get("features") or ():
+        _fact("feature", _freshness(feature))
     for name, heading in SECTIONS.items():
         lines = story.sections[name]
         if not lines:
@@ -91,12 +106,16 @@ def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: Verification
             say(f"  {line.at}  {printable(line.text)}")
         if name in story.left_out:
             say(f"  … and {story.left_out[name]} more (in the file)")
-    _tell_rest(story, report)
+    _tell_rest(sealed, story, report)
 
 
-def _tell_rest(story: EpisodeStory, report: VerificationReport) -> None:
+def _tell_rest(
+    sealed: "Mapping[str, Any]", story: EpisodeStory, report: VerificationReport
+) -> None:
     contents = report.verified.contents if report.verified else None
     say()
+    for name in incomplete_strands(sealed):
+        say(f"{printable(name)}: {NOT_COMPLETE}")
     if not story.counts:
         say("The file is the seal alone: the messages that tell the story are not in it.")
         return
@@ -109,6 +128,14 @@ def _tell_rest(story: EpisodeStory, report: VerificationReport) -> None:
         say(f"Erased: {name}, {counted(len(sequences), 'message')} (at {first})")
     for erasure in contents.erasures if contents else ():
         say(f"  {erasure.erased_at}  by {printable(erasure.by)}: {printable(erasure.reason)}")
+
+
+def _freshness(feature: "Mapping[str, Any]") -> str:
+    """How fresh a feature was, as the seal says; what it was stands in the messages."""
+    text = f"{feature['name']}, captured at {feature['capturedAt'] or 'no time'}, fresh for {feature['ttlMs']} ms"
+    if feature["ageMs"] is not None:
+        text += f", at most {feature['ageMs']} ms old when an action was asked for"
+    return text + (": too old, or missing" if feature["breach"] else "")
 
 
 def _fact(name: str, text: str) -> None:
