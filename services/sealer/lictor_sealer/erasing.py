@@ -26,11 +26,12 @@ from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Runnable, Runtime
-from lictor_contracts.acting import is_somebody
+from lictor_contracts.acting import is_somebody, one_person
 from lictor_schema import utc_millis
 from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder
 from lictor_seal import BundleError, Entry, Part, SigningKey, with_erased
-from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.correction import SEALER
+from lictor_sealer.episode_log import EpisodeLog, sealed_episode_of
 from lictor_sealer.erasure import Place, chosen, state, told_in
 
 log = logging.getLogger("lictor.sealer")
@@ -85,12 +86,20 @@ class Erasures:
         """Erase what the order names; raises Refused when that can't be."""
         if not is_somebody(order.by):
             raise Refused("by: names nobody", remedy="say who orders the erasure")
+        if one_person(order.by, SEALER):
+            raise Refused(f"by: {SEALER} is the sealer's own name", remedy="give your own")
         # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
-            if not await self._episodes.versions(order.episode_id):
+            versions = await self._episodes.versions(order.episode_id)
+            if not versions:
                 raise Refused(
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
+                )
+            if one_person(order.by, sealed_episode_of(versions[-1]).actor.id):
+                raise Refused(
+                    f"by: {order.by} is the actor of the episode, who can't have it erased",
+                    remedy="have somebody else order it",
                 )
             if not await part_subjects(self._client, order.episode_id):
                 raise Refused(

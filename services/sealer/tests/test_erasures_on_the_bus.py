@@ -167,6 +167,10 @@ async def test_a_task_that_is_sealed_again_after_an_erasure_stays_erased(log):
     ("fields", "why"),
     [
         ({"by": " "}, "names nobody"),
+        ({"by": "Lictor.Sealer"}, "the sealer's own name"),
+        # Whose acts the messages are about does not have them erased.
+        ({"by": "agent"}, "the actor of the episode"),
+        ({"by": "AGENT "}, "the actor of the episode"),
         ({"episode_id": "unheard-of"}, "no sealed episode"),
     ],
 )
