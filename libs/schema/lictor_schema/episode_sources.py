@@ -190,13 +190,14 @@ class EpisodeSources(CamelModel):
         default=(), description="The first decisions of the tool and stop gates"
     )
     gates: Annotated[tuple[GateNote, ...], Field(max_length=MAX_NOTES)] = Field(
-        default=(), description="The first answers of gates that did not simply allow"
+        default=(),
+        description="The first answers of gates that did not simply allow, denied actions before others",
     )
     guidance: Annotated[tuple[GuidanceNote, ...], Field(max_length=MAX_NOTES)] = Field(
         default=(), description="The first advice"
     )
     receipts: Annotated[tuple[ReceiptNote, ...], Field(max_length=MAX_NOTES)] = Field(
-        default=(), description="The first receipts"
+        default=(), description="The first receipts, of failures before others"
     )
 
 

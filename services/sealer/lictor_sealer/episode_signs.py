@@ -80,6 +80,13 @@ def source_signs(
             yield Sign(OutcomeCode.PARTIAL, why)
 
 
+def denial_weight(note: GateNote) -> int:
+    """How much an answer of a gate weighs on the outcome; 0 for nothing."""
+    if note.gate != "action" or note.decision != "deny" or note.policy_id == _DONE:
+        return 0
+    return 2 if note.policy_id in _FOR_GOOD else 1
+
+
 def _denials(gates: Sequence[GateNote], governed: bool, did_something: bool) -> Iterator[Sign]:
     """Actions that were denied without an entry in a decision's log.
 
@@ -87,7 +94,7 @@ def _denials(gates: Sequence[GateNote], governed: bool, did_something: bool) -> 
     """
     began = "" if governed else "no decision began, and "
     for each in gates:
-        if each.gate != "action" or each.decision != "deny" or each.policy_id == _DONE:
+        if not denial_weight(each):
             continue
         why = f"{began}an action was denied: {each.reason}"
         if not (governed and did_something):

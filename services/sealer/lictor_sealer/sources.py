@@ -4,8 +4,9 @@ Each message is counted into the strand of its kind by a salted commitment to it
 auditor wants to read of it without them is noted, as much as fits.
 """
 
+import heapq
 from collections.abc import Callable
-from typing import Final, get_args
+from typing import Final, Generic, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -30,6 +31,7 @@ from lictor_schema import (
     ProofResult,
     ReceiptNote,
     ReceiptReport,
+    ReceiptStatus,
     RecordDigest,
     RunFinished,
     RunNote,
@@ -43,6 +45,7 @@ from lictor_schema import (
 from lictor_schema.episode_sources import CONTENTS_FORMAT, MAX_NOTE_TEXT, MAX_NOTES, StrandName
 from lictor_schema.episodes import LISTED_RECORDS
 from lictor_sealer.episode_contents import EpisodeContents
+from lictor_sealer.episode_signs import denial_weight
 
 _SESSION_GATES: Final = ("tool", "stop")
 ORDER: Final[tuple[StrandName, ...]] = get_args(StrandName)
@@ -51,6 +54,27 @@ ORDER: Final[tuple[StrandName, ...]] = get_args(StrandName)
 # Of these a correction does not count what came late: events are counted by their records, and the others were there.
 _NOT_COUNTED: Final = ("records", "events", "decision", "switch")
 _LOG: Final = "lictor:act:"
+
+N = TypeVar("N")
+
+
+class _Notes(Generic[N]):
+    """The first notes of a kind, as many as an episode holds; those that weigh on its outcome before all others."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, N]] = []
+        self._seen = 0
+
+    def add(self, note: N, weight: int) -> None:
+        """The next one."""
+        self._seen += 1
+        # The lightest is on top, and of these the last.
+        keep = heapq.heappush if len(self._heap) < MAX_NOTES else heapq.heappushpop
+        keep(self._heap, (weight, -self._seen, note))
+
+    def kept(self) -> tuple[N, ...]:
+        """In the order they came."""
+        return tuple(note for _, _, note in sorted(self._heap, key=lambda each: -each[1]))
 
 
 class Weaver:
@@ -64,9 +88,9 @@ class Weaver:
         self._proofs: list[ProofNote] = []
         self._runs: dict[str, RunNote] = {}
         self._guard: list[GuardNote] = []
-        self._gates: list[GateNote] = []
+        self._gates = _Notes[GateNote]()
         self._guidance: dict[str, GuidanceNote] = {}
-        self._receipts: list[ReceiptNote] = []
+        self._receipts = _Notes[ReceiptNote]()
         self._sessions: dict[tuple[str, str], None] = {}
         self._records: list[RecordDigest] = []
         self._runtime: str | None = None
@@ -209,34 +233,30 @@ class Weaver:
         else:
             record = GateRecord.from_json(stored.body)
         answer = record.answer
-        if answer.decision == "allow" or len(self._gates) == MAX_NOTES:
+        if answer.decision == "allow":
             return
-        self._gates.append(
-            GateNote(
-                record_id=record.record_id,
-                recorded_at=record.recorded_at,
-                gate=record.gate,
-                decision=answer.decision,
-                policy_id=answer.policy_id,
-                reason=_begun(answer.reason),
-                message_hash=message_hash,
-            )
+        note = GateNote(
+            record_id=record.record_id,
+            recorded_at=record.recorded_at,
+            gate=record.gate,
+            decision=answer.decision,
+            policy_id=answer.policy_id,
+            reason=_begun(answer.reason),
+            message_hash=message_hash,
         )
+        self._gates.add(note, denial_weight(note))
 
     def _receipt(self, stored: Delivery, message_hash: str) -> None:
         report = ReceiptReport.from_json(stored.body)
-        if len(self._receipts) == MAX_NOTES:
-            return
-        self._receipts.append(
-            ReceiptNote(
-                report_id=report.report_id,
-                record_id=report.record_id,
-                status=report.receipt.status,
-                delivery_state=report.receipt.delivery_state,
-                reported_at=utc_millis(report.reported_at),
-                message_hash=message_hash,
-            )
+        note = ReceiptNote(
+            report_id=report.report_id,
+            record_id=report.record_id,
+            status=report.receipt.status,
+            delivery_state=report.receipt.delivery_state,
+            reported_at=utc_millis(report.reported_at),
+            message_hash=message_hash,
         )
+        self._receipts.add(note, int(note.status is ReceiptStatus.FAILED))
 
     def _session(self, entry: AnySessionEntry, message_hash: str) -> None:
         if not isinstance(entry, FeedbackRaised | FeedbackDelivered):
@@ -289,9 +309,9 @@ class Weaver:
             proofs=tuple(self._proofs),
             runs=tuple(self._runs.values()),
             guard=tuple(self._guard),
-            gates=tuple(self._gates),
+            gates=self._gates.kept(),
             guidance=tuple(self._guidance.values()),
-            receipts=tuple(self._receipts),
+            receipts=self._receipts.kept(),
         )
 
     @property

@@ -19,7 +19,7 @@ from task_messages import (
 
 from lictor_bus import streams, subjects
 from lictor_bus.publish import Outgoing, publish_one
-from lictor_schema import EpisodeSources, content_hash, hash_bytes
+from lictor_schema import EpisodeSources, OutcomeCode, content_hash, hash_bytes
 from lictor_sealer import sources as sources_module
 
 
@@ -191,6 +191,35 @@ async def test_more_than_can_be_read_of_a_kind_stands_under_the_root_alone(log, 
     found = await the_sources(log)
     assert [each.record_id for each in found.gates] == [uuid(0), uuid(1)]
     assert (await log.messages())["gates"] == [each.body for each in answers]
+
+
+async def test_an_outcome_rests_on_more_than_the_first_of_a_kind(log):
+    """However many harmless answers and receipts came before."""
+    await log.decide(record("e1"))
+    await store(log.client, *(gate_answer(TASK, n) for n in range(1, 251)))
+    await store(log.client, action_denied(TASK, 300), action_denied(TASK, 301))
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    [episode] = await log.episodes()
+    assert episode.outcome.code is OutcomeCode.FAIL
+    assert episode.sources is not None
+    noted = [each.gate for each in episode.sources.gates]
+    assert noted == ["report"] * 198 + ["action"] * 2
+
+
+async def test_a_decision_that_could_not_be_carried_out_is_no_success_however_late_that_is_told(
+    log,
+):
+    last = record("e1")
+    await log.decide(last)
+    await store(log.client, *(receipt(TASK, last.record_id, n) for n in range(1, 251)))
+    failed = receipt(TASK, uuid(7), 300)
+    words = failed.body.replace(b'"planned"', b'"failed"').replace(b'"queued"', b'"failed"')
+    await store(log.client, failed._replace(body=words))
+    await log.decide(record("e2", closes=True))
+    await log.seal()
+    [episode] = await log.episodes()
+    assert episode.outcome.code is OutcomeCode.PARTIAL
 
 
 async def test_receipts_of_more_records_than_the_broker_tells_at_once_are_covered(log):
