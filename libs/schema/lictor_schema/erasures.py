@@ -31,7 +31,7 @@ class ErasureOrder(Model):
 
     request_id: UuidText = Field(description="Unique id; asking again with it completes the same")
     episode_id: Identifier = Field(description="The episode, in all its versions")
-    by: Identifier = Field(description="Who orders it")
+    by: Identifier = Field(description="Who orders it; never the actor of the episode")
     reason: Text = Field(description="Why; every bundle says so from then on")
     parts: Annotated[tuple[ErasedPart, ...], Field(max_length=MAX_ITEMS)] = Field(
         default=(), description="Strands or single messages; none: everything"

@@ -26,11 +26,11 @@ from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Runnable, Runtime
-from lictor_contracts.acting import is_somebody
 from lictor_schema import utc_millis
 from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder
 from lictor_seal import BundleError, Entry, Part, SigningKey, with_erased
-from lictor_sealer.episode_log import EpisodeLog
+from lictor_sealer.authority import objection_to
+from lictor_sealer.episode_log import EpisodeLog, sealed_episode_of
 from lictor_sealer.erasure import Place, chosen, state, told_in
 
 log = logging.getLogger("lictor.sealer")
@@ -83,15 +83,17 @@ class Erasures:
 
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
         """Erase what the order names; raises Refused when that can't be."""
-        if not is_somebody(order.by):
-            raise Refused("by: names nobody", remedy="say who orders the erasure")
         # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
-            if not await self._episodes.versions(order.episode_id):
+            versions = await self._episodes.versions(order.episode_id)
+            if not versions:
                 raise Refused(
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
                 )
+            objection = objection_to(order.by, sealed_episode_of(versions[-1]), "erase")
+            if objection is not None:
+                raise Refused(objection.reason, remedy=objection.remedy)
             if not await part_subjects(self._client, order.episode_id):
                 raise Refused(
                     f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",

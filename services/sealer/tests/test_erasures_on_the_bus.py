@@ -167,10 +167,12 @@ async def test_a_task_that_is_sealed_again_after_an_erasure_stays_erased(log):
     ("fields", "why"),
     [
         ({"by": " "}, "names nobody"),
+        ({"by": "AGENT "}, "is the actor of the episode, who can't erase it"),
+        ({"by": "Lictor.Sealer"}, "the sealer's own name"),
         ({"episode_id": "unheard-of"}, "no sealed episode"),
     ],
 )
-async def test_an_order_by_nobody_or_about_nothing_is_refused(log, fields, why):
+async def test_an_order_without_authority_or_about_nothing_is_refused(log, fields, why):
     with pytest.raises(Refused, match=why):
         await desk(log).erase(order(**fields))
     assert [each async for each in read_all(log.client, streams.ERASURES, ">")] == []
