@@ -127,7 +127,8 @@ def arguments(parser: ArgumentParser) -> None:
             "erase",
             help="erase messages that an episode covers",
             description="Have the sealer erase messages that a sealed episode covers, from all its versions, for good."
-            " Its seals stay valid, and say what was erased, by whom and why.",
+            " Its seals stay valid, and say what was erased, by whom and why. What the seal itself says stays, as do"
+            " the streams that the messages were read from, backups and files exported before.",
             allow_abbrev=False,
         )
     )
