@@ -83,6 +83,12 @@ class EpisodeStory:
                 continue
             lines.append(Line(at, text, each.strand, each.at, content))
 
+    @property
+    def carried(self) -> dict[str, int]:
+        """How many messages of each strand the file carries: those that were not erased."""
+        left = {name: n - len(self.erased.get(name, ())) for name, n in self.counts.items()}
+        return {name: number for name, number in left.items() if number}
+
     def to_json_value(self) -> dict[str, object]:
         """For machines: every section with the messages it was read from."""
         return {

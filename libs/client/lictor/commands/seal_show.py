@@ -119,8 +119,8 @@ def _tell_rest(
     if not story.counts:
         say("The file is the seal alone: the messages that tell the story are not in it.")
         return
-    carried = ", ".join(f"{name} {count}" for name, count in story.counts.items())
-    say(f"Messages in the file: {carried}")
+    carried = ", ".join(f"{name} {count}" for name, count in story.carried.items())
+    say(f"Messages in the file: {carried or 'none, all were erased'}")
     if story.unreadable:
         say(f"{counted(story.unreadable, 'message')} could not be read")
     for name, sequences in story.erased.items():
