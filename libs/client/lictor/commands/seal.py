@@ -25,7 +25,7 @@ from lictor.commands.output import (
 from lictor.commands.seal_correct import correct, correct_arguments
 from lictor.commands.seal_erase import erase, erase_arguments
 from lictor.commands.seal_show import NOT_COMPLETE, show, show_arguments
-from lictor.commands.seal_sources import opened
+from lictor.commands.seal_sources import opened, trust_file_for
 from lictor.errors import LictorError, NotInTime
 from lictor.where import nats_url, replacing
 from lictor_seal import (
@@ -310,7 +310,8 @@ async def _export(options: Namespace) -> int:
         say_json({"file": str(path), "bytes": size})
     else:
         say(f"wrote {path} ({size} bytes)")
-        verify = command_line("seal", "verify", path, "--trust", "KEYFILE")
+        trust = trust_file_for(bundle) or "KEYFILE"
+        verify = command_line("seal", "verify", path, "--trust", trust)
         say(f"verify it anywhere with: {verify}")
     return OK
 
