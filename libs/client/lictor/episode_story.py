@@ -4,7 +4,8 @@ Read leniently, as plain JSON: a file outlives the programs that wrote it. What 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -16,7 +17,9 @@ SECTIONS: Final = {
     "decided": "What was decided about it",
     "envelope": "The envelope that governed it",
     "known": "What was known",
-    "asked": "What was asked and refused",
+    "asked": "What was asked for, and the answer",
+    "refused": "What was refused, and why",
+    "degraded": "Which bounds were passed, and what the ladder said",
     "approved": "Who approved, and why",
     "done": "What was done",
     "verified": "What was verified",
@@ -83,6 +86,12 @@ class EpisodeStory:
                 continue
             lines.append(Line(at, text, each.strand, each.at, content))
 
+    @property
+    def carried(self) -> dict[str, int]:
+        """How many messages of each strand the file carries: those that were not erased."""
+        left = {name: n - len(self.erased.get(name, ())) for name, n in self.counts.items()}
+        return {name: number for name, number in left.items() if number}
+
     def to_json_value(self) -> dict[str, object]:
         """For machines: every section with the messages it was read from."""
         return {
@@ -95,6 +104,18 @@ class EpisodeStory:
             "erased": self.erased,
             "unreadable": self.unreadable,
         }
+
+
+def told_once(lines: Iterable[Line]) -> Iterator[tuple[str, str]]:
+    """The time and text of each line; what was said again in the same words stands once, with a count."""
+    same: dict[str, list[str]] = {}
+    for line in lines:
+        same.setdefault(line.text, []).append(line.at)
+    for text, times in same.items():
+        yield (
+            times[0],
+            text if len(times) == 1 else f"{text} ({len(times)} times, last {times[-1]})",
+        )
 
 
 def utc(stored_us: int) -> str:
@@ -151,7 +172,7 @@ def _guard(record: Json, _: str) -> Told:
     decision: Json = record["decision"]
     what = f"tool {record.get('tool')}" if record["gate"] == "tool" else "stopping"
     yield (
-        "asked",
+        _answered(decision["decision"]),
         f"{what}: {decision['decision']} by {decision['policy_id']}: {decision['reason']}",
     )
 
@@ -174,11 +195,11 @@ def _gate(record: Json, _: str) -> Told:
     if request.get("params"):
         text += f" {_short(request['params'])}"
     text += f": {answer['decision']} by {answer['policy_id']}: {answer['reason']}"
-    yield "asked", text
+    yield _answered(answer["decision"]), text
 
 
 def _proof(result: Json, _: str) -> Told:
-    reasons = "; ".join(f"{each['code']}: {each['message']}" for each in result.get("reasons", ()))
+    reasons = _once(f"{each['code']}: {each['message']}" for each in result.get("reasons", ()))
     text = f"the prover's verdict on program {result['program_hash']}: {result['verdict']}"
     yield "verified", f"{text}{': ' + reasons if reasons else ''}"
 
@@ -253,13 +274,17 @@ def _judged(entry: Json) -> Told:
         if execution.get(name):
             text += f", {name} {_short(execution[name])}"
     text += f": {entry['decision']}"
-    against = [f"{each['message']} ({each['code']})" for each in entry.get("reasons", ())]
-    against += [each["message"] for each in entry.get("violations", ())]
+    reasons: list[Json] = entry.get("reasons", [])
+    against = [f"{each['message']} ({each['code']})" for each in reasons]
+    # A bound that is a reason is told with its code already.
+    known = {each["message"] for each in reasons}
+    bounds = (each["message"] for each in entry.get("violations", ()))
+    against += [each for each in bounds if each not in known]
     if against:
-        text += f", because {'; '.join(against)}"
+        text += f", because {_once(against)}"
     if entry.get("approvers"):
         text += f"; approved by {', '.join(entry['approvers'])}"
-    yield "asked", text + _rung(entry)
+    yield _answered(entry["decision"]), text + _rung(entry)
 
 
 def _approved(entry: Json) -> Told:
@@ -294,8 +319,8 @@ def _verified(entry: Json) -> Told:
 def _degraded(entry: Json) -> Told:
     kind = entry["kind"].replace("_", " ")
     stage = f" ({entry['stage']})" if entry.get("stage") else ""
-    why = "; ".join(each["message"] for each in entry.get("violations", ()))
-    yield "asked", f"{kind}{stage}{': ' + why if why else ''}{_rung(entry)}"
+    why = _once(each["message"] for each in entry.get("violations", ()))
+    yield "degraded", f"{kind}{stage}{': ' + why if why else ''}{_rung(entry)}"
 
 
 def _stage(entry: Json) -> Told:
@@ -314,6 +339,17 @@ def _rung(entry: Json) -> str:
     why: Json = rung.get("rationale") or {}
     told = why.get("detail") or why.get("reason")
     return f"; rung {rung['step']}" + (f" ({_short(told)})" if told else "")
+
+
+def _answered(decision: str) -> str:
+    return "asked" if decision in ("allow", "wait") else "refused"
+
+
+def _once(texts: Iterable[str]) -> str:
+    """Each text once, with how often it was said."""
+    return "; ".join(
+        text if count == 1 else f"{text} ({count} times)" for text, count in Counter(texts).items()
+    )
 
 
 def _short(value: object) -> str:

@@ -151,7 +151,12 @@ async def test_what_one_command_lists_the_next_one_takes(up: Up, cli: Cli) -> No
     assert seal["sealedEpisode"]["episodeId"] == episode["episode_id"]
     by_task = await run("seal", "export", "--task", "task 1")
     assert by_task.stdout == exported.stdout
-    order = ("--by", "ada", "--reason", "she asked us to")
+    written = await run("seal", "export", "--task", "task 1", "-o", "one.seal")
+    # The command that it names verifies the file, as it stands there.
+    check = "seal verify one.seal --trust .lictor/keys/trust.json"
+    assert written.stdout.endswith(f"lictor {check}\n")
+    assert "one.seal is genuine" in (await run(*check.split())).stdout
+    order = ("--by", "ada", "--reason", "she asked us to", "--all", "--yes")
     erased = await run("seal", "erase", episode["episode_id"][:8], *order)
     assert "the seals stay valid" in erased.stdout, erased.stderr
 

@@ -10,6 +10,7 @@ from lictor_schema.model import (
     ContentHash,
     Count,
     Identifier,
+    Label,
     Model,
     Positive,
     Text,
@@ -31,18 +32,34 @@ class ErasureOrder(Model):
 
     request_id: UuidText = Field(description="Unique id; asking again with it completes the same")
     episode_id: Identifier = Field(description="The episode, in all its versions")
-    by: Identifier = Field(description="Who orders it")
+    by: Identifier = Field(description="Who orders it; never the actor of the episode")
     reason: Text = Field(description="Why; every bundle says so from then on")
     parts: Annotated[tuple[ErasedPart, ...], Field(max_length=MAX_ITEMS)] = Field(
-        default=(), description="Strands or single messages; none: everything"
+        default=(),
+        description="Strands or single messages, each of which must be there; none: everything",
     )
+    dry_run: bool = Field(default=False, description="Whether to tell only what would be erased")
+
+
+class NamedStrand(Model):
+    """What an order to erase names of one strand."""
+
+    strand: Label = Field(description="The strand")
+    carried: Count = Field(description="How many messages would be erased")
+    erased: Count = Field(description="How many were erased before")
 
 
 class ErasureAnswer(DeskAnswer):
     """What came of the order to erase."""
 
     erased: Count | None = Field(
-        default=None, description="How many messages were erased by this order"
+        default=None, description="How many messages were erased by this order, or would be"
+    )
+    already: Count | None = Field(
+        default=None, description="How many messages that it names were erased by other orders"
+    )
+    strands: tuple[NamedStrand, ...] = Field(
+        default=(), description="With `dry_run`: what the order names, by strand"
     )
 
 

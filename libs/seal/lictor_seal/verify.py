@@ -26,11 +26,12 @@ from lictor_seal.times import parse_utc
 from lictor_seal.trust import TrustStore
 
 CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint", "inclusion")
-"""The checks of every report, in order. `contents` follows when the file carries the episode's messages, `witnesses`
-when the trust store names some, and `consistency` when a known checkpoint was given.
+"""The checks of every report, in order. `contents` follows when the file carries the episode's messages, `complete`
+when that was demanded, `witnesses` when the trust store names some, `consistency` when a known checkpoint was.
 """
 
 _CONTENTS: Final = "contents"
+_COMPLETE: Final = "complete"
 _WITNESSES: Final = "witnesses"
 _CONSISTENCY: Final = "consistency"
 
@@ -190,6 +191,7 @@ def verify_bundle(
     *,
     known: KnownHead | None = None,
     visit: Visit | None = None,
+    complete: bool = False,
 ) -> VerificationReport:
     """Check a bundle file's bytes; never raises, whatever the bytes are.
 
@@ -197,7 +199,7 @@ def verify_bundle(
     """
     # Whatever else a caller brings along is no bundle.
     file = BytesIO(data if isinstance(data, bytes) else b"")  # pyright: ignore[reportUnnecessaryIsInstance]
-    return verify_file(file, trust, known=known, visit=visit)
+    return verify_file(file, trust, known=known, visit=visit, complete=complete)
 
 
 class Readable(Protocol):
@@ -218,12 +220,15 @@ def verify_file(
     *,
     known: KnownHead | None = None,
     visit: Visit | None = None,
+    complete: bool = False,
 ) -> VerificationReport:
     """The same, read from a file as it goes: the messages it carries may be more than fit into memory.
 
     ``visit`` is handed every message that the file carries; believe none of them unless the report is ok.
+    With ``complete`` the seal alone is not enough: every message must be carried, or signed as erased.
     """
     more = (
+        *((_COMPLETE,) if complete else ()),
         *((_WITNESSES,) if trust.witnesses else ()),
         *((_CONSISTENCY,) if known is not None else ()),
     )
@@ -249,6 +254,8 @@ def verify_file(
     contents = None
     if carries:
         contents = run.check(_CONTENTS, lambda: _contents(bundle, file, trust, visit, key))
+    if complete:
+        run.check(_COMPLETE, lambda: _complete(bundle, contents))
     cosigned: Sequence[Cosignature] | None = ()
     if trust.witnesses:
         cosigned = run.check(
@@ -317,6 +324,14 @@ def _contents(
             f"; {each.name}: {each.erased} of {each.count}" for each in found.strands if each.erased
         )
     return found, told
+
+
+def _complete(bundle: SealBundle, contents: ContentsReport | None) -> tuple[None, str]:
+    if not bundle.with_contents:
+        raise BundleError("the file is the seal alone: it carries no messages")
+    if contents is None:
+        raise _NotCheckedError("not checked: the contents do not hold")
+    return None, "every message is carried, or signed as erased"
 
 
 def verify_seal(sealed: Mapping[str, object], trust: TrustStore) -> Seal:

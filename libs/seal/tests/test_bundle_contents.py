@@ -199,6 +199,24 @@ def test_the_seal_alone_verifies_and_says_that_it_carries_nothing(sealed, parts,
     assert not verify_bundle(file_of(alone, parts), trust).ok
 
 
+def test_whoever_demands_all_messages_does_not_get_the_seal_alone(sealed, parts, trust, key):
+    for file in (parts, [erase(each, key, ("events", 8)) for each in parts]):
+        report = verify_bundle(file_of(sealed, file), trust, complete=True)
+        assert report.ok, report.failures
+        assert "complete" in [check.name for check in report.checks]
+    alone = replace(sealed, with_contents=False).to_bytes()
+    report = verify_bundle(alone, trust, complete=True)
+    assert not report.ok
+    [failed] = report.failures
+    assert (failed.name, failed.status) == ("complete", "failed")
+    # What is wrong with the messages is said once.
+    cut = verify_bundle(file_of(sealed, parts[:-1]), trust, complete=True)
+    assert [(each.name, each.status) for each in cut.failures] == [
+        ("contents", "failed"),
+        ("complete", "not_checked"),
+    ]
+
+
 def test_erased_messages_are_reported_and_every_root_still_holds(sealed, parts, trust, key):
     erased = [erase(each, key, ("events", 8), ("runs", 2)) for each in parts]
     data = file_of(sealed, erased)

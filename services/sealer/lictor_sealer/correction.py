@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from lictor_contracts.acting import is_somebody, one_person
 from lictor_contracts.outcomes import Sign, badness
 from lictor_schema import (
     Correction,
@@ -23,13 +22,11 @@ from lictor_schema import (
     SealedEpisode,
     describe_validation_error,
 )
+from lictor_sealer.authority import objection_to
 from lictor_sealer.episode import lowered
 from lictor_sealer.episode_signs import source_signs
 from lictor_sealer.sources import covered_messages, covered_records
 from lictor_sealer.task_records import StoredRecord
-
-SEALER = "lictor.sealer"
-"""Who takes up what came late, when nobody ordered it."""
 
 
 class CorrectionRefused(Exception):
@@ -63,15 +60,9 @@ def check_authority(order: CorrectionOrder, previous: SealedEpisode) -> None:
             f"the episode is archived since version {previous.seal.version}, which was its last",
             "what is known now belongs into another episode, or beside the log",
         )
-    if not is_somebody(order.by):
-        raise CorrectionRefused("by: names nobody", "say who orders the correction")
-    if one_person(order.by, SEALER):
-        raise CorrectionRefused(f"by: {SEALER} is the sealer's own name", "give your own")
-    if one_person(order.by, previous.actor.id):
-        raise CorrectionRefused(
-            f"by: {order.by} is the actor of the episode, who can't correct it",
-            "have somebody else order it",
-        )
+    objection = objection_to(order.by, previous, "correct")
+    if objection is not None:
+        raise CorrectionRefused(*objection)
 
 
 def split_records(first: SealedEpisode, found: Sequence[StoredRecord], until_us: int) -> Split:

@@ -26,12 +26,12 @@ from lictor_bus.publish import Outgoing, publish_after
 from lictor_bus.read import read_all
 from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Runnable, Runtime
-from lictor_contracts.acting import is_somebody, one_person
 from lictor_schema import utc_millis
-from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder
+from lictor_schema.erasures import ErasureAnswer, ErasureEntry, ErasureOrder, NamedStrand
 from lictor_seal import BundleError, Entry, Part, SigningKey, with_erased
-from lictor_sealer.correction import SEALER
+from lictor_sealer.authority import objection_to
 from lictor_sealer.episode_log import EpisodeLog, sealed_episode_of
+from lictor_sealer.erasable import listed, missing, named, stock_of
 from lictor_sealer.erasure import Place, chosen, state, told_in
 
 log = logging.getLogger("lictor.sealer")
@@ -84,10 +84,6 @@ class Erasures:
 
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
         """Erase what the order names; raises Refused when that can't be."""
-        if not is_somebody(order.by):
-            raise Refused("by: names nobody", remedy="say who orders the erasure")
-        if one_person(order.by, SEALER):
-            raise Refused(f"by: {SEALER} is the sealer's own name", remedy="give your own")
         # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
             versions = await self._episodes.versions(order.episode_id)
@@ -96,16 +92,23 @@ class Erasures:
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
                 )
-            if one_person(order.by, sealed_episode_of(versions[-1]).actor.id):
-                raise Refused(
-                    f"by: {order.by} is the actor of the episode, who can't have it erased",
-                    remedy="have somebody else order it",
-                )
-            if not await part_subjects(self._client, order.episode_id):
+            objection = objection_to(order.by, sealed_episode_of(versions[-1]), "erase")
+            if objection is not None:
+                raise Refused(objection.reason, remedy=objection.remedy)
+            stock = await stock_of(self._client, order.episode_id)
+            if not stock:
                 raise Refused(
                     f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",
                     remedy="there is nothing to erase; its streams hold what it covers",
                 )
+            if unknown := missing(order.parts, stock):
+                raise Refused(
+                    f"the episode has no {', '.join(unknown[:10])}; nothing was erased",
+                    remedy=f"name what there is: {listed(stock)}",
+                )
+            strands = named(order.parts, stock)
+            if order.dry_run:
+                return _looked(order, strands)
             entry = await self._recorded(order)
             # Once it is recorded, another sealer that corrects the episode sees it; what that stored before, we do.
             places = await part_subjects(self._client, order.episode_id)
@@ -117,8 +120,13 @@ class Erasures:
             order.by,
             order.reason,
         )
+        count = sum(each.carried + each.erased for each in strands)
         return ErasureAnswer(
-            request_id=order.request_id, outcome="done", state="erased", erased=erased
+            request_id=order.request_id,
+            outcome="done",
+            state="erased" if erased else "already erased",
+            erased=erased,
+            already=max(0, count - erased),
         )
 
     async def _recorded(self, order: ErasureOrder) -> ErasureEntry:
@@ -198,12 +206,12 @@ async def _try_to_erase(
     if not parts:
         return set()
     newest, part = parts[-1]
-    named = chosen(order.parts)
+    names = chosen(order.parts)
 
     def sign(_: str, entries: Sequence[Entry]) -> str:
         return state(order, entries, key)
 
-    cleaned = with_erased(part, lambda place: "order" if named(place) else None, sign)
+    cleaned = with_erased(part, lambda place: "order" if names(place) else None, sign)
     if cleaned is not part:
         after = stored[-1].sequence
         await publish_after(client, streams.CONTENTS, Outgoing(subject, cleaned.to_bytes()), after)
@@ -216,6 +224,17 @@ async def _try_to_erase(
         if each.erasure is not None
         and told_in(cleaned.erasures[each.erasure]).request_id == order.entry_id
     }
+
+
+def _looked(order: ErasureOrder, strands: tuple[NamedStrand, ...]) -> ErasureAnswer:
+    return ErasureAnswer(
+        request_id=order.request_id,
+        outcome="done",
+        state="not erased: only looked",
+        erased=sum(each.carried for each in strands),
+        already=sum(each.erased for each in strands),
+        strands=strands,
+    )
 
 
 def _part(stored: Delivery, order: ErasureEntry) -> Part | None:

@@ -110,6 +110,7 @@ async def test_that_every_event_is_gone_is_not_told_as_if_there_had_been_none(lo
         ran = lictor_seal(verb, file, trust)
         assert ran.returncode == 0, ran.stderr
         assert "events: not every message was there any more when it was sealed" in ran.stdout
+    assert f"{file} is genuine" in ran.stdout
 
 
 def lictor_seal(verb: str, file: Path, trust: Path) -> subprocess.CompletedProcess[str]:

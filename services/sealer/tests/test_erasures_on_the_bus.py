@@ -89,6 +89,42 @@ async def test_everything_is_erased_when_nothing_is_named(log):
     assert b'"salt"' not in await everything_stored(log)
 
 
+async def test_a_dry_run_tells_what_would_be_erased_and_erases_nothing(log):
+    await desk(log).erase(order(parts=["proofs"]))
+    stored = await everything_stored(log)
+    answer = await desk(log).erase(order(2, dry_run=True))
+    assert (answer.state, answer.erased, answer.already) == ("not erased: only looked", 4, 1)
+    assert {each.strand: (each.carried, each.erased) for each in answer.strands} == {
+        "records": (2, 0),
+        "gates": (2, 0),
+        "proofs": (0, 1),
+    }
+    assert await everything_stored(log) == stored
+    assert len([each async for each in read_all(log.client, streams.ERASURES, ">")]) == 1
+
+
+async def test_an_order_that_names_what_is_not_there_erases_nothing_and_hears_what_there_is(log):
+    stored = await everything_stored(log)
+    for parts, unknown in ((["gates:999"], "gates:999"), (["gates", "events"], "events")):
+        for dry_run in (False, True):
+            with pytest.raises(Refused, match=f"has no {unknown};") as refused:
+                await desk(log).erase(order(parts=parts, dry_run=dry_run))
+            assert refused.value.remedy == (
+                "name what there is: gates (at 1, 2), proofs (at 1), records (at 1, 2)"
+            )
+    assert await everything_stored(log) == stored
+    assert [each async for each in read_all(log.client, streams.ERASURES, ">")] == []
+
+
+async def test_what_was_erased_already_is_told_and_not_counted_again(log):
+    await desk(log).erase(order(parts=["gates"]))
+    again = await desk(log).erase(order(2, parts=["gates"]))
+    assert (again.outcome, again.state) == ("done", "already erased")
+    assert (again.erased, again.already) == (0, 2)
+    rest = await desk(log).erase(order(3, parts=["gates", "proofs"]))
+    assert (rest.state, rest.erased, rest.already) == ("erased", 1, 2)
+
+
 async def test_the_erasure_is_recorded_where_nothing_can_be_erased(log):
     await desk(log).erase(order(parts=["proofs"]))
     [entry] = [each async for each in read_all(log.client, streams.ERASURES, ">")]
@@ -167,14 +203,14 @@ async def test_a_task_that_is_sealed_again_after_an_erasure_stays_erased(log):
     ("fields", "why"),
     [
         ({"by": " "}, "names nobody"),
-        ({"by": "Lictor.Sealer"}, "the sealer's own name"),
         # Whose acts the messages are about does not have them erased.
-        ({"by": "agent"}, "the actor of the episode"),
-        ({"by": "AGENT "}, "the actor of the episode"),
+        ({"by": "agent"}, "is the actor of the episode, who can't erase it"),
+        ({"by": "AGENT "}, "is the actor of the episode, who can't erase it"),
+        ({"by": "Lictor.Sealer"}, "the sealer's own name"),
         ({"episode_id": "unheard-of"}, "no sealed episode"),
     ],
 )
-async def test_an_order_by_nobody_or_about_nothing_is_refused(log, fields, why):
+async def test_an_order_without_authority_or_about_nothing_is_refused(log, fields, why):
     with pytest.raises(Refused, match=why):
         await desk(log).erase(order(**fields))
     assert [each async for each in read_all(log.client, streams.ERASURES, ">")] == []

@@ -32,6 +32,11 @@ def lictor(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+def paragraph(told: str, heading: str) -> str:
+    """What stands under a heading."""
+    return next(each for each in told.split("\n\n") if heading in each.partition("\n")[0])
+
+
 async def exported(asker: Asker, folder: Path) -> tuple[Path, Path]:
     [stored] = await read_from(asker.client, streams.EPISODES, "lictor.ep.*.*", 1, 10)
     file, trust = folder / "episode.seal", folder / "trust.json"
@@ -105,6 +110,13 @@ async def test_the_story_of_a_governed_episode_is_told_from_its_file_alone(
         "outcome    partial: ",
     ):
         assert words in told.stdout, told.stdout
+    # What was refused stands apart from what was allowed, each with its answer.
+    asked, refused = paragraph(told.stdout, "asked for"), paragraph(told.stdout, "refused")
+    assert "refund (b-1)" not in asked
+    assert 'refund (a-1) on order o-1, reach large, {"amount": 50}: wait' in asked
+    assert 'reach large, {"amount": 50}: allow' in asked
+    assert "refund (b-1)" in refused
+    assert ": allow" not in refused
     # What agents and people wrote can't steer a terminal.
     assert "\x1b" not in told.stdout
     assert "ada saw it" in told.stdout

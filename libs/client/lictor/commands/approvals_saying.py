@@ -1,7 +1,6 @@
 """What approving and rejecting a request have in common."""
 
 import json
-import sys
 import uuid
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime, timedelta
@@ -16,6 +15,7 @@ from lictor.commands.approvals_sources import (
     request_argument,
     requests_at,
 )
+from lictor.commands.confirming import confirmed, need_terminal
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor.desk import ask_desk
 from lictor.errors import LictorError
@@ -61,14 +61,12 @@ async def say_about(
             # What can't be shown can't be approved.
             await program_of(client, request)
         if not options.yes:
-            if not sys.stdin.isatty():
-                raise LictorError(
-                    f"nobody is at a terminal to confirm; look at it with `lictor approvals show"
-                    f" {request.request_id}`, and {what} it with --yes and --hash."
-                )
+            need_terminal(
+                f"look at it with `lictor approvals show {request.request_id}`, and {what} it with --yes and --hash"
+            )
             for line in described(life, entries):
                 say(line)
-            if not _confirmed(what):
+            if not confirmed(what, "exactly this"):
                 warn("nothing was decided.")
                 return FAILED
         order = ApprovalOrder(
@@ -119,9 +117,3 @@ def signing_key(path: Path, name: str | None) -> SigningKey:
             raise LictorError(f"{beside} holds {len(keys)} keys; name one with --by.")
         name = keys[0].key.name
     return SigningKey.load(path, name)
-
-
-def _confirmed(what: str) -> bool:
-    sys.stdout.write(f"\nType `{what}` to {what} exactly this: ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip() == what

@@ -15,6 +15,7 @@ from lictor.commands.output import (
     at_terminal,
     command_line,
     common_arguments,
+    counted,
     printable,
     quiet_logs,
     say,
@@ -24,7 +25,7 @@ from lictor.commands.output import (
 from lictor.commands.seal_correct import correct, correct_arguments
 from lictor.commands.seal_erase import erase, erase_arguments
 from lictor.commands.seal_show import NOT_COMPLETE, show, show_arguments
-from lictor.commands.seal_sources import opened
+from lictor.commands.seal_sources import opened, trust_file_for
 from lictor.errors import LictorError, NotInTime
 from lictor.where import nats_url, replacing
 from lictor_seal import (
@@ -36,6 +37,7 @@ from lictor_seal import (
     SealError,
     TrustStore,
     VerificationReport,
+    VerifiedSeal,
     checkpoint_in,
     committed_strands,
     incomplete_strands,
@@ -76,6 +78,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--proof",
         metavar="FILE",
         help="what joins the two: of `lictor log prove`, or a directory of `lictor log export`",
+    )
+    verify.add_argument(
+        "--complete",
+        action="store_true",
+        help="the seal alone is not enough: every message must be carried, or signed as erased",
     )
     common_arguments(verify, connects=False)
     show_arguments(
@@ -127,7 +134,8 @@ def arguments(parser: ArgumentParser) -> None:
             "erase",
             help="erase messages that an episode covers",
             description="Have the sealer erase messages that a sealed episode covers, from all its versions, for good."
-            " Its seals stay valid, and say what was erased, by whom and why.",
+            " Its seals stay valid, and say what was erased, by whom and why. What the seal itself says stays, as do"
+            " the streams that the messages were read from, backups and files exported before.",
             allow_abbrev=False,
         )
     )
@@ -160,7 +168,9 @@ def run(options: Namespace) -> object:
 def _verify(options: Namespace) -> int:
     trust = TrustStore.load(Path(options.trust))
     with opened(options.file) as file:
-        report = verify_file(file, trust, known=_known(options, file.first))
+        report = verify_file(
+            file, trust, known=_known(options, file.first), complete=options.complete
+        )
     if options.json:
         say_json({"file": options.file, **report.to_json_value()})
     else:
@@ -234,21 +244,30 @@ def show_report(name: str, report: VerificationReport, *, all_checks: bool = Tru
             "skip",
             f"erased at {erasure.erased_at} by {printable(erasure.by)}: {printable(erasure.reason)}",
         )
-    for name in incomplete_strands(found.sealed_episode):
-        _mark("skip", f"{name}: {NOT_COMPLETE}")
-    carried = committed_strands(found.sealed_episode)
-    if found.contents is None and carried is not None:
-        count = sum(int(each["count"]) for each in carried)
-        _mark("skip", f"the file is the seal alone: it carries none of the {count} messages")
+    for strand in incomplete_strands(found.sealed_episode):
+        _mark("skip", f"{strand}: {NOT_COMPLETE}")
     _mark(
         "ok",
-        f"{name} is genuine: sealed by {printable(found.sealed_by)} at {found.sealed_at},"
+        f"{name} is genuine{_alone_in_words(found)}: sealed by {printable(found.sealed_by)} at {found.sealed_at},"
         f" leaf {found.leaf_index} of {found.log_size} in {printable(found.log_origin)}",
     )
 
 
+def _alone_in_words(found: VerifiedSeal) -> str:
+    if found.contents is not None:
+        return ""
+    committed = committed_strands(found.sealed_episode)
+    if committed is None:
+        return ", but the seal alone, without messages"
+    count = sum(int(each["count"]) for each in committed)
+    return f", but the seal alone, without its {counted(count, 'message')}"
+
+
 def _verdict(report: VerificationReport, failed: list[Check]) -> str:
-    if report.only_the_key_is_unknown:
+    others = {check.status for check in failed if check.name != "complete"}
+    if not others:
+        return "is NOT complete: it is the seal alone, without the messages that the episode covers"
+    if others == {CheckStatus.UNKNOWN_KEY}:
         return (
             "can't be trusted: the trust file does not hold the key"
             f" {printable(report.key_id or 'that it names')}"
@@ -291,7 +310,8 @@ async def _export(options: Namespace) -> int:
         say_json({"file": str(path), "bytes": size})
     else:
         say(f"wrote {path} ({size} bytes)")
-        verify = command_line("seal", "verify", path, "--trust", "KEYFILE")
+        trust = trust_file_for(bundle) or "KEYFILE"
+        verify = command_line("seal", "verify", path, "--trust", trust)
         say(f"verify it anywhere with: {verify}")
     return OK
 

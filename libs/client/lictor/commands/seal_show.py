@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lictor.cli import FAILED, OK
 from lictor.commands.output import common_arguments, counted, printable, say, say_json, warn
 from lictor.commands.seal_sources import opened
-from lictor.episode_story import SECTIONS, EpisodeStory
+from lictor.episode_story import SECTIONS, EpisodeStory, told_once
 from lictor_seal import (
     SealBundle,
     SealError,
@@ -102,8 +102,8 @@ def _tell(sealed: "Mapping[str, Any]", story: EpisodeStory, report: Verification
             continue
         say()
         say(heading)
-        for line in lines:
-            say(f"  {line.at}  {printable(line.text)}")
+        for at, text in told_once(lines):
+            say(f"  {at}  {printable(text)}")
         if name in story.left_out:
             say(f"  … and {story.left_out[name]} more (in the file)")
     _tell_rest(sealed, story, report)
@@ -119,8 +119,8 @@ def _tell_rest(
     if not story.counts:
         say("The file is the seal alone: the messages that tell the story are not in it.")
         return
-    carried = ", ".join(f"{name} {count}" for name, count in story.counts.items())
-    say(f"Messages in the file: {carried}")
+    carried = ", ".join(f"{name} {count}" for name, count in story.carried.items())
+    say(f"Messages in the file: {carried or 'none, all were erased'}")
     if story.unreadable:
         say(f"{counted(story.unreadable, 'message')} could not be read")
     for name, sequences in story.erased.items():

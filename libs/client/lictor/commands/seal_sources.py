@@ -1,4 +1,4 @@
-"""The bundle files that `lictor seal` reads."""
+"""The bundle files that `lictor seal` reads, and the trust file for them."""
 
 import sys
 from collections.abc import Generator
@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from lictor.where import data_directory, find_running
+from lictor_seal import Seal, SealBundle, SealError, TrustStore
 from lictor_seal.bundle import MAX_BUNDLE_SIZE
 
 
@@ -39,3 +41,15 @@ def opened(name: str) -> Generator[BundleFile]:
         return
     with Path(name).open("rb") as file:
         yield BundleFile(file)
+
+
+def trust_file_for(bundle: bytes) -> Path | None:
+    """The trust file that `lictor up` wrote here, if it holds the key that sealed the bundle."""
+    running = find_running()
+    path = Path(running.trust_file) if running else data_directory() / "keys" / "trust.json"
+    try:
+        seal = Seal.of(SealBundle.from_bytes(bundle).sealed_episode)
+        known = TrustStore.load(path).by_id(seal.metadata.key_id)
+    except (SealError, OSError):
+        return None
+    return None if known is None else path
