@@ -4,6 +4,7 @@ Run `lictor up` in one terminal, and this in another, in the same directory or b
 """
 
 import asyncio
+import sys
 
 import lictor
 
@@ -17,4 +18,7 @@ async def main() -> None:
         print(f"see: lictor decision show {record.record_id}")
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except lictor.LictorError as error:
+    sys.exit(f"lictor: {error}")

@@ -6,6 +6,7 @@ below. The order book is a dictionary; what the gate says to each try is printed
 
 import asyncio
 import json
+import sys
 import uuid
 from typing import Any
 
@@ -73,4 +74,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except lictor.LictorError as error:
+        sys.exit(f"lictor: {error}")

@@ -5,6 +5,7 @@ below. The "agent" here is a script; what it hears from the guard is printed.
 """
 
 import asyncio
+import sys
 import tempfile
 import uuid
 from pathlib import Path
@@ -46,4 +47,7 @@ async def main() -> None:
         print(f"see: lictor session log {session}")
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except lictor.LictorError as error:
+    sys.exit(f"lictor: {error}")

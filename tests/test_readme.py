@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,8 +40,6 @@ STANDS_FOR = {
     "number": r"\d+",
     "space": " {2,}",
 }
-# What was approved runs by itself, a moment later.
-COMES_LATER = ("lictor runs show",)
 
 
 @dataclass(frozen=True)
@@ -124,21 +121,12 @@ class Reader:
         for each in step.before:
             self.prepare(each)
         pattern, ids = self._pattern(step.expected)
-        deadline = time.monotonic() + 30
-        while True:
-            later = step.command.startswith(COMES_LATER) and time.monotonic() < deadline
-            try:
-                told = self.run(step.command)
-                matched = re.fullmatch(pattern, told)
-            except AssertionError:
-                if not later:
-                    raise
-                matched, told = None, ""
-            if matched is not None:
-                self.ids |= {name: matched[group] for name, group in ids.items()}
-                return
-            assert later, f"$ {step.command}\nprinted\n{told}\nand the README says\n{step.expected}"
-            time.sleep(0.2)
+        told = self.run(step.command)
+        matched = re.fullmatch(pattern, told)
+        assert matched is not None, (
+            f"$ {step.command}\nprinted\n{told}\nand the README says\n{step.expected}"
+        )
+        self.ids |= {name: matched[group] for name, group in ids.items()}
 
     def _pattern(self, expected: str) -> tuple[str, dict[str, str]]:
         """What the output has to look like, and which of its groups hold ids that are new."""

@@ -1,7 +1,6 @@
 """From a program to a sealed episode: proved, approved by a signature, run, sealed, and verified offline."""
 
 import asyncio
-import json
 import time
 import uuid
 from contextlib import AsyncExitStack
@@ -48,53 +47,14 @@ SERVICES = {
 }
 PAY = program("pay('ada', 5)\nfor account in accounts():\n    send(account.name)")
 
-EVENTS = {
-    "task_started": {
-        "title": "Pay",
-        "mode": "interactive",
-        "workflow_shape": "single-agent",
-        "channel": "telegram",
-    },
-    "task_evidence_attached": {
-        "items": [
-            {
-                "evidence_id": "ev-1",
-                "task_id": "story",
-                "correlation_id": "flow",
-                "agent_id": "agent",
-                "class": "verification_output",
-                "quality": "strong",
-                "summary": "the receipt of the bank",
-                "captured_at": "2026-01-01T00:00:00Z",
-                "refs": [{"kind": "log", "ref": "bank/1"}],
-                "supports": {"claim_types": ["completion"]},
-            }
-        ]
-    },
-    "task_claimed_complete": {
-        "claim": {"type": "completion", "text": "paid"},
-        "message": "It is paid.",
-    },
-}
+# What the page on approving and running has a reader publish.
+REPORT = Path(__file__).parent.parent / "examples/newsletter_task.jsonl"
 
 
 async def _close_task(client: Client) -> None:
     """The agent reports, and is done."""
-    for number, (event_type, payload) in enumerate(EVENTS.items()):
-        event = {
-            "event_id": f"e{number}",
-            "event_type": event_type,
-            "runtime": "openclaw",
-            "adapter_version": "1",
-            "agent_id": "agent",
-            "task_id": "story",
-            "correlation_id": "flow",
-            "timestamp": "2026-01-01T00:00:00Z",
-            "payload": payload,
-            "evidence_refs": [],
-            "operator_context": {"channel": "telegram"},
-        }
-        message = Outgoing(subjects.event("openclaw", "story"), json.dumps(event).encode())
+    for line in REPORT.read_text("utf-8").replace("newsletter-1", "story").splitlines():
+        message = Outgoing(subjects.event("shell", "story"), line.encode())
         await publish_one(client, "EVENTS", message)
 
 

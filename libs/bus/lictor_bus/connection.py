@@ -181,7 +181,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
     except (NatsError, OSError, TimeoutError) as error:
         raise BrokerUnreachable(
             f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
-            "start that server, or unset LICTOR_NATS_URL and run `lictor up` for the built-in one."
+            "start that server, or name another one in LICTOR_NATS_URL."
         ) from None
     connected = True
     try:
@@ -235,7 +235,7 @@ async def connect_redis(
         await client.aclose()
         raise StoreUnreachable(
             f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
-            "start that server, or unset LICTOR_REDIS_URL and run `lictor up` for the built-in one."
+            "start that server, or name another one in LICTOR_REDIS_URL."
         ) from None
     return client
 

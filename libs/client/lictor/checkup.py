@@ -24,8 +24,10 @@ from lictor.service_process import SERVICES
 from lictor.where import (
     Found,
     agents_directory,
+    approvers_named,
     data_directory,
     find_running,
+    layers_named,
     nats_url,
     packs_directory,
     redis_url,
@@ -63,6 +65,8 @@ async def examine(
         ),
         packs(),
         agents(),
+        layers(),
+        approvers(),
         writable_directory(data_dir),
     ]
     listening = loopback_ports(ports)
@@ -78,6 +82,7 @@ async def examine(
     yield replace(broker, remedy=_start_that(where, start))
     if client is not None:
         yield await jetstream(client)
+        yield await definitions(client)
     yield replace(stored, remedy=_start_that(store, start))
     if client is None:
         names = ", ".join(SERVICES)
@@ -155,9 +160,10 @@ def binary(
 
 
 def packs() -> Finding:
-    """Whether there are policy packs."""
+    """Whether there are policy packs: those that a running `lictor up` uses, or that one would."""
+    running = find_running()
     try:
-        folder = packs_directory()
+        folder = packs_directory() if running is None else Path(running.packs)
     except LictorError as error:
         return Finding("packs", False, str(error), "set LICTOR_PACKS")
     names = sorted(path.parent.name for path in folder.glob("*/policy.yaml"))
@@ -173,13 +179,48 @@ def packs() -> Finding:
 
 def agents() -> Finding:
     """Whether the agent definitions that are named are there."""
+    running = find_running()
     try:
-        folder = agents_directory()
+        folder = agents_directory() if running is None else running.agents
     except LictorError as error:
         return Finding("agents", False, str(error), "set LICTOR_AGENTS, or unset it")
-    return Finding(
-        "agents", True, "none; sessions get lictor-default" if folder is None else f"{folder}"
-    )
+    return Finding("agents", True, "no directory" if folder is None else f"{folder}")
+
+
+def layers() -> Finding:
+    """Where the trusted layers are, and whether they are there."""
+    running = find_running()
+    return _named("layers", layers_named() if running is None else running.layers, "LICTOR_LAYERS")
+
+
+def approvers() -> Finding:
+    """Where the approvers' keys are, and whether they are there."""
+    running = find_running()
+    named = approvers_named() if running is None else running.approvers
+    return _named("approvers", named, "LICTOR_APPROVERS")
+
+
+def _named(name: str, paths: str | None, variable: str) -> Finding:
+    """What a variable names; it may name nothing."""
+    if paths is None:
+        return Finding(name, True, f"none ({variable} is not set)")
+    missing = [path for path in paths.split(os.pathsep) if not Path(path).exists()]
+    detail = f"{', '.join(missing)} does not exist" if missing else paths
+    return Finding(name, not missing, detail, f"correct {variable}, or unset it")
+
+
+async def definitions(client: Client) -> Finding:
+    """Which agent definitions are stored: a session names one of these."""
+    # After the first findings are shown: it takes a while to load.
+    from lictor.commands.agent_sources import stored_names
+
+    try:
+        names = await stored_names(client)
+    except LictorError:
+        return Finding("definitions", True, "none stored: no service has run here")
+    except (BusError, NatsError, JetStreamError) as error:
+        return Finding("definitions", False, str(error), "see what is said of jetstream")
+    return Finding("definitions", True, f"stored: {', '.join(names)}" if names else "none stored")
 
 
 def writable_directory(given: Path | None) -> Finding:

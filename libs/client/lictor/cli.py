@@ -59,7 +59,7 @@ exit codes:
   1    failed or refused
   2    wrong usage
   3    a server or service can't be reached
-  4    a comparison found a difference
+  4    a diff or an analysis found a difference
   5    a trusted layer can't be used: no program was judged by it
   130  interrupted
   141  the reader of the output went away

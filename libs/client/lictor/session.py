@@ -6,11 +6,11 @@ from importlib.metadata import version
 
 from nats.errors import Error as NatsError
 
-from lictor.errors import LictorError, Unreachable
+from lictor.errors import LictorError
 from lictor.governor import Governor, Identity
+from lictor.reaching import reach
 from lictor.where import Found, judge_url
-from lictor_bus.connection import connect_nats
-from lictor_bus.errors import BrokerUnreachable, BusError
+from lictor_bus.errors import BusError
 from lictor_schema import OperatorContext
 
 
@@ -38,9 +38,7 @@ async def connect(
     )
     found = url if isinstance(url, Found) else judge_url(url)
     try:
-        client = await connect_nats(found.now, name=f"lictor-client {runtime}", timeout_s=timeout_s)
-    except BrokerUnreachable as error:
-        raise Unreachable(str(error)) from None
+        client = await reach(found, f"lictor-client {runtime}", timeout_s)
     except BusError as error:
         raise LictorError(str(error)) from None
     try:

@@ -19,6 +19,8 @@ from lictor.server_process import writable
 from lictor.service_process import SERVICES, ServiceProcess, ServiceSpec, how_it_ended
 from lictor.where import (
     Running,
+    approvers_named,
+    layers_named,
     register,
     remove_running,
     replace_file,
@@ -199,6 +201,9 @@ class Stack:
             logs=str(self._data_dir / "log"),
             http={name: f"http://{HOST}:{port}" for name, port in self._http_ports.items()},
             agents=None if self._settings.agents is None else str(self._settings.agents.absolute()),
+            # The services inherit both.
+            layers=layers_named(),
+            approvers=approvers_named(),
         )
 
     def _service_spec(self, name: str, module: str, running: Running, key: Path) -> ServiceSpec:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.reaching import reach
 from lictor.where import nats_url
-from lictor_bus.connection import connect_nats
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import StreamMissing
 from lictor_bus.leader import leader_view
@@ -31,7 +31,7 @@ class Extent(NamedTuple):
 @asynccontextmanager
 async def streams_at(url: str | None, name: str) -> AsyncGenerator[Client, None]:
     """A connection to read with."""
-    client = await connect_nats(nats_url(url).now, name=f"lictor-{name}", timeout_s=3.0)
+    client = await reach(nats_url(url), f"lictor-{name}")
     try:
         yield client
     finally:

@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -35,6 +35,10 @@ class Running:
     """The HTTP address of each service that has one."""
     agents: str | None = None
     """The directory of agent definitions, where there is one."""
+    layers: str | None = None
+    """The directories of trusted layers, as LICTOR_LAYERS names them, where it does."""
+    approvers: str | None = None
+    """The file of approvers, where LICTOR_APPROVERS names one."""
 
     def to_json_value(self) -> dict[str, Any]:
         """The content of the file."""
@@ -198,6 +202,18 @@ def _has_definitions(folder: Path) -> bool:
         return False
 
 
+def layers_named() -> str | None:
+    """The directories of trusted layers that the services read, each in full."""
+    named = [part for part in os.environ.get("LICTOR_LAYERS", "").split(os.pathsep) if part]
+    return os.pathsep.join(str(Path(part).absolute()) for part in named) or None
+
+
+def approvers_named() -> str | None:
+    """The file of approvers that the services read."""
+    named = os.environ.get("LICTOR_APPROVERS")
+    return str(Path(named).absolute()) if named else None
+
+
 def data_directory(packs: Path | None = None, start: Path | None = None) -> Path:
     """Where data goes unless told: the nearest `.lictor` upwards, or beside the packs, or here."""
     for folder in _upwards(start):
@@ -295,7 +311,9 @@ def _read(path: Path) -> Running | None:
         content = cast("dict[str, Any]", json.loads(path.read_bytes()))
         if content.pop("format") != _FORMAT:
             return None
-        running = Running(**content)
+        # A later version may tell more.
+        known = {each.name for each in fields(Running)}
+        running = Running(**{name: value for name, value in content.items() if name in known})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return running if running.pid > 0 and is_alive(running.pid) else None

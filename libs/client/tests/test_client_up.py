@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 import lictor
+from lictor.commands.publish import split
 from lictor.commands.up import how_to_reach
 from lictor.errors import EventRefused, NotInTime
 from lictor.service_process import SERVICES
@@ -55,7 +56,7 @@ async def start_up(tmp_path: Path) -> AsyncIterator[StartUp]:
 async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
     folder = tmp_path_factory.mktemp("up")
     shutil.copytree(ROOT / "examples" / "agents", folder / "agents")
-    running = await Up.start(folder, "--http")
+    running = await Up.start(folder, "--http", LICTOR_LAYERS=str(ROOT / "examples/layers"))
     yield running
     assert await running.end() == 0
 
@@ -126,6 +127,19 @@ async def test_the_commands_find_it_from_below_its_directory(up: Up, cli: Cli) -
     assert json.loads(outcome.stdout)["ok"] is True
 
 
+async def test_the_doctor_names_what_the_running_services_use(up: Up, cli: Cli) -> None:
+    # Not what this shell would start one with.
+    outcome = await cli(
+        "doctor", "--json", cwd=up.folder, LICTOR_PACKS=str(ROOT / "examples/packs")
+    )
+    found = {one["name"]: one["detail"] for one in json.loads(outcome.stdout)["findings"]}
+    assert up.said["packs"] in found["packs"]
+    assert found["agents"] == up.said["agents"]
+    assert found["layers"] == up.said["layers"] == str(ROOT / "examples/layers")
+    assert found["approvers"] == "none (LICTOR_APPROVERS is not set)"
+    assert "lictor-default 1" in found["definitions"]
+
+
 async def test_the_services_answer_http(up: Up) -> None:
     for address in up.said["http"].values():
         host, port = address.removeprefix("http://").split(":")
@@ -168,13 +182,20 @@ async def test_lines_that_are_refused_are_named_and_the_others_published(up: Up,
         {**good, "event_id": "line-2", "task_id": "lines", "runtime": ""},
         {**good, "event_id": "line-3", "task_id": "lines"},
     ]
-    text = "\n".join(map(json.dumps, lines)) + "\n{broken\n"
+    text = "{broken\n" + "\n".join(map(json.dumps, lines)) + "\n{broken\n"
     outcome = await cli("publish", "--json", cwd=up.folder, stdin=text)
     assert outcome.returncode == 1
     said = [json.loads(line) for line in outcome.stdout.splitlines()]
-    assert [one["outcome"] for one in said] == ["stored", "refused", "stored", "refused"]
-    assert [one["place"] for one in said] == ["line 1", "line 2", "line 3", "line 4"]
-    assert said[1]["problems"][0]["path"] == "runtime"
+    became = [one["outcome"] for one in said]
+    assert became == ["refused", "stored", "refused", "stored", "refused"]
+    assert [one["place"] for one in said] == [f"line {number}" for number in range(1, 6)]
+    assert said[2]["problems"][0]["path"] == "runtime"
+
+
+async def test_one_document_over_several_lines_is_one_also_when_it_is_broken() -> None:
+    broken = b'[\n{"a": 1},\n{"b": 2}\n'
+    assert list(split(broken)) == [("line 1", broken)]
+    assert [place for place, _ in split(b'{"a": 1\n\n{"b": 2}\n')] == ["line 1", "line 3"]
 
 
 async def test_what_an_agent_writes_can_not_steer_the_terminal(up: Up, cli: Cli) -> None:

@@ -109,21 +109,17 @@ class Run:
 
         Everything is held against what was approved before `begin` is called; NotStarted when it differs.
         """
-        begun = time.monotonic()
         order = {"do": "run", "approved": asdict(approved)}
         talk = _Talk(self, place.limits.wall_s, begin)
         reason = await self._converse(order, place, talk, talk.on_run)
         if not talk.is_ready:
             raise NotStarted(reason or _GARBLED)
         if reason is None:
-            return await self._finish(RunOutcome.EXECUTED, None, begun)
-        return await self.compensate(approved.layer_hash, place, reason, begun)
+            return await self._finish(RunOutcome.EXECUTED, None)
+        return await self.compensate(approved.layer_hash, place, reason)
 
-    async def compensate(
-        self, layer_hash: str, place: Place, reason: RunReason, begun: float | None = None
-    ) -> RunFinished:
+    async def compensate(self, layer_hash: str, place: Place, reason: RunReason) -> RunFinished:
         """Take back all that can be taken back, and say what became of the run."""
-        begun = time.monotonic() if begun is None else begun
         while steps := to_undo(self.effects):
             told = tuple(
                 UndoStep(each.call, each.effect, each.arguments, each.result) for each in steps
@@ -139,15 +135,13 @@ class Run:
                 message = f"{reason.message}; and it can't be taken back: {why}"
                 reason = reason.model_copy(update={"message": _cut(message)})
                 break
-        return await self._finish(outcome(self.effects), reason, begun)
+        return await self._finish(outcome(self.effects), reason)
 
     async def give_up(self, reason: RunReason) -> RunFinished:
         """Say what became of the run without taking anything back."""
-        return await self._finish(outcome(self.effects), reason, time.monotonic())
+        return await self._finish(outcome(self.effects), reason)
 
-    async def _finish(
-        self, became: RunOutcome, reason: RunReason | None, begun: float
-    ) -> RunFinished:
+    async def _finish(self, became: RunOutcome, reason: RunReason | None) -> RunFinished:
         effects = self.effects
         executed = became is RunOutcome.EXECUTED
         return await self.write(
@@ -158,8 +152,16 @@ class Run:
             undone=sum(each.stage is Stage.UNDONE for each in effects),
             left=() if executed else left(effects)[:_MOST_LEFT],
             output=self._output.decode(errors="replace")[:MAX_OUTPUT],
-            elapsed_ms=round((time.monotonic() - begun) * 1000),
+            elapsed_ms=self._elapsed_ms(),
         )
+
+    def _elapsed_ms(self) -> int:
+        """The time since its first entry, whichever runner wrote that: what a reader of the journal counts too."""
+        if not self._journal.entries:
+            return 0
+        begun = datetime.fromisoformat(self._journal.entries[0].at)
+        # Another runner's clock may be ahead.
+        return max(0, round((self._now() - begun).total_seconds() * 1000))
 
     async def _converse(
         self,

@@ -254,6 +254,36 @@ async def test_runs_are_listed_and_shown_with_what_became_of_each_effect(bus: Bu
     assert "there is no run" in told
 
 
+async def test_what_was_just_approved_is_shown_when_it_has_run_and_how_long_that_took(
+    bus: Bus,
+) -> None:
+    request_id, delivery = await bus.approved(program("pay('ada', 5)"))
+    showing = asyncio.create_task(_lictor(bus, "runs", "show", request_id[:8]))
+    done, _ = await asyncio.wait({showing}, timeout=2)
+    assert not done, "it has not begun, so there is nothing to show yet"
+    await bus.runner().handle(delivery)
+    code, shown = await showing
+    assert code == 0, shown
+    assert "outcome      executed" in shown
+    code, told = await _lictor(bus, "runs", "show", request_id, "--json")
+    first, *_, last = json.loads(told)["entries"]
+    between = datetime.fromisoformat(last["at"]) - datetime.fromisoformat(first["at"])
+    milliseconds = round(between.total_seconds() * 1000)
+    assert f"{last['at']} after {milliseconds} ms" in shown
+    assert last["elapsed_ms"] <= milliseconds + 1
+
+
+async def test_a_request_that_did_not_run_is_told_with_where_it_stands(bus: Bus) -> None:
+    def broken() -> Approvers:
+        raise RuntimeError("nobody foresaw this")
+
+    request_id, delivery = await bus.approved(PAY)
+    await bus.runner(approvers=broken).handle(delivery)
+    code, told = await _lictor(bus, "runs", "show", request_id)
+    assert code == 1
+    assert f"request {request_id} has no journal: it is stale" in told
+
+
 # -- what goes wrong on our own side ---------------------------------------------------------------
 
 

@@ -101,6 +101,12 @@ async def kept_versions(client: Client) -> list[Kept]:
     return [each for each in found if each is not None]
 
 
+async def stored_names(client: Client) -> list[str]:
+    """The names of all definitions that are stored, with the newest version of each."""
+    newest = {each.version.definition.metadata.name: each for each in await kept_versions(client)}
+    return [f"{name} {newest[name].version.definition.metadata.version}" for name in sorted(newest)]
+
+
 def _kept(delivery: Delivery) -> Kept | None:
     try:
         version = read_stored(delivery.body)

@@ -16,9 +16,10 @@ from lictor.commands.output import common_arguments, printable, quiet_logs, say,
 from lictor.contracts import ask_contract
 from lictor.errors import LictorError
 from lictor.ids import TASK, one_of, whole_or_given
+from lictor.reaching import reach
 from lictor.where import nats_url
 from lictor_bus import subjects
-from lictor_bus.connection import close_nats, connect_nats
+from lictor_bus.connection import close_nats
 from lictor_schema import ContractAnswer, DecisionShowAnswer, DecisionStanding
 
 HELP = "Show a governed decision; approve its actions, freeze or resume it; halt or release all of them."
@@ -70,7 +71,7 @@ def _task(parser: ArgumentParser) -> None:
 async def run(options: Namespace) -> int:
     """Show it, or order something."""
     quiet_logs()
-    client = await connect_nats(nats_url(options.url).now, name="lictor-contract", timeout_s=3.0)
+    client = await reach(nats_url(options.url), "lictor-contract")
     try:
         answer = await _ask(client, options)
     finally:

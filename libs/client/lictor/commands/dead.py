@@ -19,8 +19,8 @@ from lictor.commands.output import (
     say_table,
     warn,
 )
+from lictor.reaching import reach
 from lictor.where import nats_url
-from lictor_bus.connection import connect_nats
 from lictor_bus.dead import Buried, find_dead, list_dead, replay_dead
 from lictor_bus.errors import BusError
 from lictor_bus.streams import DEAD
@@ -165,7 +165,7 @@ async def _replay_one(client: Client, number: int, as_json: bool) -> bool:
 
 @asynccontextmanager
 async def _dead_stream(url: str | None) -> AsyncGenerator[Client, None]:
-    client = await connect_nats(nats_url(url).now, name="lictor-dead", timeout_s=3.0)
+    client = await reach(nats_url(url), "lictor-dead")
     try:
         try:
             await client.jetstream().stream_info(DEAD)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open

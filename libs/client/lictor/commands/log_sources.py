@@ -10,8 +10,8 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
+from lictor.reaching import reach
 from lictor.where import nats_url
-from lictor_bus.connection import connect_nats
 from lictor_bus.delivery import Delivery
 from lictor_bus.read import last_on_subjects, read_from
 from lictor_bus.streams import EPISODES
@@ -103,7 +103,7 @@ def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
 @asynccontextmanager
 async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
     """A connection to a broker that has the log."""
-    client = await connect_nats(nats_url(url).now, name="lictor-log")
+    client = await reach(nats_url(url), "lictor-log")
     try:
         await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
         yield client

@@ -52,7 +52,7 @@ def split(data: bytes) -> Iterator[tuple[str, bytes]]:
         whole = parse_json(data)
     except CanonicalError:
         lines = [(n, line) for n, line in enumerate(data.splitlines(), 1) if line.strip()]
-        if len(lines) < 2 or not _is_json(lines[0][1]):
+        if not _are_documents([line for _, line in lines]):
             # Not JSON lines either: let the whole be refused, with its own reason.
             lines = [(1, data)] if data.strip() else []
         yield from ((f"line {number}", line) for number, line in lines)
@@ -97,9 +97,14 @@ def _read(name: str) -> bytes:
     return Path(name).read_bytes()
 
 
-def _is_json(line: bytes) -> bool:
+def _are_documents(lines: list[bytes]) -> bool:
+    """Whether each line is meant to be one: some line is, whichever are broken, and they don't share brackets."""
+    shared = bool(lines) and lines[0].strip() in (b"[", b"{")
+    return len(lines) > 1 and not shared and any(map(_is_object, lines))
+
+
+def _is_object(line: bytes) -> bool:
     try:
-        parse_json(line)
+        return isinstance(parse_json(line), dict)
     except CanonicalError:
         return False
-    return True

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 Refold the event stream from its start, by the packs that were in force at each event, and compare
-every decision with the one on record, byte for byte. Exit code 1 when any differs.
+every decision with the one on record, byte for byte. Exit code 1 when any differs: the
+record is not what the events lead to.
 """
 _SHOWN_FIELDS = 12
 _SHOWN_TEXT = 100

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from lictor.cli import OK
 from lictor.commands.output import (
@@ -16,7 +17,10 @@ from lictor.commands.output import (
 from lictor.commands.runs_sources import begun, ended, find_run, lines, runs_at
 from lictor_schema import AnyRunEntry, RunTakenOver
 
-HELP = "Show a run: by whose decision, each effect with arguments, result and undoing, and what is left to look at."
+HELP = """\
+Show a run: by whose decision, each effect with arguments, result and undoing, and what is left to look at.
+One that was approved or began less than 30 seconds ago is waited for until it has ended.
+"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -77,7 +81,7 @@ def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
     if finished is None:
         yield "outcome", "it runs, or waits for another runner to take it over"
         return
-    yield "ended", f"{finished.at} after {finished.elapsed_ms} ms"
+    yield "ended", f"{finished.at} after {_elapsed_ms(entries[0], finished)} ms"
     yield "outcome", finished.outcome.value
     if finished.reason is not None:
         yield "because", f"{finished.reason.code}: {finished.reason.message}"
@@ -85,3 +89,9 @@ def _fields(entries: Sequence[AnyRunEntry]) -> Iterable[tuple[str, str]]:
             yield "remedy", finished.reason.remedy
     if finished.left:
         yield "look at", f"calls {', '.join(map(str, finished.left))}"
+
+
+def _elapsed_ms(first: AnyRunEntry, last: AnyRunEntry) -> int:
+    """By the times that are shown; earlier runners also counted the start of their process in `elapsed_ms`."""
+    taken = datetime.fromisoformat(last.at) - datetime.fromisoformat(first.at)
+    return max(0, round(taken.total_seconds() * 1000))

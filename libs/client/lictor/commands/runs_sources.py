@@ -1,19 +1,26 @@
 """Where `lictor runs` finds runs, and how a journal reads."""
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
+from lictor.commands.output import at_terminal, warn
 from lictor.errors import LictorError
-from lictor.ids import RUN, NoSuchId, whole_id
+from lictor.ids import REQUEST, RUN, NoSuchId, whole_id
 from lictor.stored import extent, streams_at
+from lictor_approval.errors import BrokenLog
+from lictor_approval.life import Life, folded
 from lictor_bus import subjects
-from lictor_bus.entry_logs import all_entries
+from lictor_bus.entry_logs import all_entries, approval_log
 from lictor_bus.streams import RUNS
 from lictor_schema import (
     AnyRunEntry,
+    ApprovalState,
     EffectDone,
     EffectFailed,
     EffectStarted,
@@ -28,6 +35,9 @@ from lictor_schema import (
 )
 
 EVERY_RUN = "lictor.run.*.*"
+_SOON_S = 30.0
+"""A run begins within this time of its approval, unless the runner is away or has much to do."""
+_LOOK_S = 0.2
 _HAPPENED = {"no": "not done", "yes": "done, unusable", "unknown": "in doubt"}
 
 
@@ -48,18 +58,72 @@ async def all_runs(client: Client) -> dict[str, list[AnyRunEntry]]:
 
 
 async def find_run(client: Client, given: str) -> list[AnyRunEntry]:
-    """The journal of a run; its first characters name it where they are enough."""
+    """The journal of a run; its first characters name it where they are enough.
+
+    A run whose approval is a moment old is waited for until it has ended: the runner starts it by itself.
+    """
+    run_id = await _run_named(client, given)
+    told = False
+    deadline = time.monotonic() + _SOON_S
+    while True:
+        # In this order: the end of a run is in its journal before the request says so.
+        life, entries = await _request(client, run_id), await _journal(client, run_id)
+        waits = _is_fresh(life) and time.monotonic() < deadline
+        if entries and (ended(entries) is not None or not waits):
+            return entries
+        if not waits:
+            raise _did_not_run(run_id, life)
+        if not told and at_terminal():
+            warn("it was approved a moment ago; waiting for it to run")
+            told = True
+        await asyncio.sleep(_LOOK_S)
+
+
+async def _run_named(client: Client, given: str) -> str:
+    """The id of a request, or of a run whose request is not kept any more."""
     try:
-        run_id = await whole_id(client, RUN, given)
-    except NoSuchId as error:
-        raise NoSuchId(
-            f"{error} `lictor approvals show` tells why a request did not run."
-        ) from None
+        return await whole_id(client, REQUEST, given)
+    except NoSuchId:
+        pass
+    return await whole_id(client, RUN, given)
+
+
+async def _journal(client: Client, run_id: str) -> list[AnyRunEntry]:
     subject = f"lictor.run.*.{subjects.token(run_id)}"
-    entries = [entry async for _, entry in all_entries(client, RUNS, subject, parse_run_entry)]
-    if not entries:
-        raise LictorError(f"there is nothing about run {run_id} that can be read.")
-    return entries
+    return [entry async for _, entry in all_entries(client, RUNS, subject, parse_run_entry)]
+
+
+async def _request(client: Client, run_id: str) -> Life | None:
+    try:
+        return folded(entry for _, entry in (await approval_log(client, run_id)).entries)
+    except BrokenLog:
+        return None
+
+
+def _is_fresh(life: Life | None) -> bool:
+    """Whether it may be about to run, or to end: what was approved long ago is shown as it stands."""
+    if life is None or life.state not in (ApprovalState.APPROVED, ApprovalState.EXECUTING):
+        return False
+    since = datetime.now(UTC) - datetime.fromisoformat(life.changed_at)
+    return since.total_seconds() < _SOON_S
+
+
+def _did_not_run(run_id: str, life: Life | None) -> LictorError:
+    if life is None:
+        return LictorError(f"there is nothing about run {run_id} that can be read.")
+    state = life.state.value
+    if life.state is ApprovalState.REQUESTED:
+        return LictorError(
+            f"request {run_id} has not run: nobody has decided it yet; see `lictor approvals show {run_id}`."
+        )
+    if life.state is ApprovalState.APPROVED:
+        return LictorError(
+            f"request {run_id} is approved and has not begun to run; it may begin until {life.due}."
+            " `lictor doctor` tells whether the runner works."
+        )
+    return LictorError(
+        f"request {run_id} has no journal: it is {state}; `lictor approvals show {run_id}` tells why."
+    )
 
 
 def begun(entries: Sequence[AnyRunEntry]) -> RunStarted | None:

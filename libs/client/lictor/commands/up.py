@@ -7,6 +7,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Collection
 from pathlib import Path
 
+from nats.errors import Error as NatsError
+
 from lictor.cli import INTERRUPTED, OK
 from lictor.commands.output import common_arguments, quiet_logs, say, say_json
 from lictor.commands.progress import Progress
@@ -14,6 +16,7 @@ from lictor.commands.signals import ending_by_signal
 from lictor.errors import LictorError
 from lictor.service_process import SERVICES
 from lictor.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings
+from lictor.stored import streams_at
 from lictor.where import (
     Running,
     agents_directory,
@@ -21,6 +24,7 @@ from lictor.where import (
     find_running,
     packs_directory,
 )
+from lictor_bus.errors import BusError
 
 HELP = """\
 Run NATS, Redis and all services until Ctrl-C, then stop them in order and keep the data.
@@ -102,7 +106,7 @@ async def run(options: Namespace) -> int:
         with ending_by_signal(), Progress(as_json=options.json) as progress:
             async with Stack(settings, progress.tell) as stack:
                 progress.done()
-                _say_where(stack, as_json=options.json)
+                await _say_where(stack, as_json=options.json)
                 ready = True
                 await stack.tend()
     except asyncio.CancelledError:
@@ -110,18 +114,22 @@ async def run(options: Namespace) -> int:
     return OK
 
 
-def _say_where(stack: Stack, *, as_json: bool) -> None:
+async def _say_where(stack: Stack, *, as_json: bool) -> None:
     running = stack.running
     if as_json:
         say_json({"what": "up", **running.to_json_value(), "services": stack.services})
         return
+    definitions = await _definitions(running)
     say()
     say("Lictor is up. Ctrl-C stops it; the data stays.")
     for name, value in (
         ("NATS", running.nats_url),
         ("Redis", running.redis_url),
         ("packs", running.packs),
-        ("agents", running.agents or "none found; sessions get lictor-default"),
+        ("agents", running.agents or "no directory found"),
+        ("definitions", definitions),
+        ("layers", running.layers or "none (LICTOR_LAYERS is not set)"),
+        ("approvers", running.approvers or "none (LICTOR_APPROVERS is not set)"),
         ("data", running.data_dir),
         ("logs", running.logs),
         ("trust file", running.trust_file),
@@ -129,6 +137,18 @@ def _say_where(stack: Stack, *, as_json: bool) -> None:
     ):
         say(f"  {name:<16}  {value}")
     say(how_to_reach(running))
+
+
+async def _definitions(running: Running) -> str:
+    """The definitions that are stored; what can't be read now is no reason to stop."""
+    # After the options are read: it takes longer to load than `--help` may.
+    from lictor.commands.agent_sources import stored_names
+
+    try:
+        async with streams_at(running.nats_url, "up") as client:
+            return ", ".join(await stored_names(client)) or "none stored"
+    except (LictorError, BusError, NatsError) as error:
+        return f"they can't be read: {error}"
 
 
 def how_to_reach(running: Running) -> str:
