@@ -107,7 +107,8 @@ async def clean_infra(pytestconfig: pytest.Config, infra: Endpoints) -> Endpoint
     if STORED in pytestconfig.stash:
         # NATS removes files after it has answered, or not at all: a stream made again might find its old messages.
         # Listed account by account, because NATS may remove the folder meanwhile.
-        for account in pytestconfig.stash[STORED].iterdir():
+        stored = pytestconfig.stash[STORED]
+        for account in stored.iterdir() if stored.exists() else ():
             with contextlib.suppress(FileNotFoundError):
                 for left in list((account / "streams").iterdir()):
                     shutil.rmtree(left, ignore_errors=True)
