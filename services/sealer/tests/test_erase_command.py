@@ -119,8 +119,14 @@ async def test_the_actor_of_the_episode_is_refused(log: Log, erase: Erase) -> No
     assert await log.messages() == before
 
 
-async def test_the_command_promises_nothing_that_it_does_not_do(erase: Erase) -> None:
+async def test_the_command_promises_nothing_that_it_does_not_do(log: Log, erase: Erase) -> None:
     done = await erase("--all", "--yes")
-    for words in ("title, ids, actions, reasons", "streams they were read from", "backups"):
+    # The seal itself still has the title.
+    assert b'"summary":"Work"' in await log.bundle()
+    for words in (
+        "title, ids, actions with their arguments, reasons",
+        "streams they were read from",
+        "backups",
+    ):
         assert words in done.stdout
     assert "erase them there" not in done.stdout

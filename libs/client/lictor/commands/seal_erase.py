@@ -138,6 +138,6 @@ def _tell(answer: "ErasureAnswer") -> None:
 
 
 _STAYS = (
-    "What stays: the seal's own words (title, ids, actions, reasons, features' names, notes), and the messages in the"
-    " streams they were read from, in backups and in files exported before."
+    "What stays: the seal's own words (title, ids, actions with their arguments, reasons, features' names, notes),"
+    " and the messages in the streams they were read from, in backups and in files exported before."
 )
