@@ -157,7 +157,7 @@ async def test_what_is_published_is_listed_and_found_by_name_and_hash(
     assert (diff.returncode, diff.stdout) == (4, 'changed  metadata.version: "1" -> "2"\n')
     missing = await cli("agent", "show", "codre", "--url", url)
     assert missing.returncode == 1
-    assert "did you mean coder?" in missing.stderr
+    assert missing.stderr.endswith("did you mean coder?\n")
 
 
 async def test_what_is_wrong_is_not_published(

@@ -156,6 +156,9 @@ async def test_a_request_that_is_not_there_and_a_service_that_does_not_answer(
     assert "`approvals` does not answer" in silent.stderr
     keyless = await cli("approvals", "approve", asked.request_id, "--url", url)
     assert keyless.returncode == 2
+    absent = await cli("approvals", "approve", asked.request_id, "--key", "none.pem", "--url", url)
+    assert absent.returncode == 1
+    assert absent.stderr.startswith("lictor: none.pem does not exist")
 
 
 @pytest.mark.parametrize("typed", ["approve", "yes"])

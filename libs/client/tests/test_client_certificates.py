@@ -102,6 +102,7 @@ async def test_what_is_changed_missing_or_no_certificate_is_told_apart(
     assert told.returncode == 2
     words = [line.split()[0] for line in told.stdout.splitlines() if not line.startswith(" ")]
     assert words == ["unreadable", "unreadable", "valid"]
+    assert f"{tmp_path / 'none.json'}: No such file or directory\n" in told.stdout
     assert "Traceback" not in told.stderr
 
 

@@ -120,6 +120,19 @@ async def done(running: Any, code: int = 0) -> str:
     return outcome.stdout + (outcome.stderr if code else "")
 
 
+async def test_of_a_log_without_anything_it_is_said_that_nothing_was_sealed_yet(
+    cli: Cli, log: Log, arguments: list[str], tmp_path: Path
+) -> None:
+    told = await done(cli("log", "verify", *arguments), 1)
+    assert told.startswith("FAIL  nothing was sealed yet")
+    assert "NOT what was signed" not in told
+    # Whoever kept a checkpoint is told that the log was emptied.
+    (tmp_path / "kept").write_text(await log.append(1))
+    await put_in_place_of(log)
+    told = await done(cli("log", "verify", *arguments, "--since", "kept"), 1)
+    assert "NOT what was signed" in told
+
+
 async def test_a_log_is_exported_in_steps_and_verifies(
     cli: Cli, log: Log, arguments: list[str], tmp_path: Path
 ) -> None:

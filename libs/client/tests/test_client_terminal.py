@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -12,6 +13,8 @@ import sys
 import termios
 
 import pytest
+
+from lictor.commands.output import harmless_json
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 REASON = (
@@ -137,3 +140,16 @@ def test_a_story_longer_than_the_screen_shows_every_decision(columns: int) -> No
     told = "\n".join(at_terminal(SCRIPTS["story"], columns))
     assert told.count("downgrade_status") == 8
     assert told.count("10:20:30") == 8
+
+
+def test_json_that_an_agent_wrote_can_not_steer_a_terminal() -> None:
+    written = {"title": "\x1b[2J \x9b31m \x85 \u202e \x7f é 漢 \U000e0001"}
+    told = harmless_json(json.dumps(written, ensure_ascii=False))
+    assert told.isprintable()
+    assert "é 漢" in told
+    assert json.loads(told) == written
+
+
+def test_ids_are_labelled_where_a_person_watches() -> None:
+    told = " ".join("\n".join(at_terminal(SCRIPTS["watch"], 80)).split())
+    assert "task a-task decision 6f0d1c57-5e0d-5b8e-9d53-1c9b8a2f7e11" in told

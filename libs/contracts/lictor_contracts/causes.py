@@ -226,7 +226,8 @@ def contention_causes(retries: Iterable[Retries]) -> tuple[Cause, ...]:
 
 
 def _unmeasured(drift_type: DriftType, what: str, value: Measured) -> Cause:
-    return Cause(drift_type, f"{what} not measured", _RED, f"given: {told(value)}")
+    notes = "nothing was given" if value is None else f"given: {told(value)}"
+    return Cause(drift_type, f"{what} not measured", _RED, notes)
 
 
 def _over(

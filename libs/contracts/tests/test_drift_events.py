@@ -187,6 +187,7 @@ def test_what_can_not_have_been_measured_is_a_red_cause(value: Measured) -> None
     )
     assert len(found) == 5
     assert all(each.severity is RED and "not measured" in each.cause for each in found)
+    assert not any("None" in (each.notes or "") for each in found)
 
 
 def test_a_limit_nobody_counted_and_a_count_without_a_limit_are_both_red() -> None:

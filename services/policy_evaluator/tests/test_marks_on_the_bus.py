@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -89,6 +90,15 @@ async def test_an_operator_marks_a_false_alarm_and_takes_it_back(
     assert "yes, says vera" in shown.stdout
     assert "the logs are elsewhere" in shown.stdout
     assert await counted(clean_infra) == 1
+
+    repeated = await command(
+        clean_infra, *mark, "--false-alarm", "--reason", "the logs are elsewhere", "--by", "vera"
+    )
+    assert "was marked already by vera" in repeated.stdout
+    assert "nothing has changed" in repeated.stdout
+    assert re.search(r"says vera at \d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z: ", shown.stdout)
+    listed = await command(clean_infra, "decision", "list")
+    assert [line.endswith("(false alarm)") for line in listed.stdout.splitlines()].count(True) == 1
 
     again = await governor.mark(record, "false_alarm", by="vera", reason="the logs are elsewhere")
     assert (again.outcome, await kept(client)) == ("done", 1)

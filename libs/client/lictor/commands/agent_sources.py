@@ -88,7 +88,7 @@ async def find_definition(given: str, url: str | None) -> Found:
     ]
     if not matching:
         names = {each.version.definition.metadata.name for each in kept}
-        raise LictorError(f"no definition {given!r} is stored; {nearest(given, names)}.")
+        raise LictorError(f"no definition {given!r} is stored; {nearest(given, names)}")
     version = matching[-1].version
     return Found(version.definition, version.hash, dict(version.plugins), "stored")
 

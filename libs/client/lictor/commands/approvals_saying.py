@@ -106,6 +106,8 @@ def decision_of(
 
 def signing_key(path: Path, name: str | None) -> SigningKey:
     """The key in a file, under the name it has among the approvers."""
+    if not path.exists():
+        raise LictorError(f"{path} does not exist; `lictor approvals keygen` makes a key.")
     if name is None:
         beside = path.with_name(f"{path.name}.trust.json")
         if not beside.is_file():

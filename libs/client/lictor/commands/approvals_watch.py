@@ -5,7 +5,15 @@ from contextlib import aclosing
 
 from lictor.cli import OK
 from lictor.commands.approvals_sources import EVERY_CHANGE
-from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
+from lictor.commands.output import (
+    at_terminal,
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_stored,
+    warn,
+)
 from lictor.commands.signals import ending_with_reader
 from lictor.commands.watch import count_argument
 from lictor.follow import follow
@@ -40,7 +48,10 @@ async def run(options: Namespace) -> int:
                     entry = read_entry(each, ApprovalEntry.from_json)
                     if entry is None:
                         continue
-                    say(entry.to_json().decode() if options.json else _line(entry))
+                    if options.json:
+                        say_stored(entry)
+                    else:
+                        say(_line(entry))
                     shown += 1
                     if shown == options.count:
                         break

@@ -137,7 +137,7 @@ def _say(standing: DecisionStanding, halted_by: str | None) -> None:
     rung = standing.rung
     lines = [
         ("decision", f"{standing.decision_type}, episode {standing.episode_id}"),
-        ("state", f"{standing.state.value} by {standing.by}: {standing.reason}"),
+        ("state", f"{standing.state.value}: {standing.reason} (by {standing.by})"),
         ("halted", None if halted_by is None else f"the kill-switch is engaged by {halted_by}"),
         ("begun", f"{standing.begun_at}, deadline {standing.deadline_at}"),
         ("ended", "yes" if standing.ended else "no"),

@@ -17,7 +17,7 @@ from lictor.marks import mark_decision, marks_of
 from lictor.receipts import receipts_of
 from lictor.stored import streams_at
 from lictor_policy.marks import false_alarm
-from lictor_schema import DecisionRecord, GuardDecision, ReceiptReport
+from lictor_schema import DecisionRecord, GuardDecision, ReceiptReport, utc_millis
 from lictor_schema.marks import DecisionMark
 
 HELP = """\
@@ -92,14 +92,21 @@ async def _mark(client: Client, record: DecisionRecord | GuardDecision, options:
         return FAILED
     kind = "withdrawn" if options.withdraw else "false_alarm"
     by = options.by or getpass.getuser()
+    before = false_alarm(await marks_of(client, record))
     answer = await mark_decision(client, record, kind, by, options.reason)
     rule = record.matched_rules[0].rule_id
     if options.json:
         say_json(json.loads(answer.to_json()))
     elif options.withdraw:
         say(f"the mark on {record.record_id} ({printable(rule)}) is taken back")
-    else:
+    elif before is None:
         say(f"{record.record_id} is marked as a false alarm of {printable(rule)}")
+    else:
+        # The same again is kept once; another person or reason is a further mark.
+        new = (before.by, before.reason) != (by, options.reason)
+        kept = "this mark is kept too" if new else "nothing has changed"
+        told = f"was marked already by {before.by} at {utc_millis(before.marked_at)}; {kept}"
+        say(f"{record.record_id} {printable(told)}")
     return OK
 
 
@@ -158,7 +165,7 @@ def _show(record: DecisionRecord, receipts: list[ReceiptReport], marks: list[Dec
         told = each.receipt
         proof = f", shown by {each.proof.kind} {each.proof.ref}" if each.proof else ""
         say(
-            f"{'reported':<13}  {each.reported_at.isoformat()}  "
+            f"{'reported':<13}  {utc_millis(each.reported_at)}  "
             f"{told.status.value} / {told.delivery_state.value}"
             f" by {printable(each.runtime)}{printable(proof)}"
         )
@@ -168,8 +175,8 @@ def _alarm(marks: list[DecisionMark]) -> str | None:
     """What operators say about the decision, if they say something."""
     standing = false_alarm(marks)
     if standing is not None:
-        return f"yes, says {standing.by} at {standing.marked_at.isoformat()}: {standing.reason}"
+        return f"yes, says {standing.by} at {utc_millis(standing.marked_at)}: {standing.reason}"
     if marks:
         last = marks[-1]
-        return f"no longer: taken back by {last.by} at {last.marked_at.isoformat()}: {last.reason}"
+        return f"no longer: taken back by {last.by} at {utc_millis(last.marked_at)}: {last.reason}"
     return None

@@ -1,7 +1,7 @@
 """`lictor decision list`: the newest decisions, with the ids that other commands take."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 
 from nats.aio.client import Client
@@ -9,10 +9,11 @@ from nats.aio.client import Client
 from lictor.cli import OK
 from lictor.commands.decision_text import what
 from lictor.commands.listing import first_of, limit_argument, warn_of_more
-from lictor.commands.output import common_arguments, quiet_logs, say, say_table
+from lictor.commands.output import common_arguments, quiet_logs, say, say_stored, say_table
 from lictor.commands.since import since_argument
 from lictor.decided import AnyDecision, latest_decisions
 from lictor.ids import TASK, whole_or_given
+from lictor.marks import false_alarms
 from lictor.stored import streams_at
 from lictor_schema import Disposition
 
@@ -32,11 +33,15 @@ async def list_decisions(options: Namespace) -> int:
     quiet_logs()
     async with streams_at(options.url, "decision") as client:
         found, more = await first_of(_wanted(client, options), options.limit)
+        alarms = await false_alarms(client)
     if options.json:
         for record in found:
-            say(record.to_json().decode())
+            say_stored(record)
     elif found:
-        say_table(("decision", "decided", "what", "on", "task", "rule"), map(_row, found))
+        say_table(
+            ("decision", "decided", "what", "on", "task", "rule"),
+            (_row(record, alarms) for record in found),
+        )
     else:
         say("no decisions")
     warn_of_more(more, options.limit)
@@ -56,13 +61,14 @@ async def _wanted(client: Client, options: Namespace) -> AsyncGenerator[AnyDecis
                 yield record
 
 
-def _row(record: AnyDecision) -> tuple[str, ...]:
+def _row(record: AnyDecision, alarms: Collection[str]) -> tuple[str, ...]:
     decision = record.decision
+    marked = " (false alarm)" if record.record_id in alarms else ""
     return (
         record.record_id,
         record.recorded_at,
         decision.decision.value,
         what(record),
         record.task_id,
-        decision.policy_id,
+        f"{decision.policy_id}{marked}",
     )

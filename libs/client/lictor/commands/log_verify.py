@@ -44,7 +44,13 @@ async def run(options: Namespace) -> int:
     if options.json:
         say_json(report.to_json_value())
     else:
-        _show(report)
+        if options.directory is None and known is None and _is_empty(report):
+            say(
+                "FAIL  nothing was sealed yet, so there is nothing to check; if a log was here, it is gone:"
+            )
+            say("      a checkpoint that you kept shows that, with --since")
+        else:
+            _show(report)
     return OK if report.ok else FAILED
 
 
@@ -61,6 +67,11 @@ async def _audit_stream(
             else:
                 audit.other(stored.sequence, stored.subject)
     return audit.finish()
+
+
+def _is_empty(report: AuditReport) -> bool:
+    """Whether the log's stream holds nothing at all: neither leaves nor anything else to complain of."""
+    return not report.size and not report.checkpoints and len(report.findings) == 1
 
 
 def _show(report: AuditReport) -> None:

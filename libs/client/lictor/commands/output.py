@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Column
     from rich.text import Text
 
+    from lictor_schema import Model
+
 # Fewer characters than this beside something else are hard to read.
 _READABLE = 32
 
@@ -48,7 +50,20 @@ def warn(text: str) -> None:
 
 def say_json(value: Any) -> None:
     """Write one JSON object as a line."""
-    say(json.dumps(value, ensure_ascii=False))
+    say(harmless_json(json.dumps(value, ensure_ascii=False)))
+
+
+def say_stored(model: "Model") -> None:
+    """Write a stored message as a line of JSON."""
+    say(harmless_json(model.to_json().decode()))
+
+
+def harmless_json(text: str) -> str:
+    """The same JSON with all that could steer a terminal escaped: JSON itself asks that only of C0 controls."""
+    if text.isprintable():
+        return text
+    # Outside of strings there is nothing but ASCII; what is no character of the first plane is a pair.
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def printable(text: str, limit: int | None = None) -> str:

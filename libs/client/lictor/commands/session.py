@@ -12,7 +12,15 @@ from nats.aio.client import Client
 from lictor.adapter.driving import drive
 from lictor.adapter.operations import SessionOperations
 from lictor.cli import FAILED, OK, UNREACHABLE
-from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor.commands.output import (
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_json,
+    say_stored,
+    warn,
+)
 from lictor.commands.session_list import list_arguments, list_sessions
 from lictor.errors import LictorError
 from lictor.session_story import Overview, entries, moment, told
@@ -158,7 +166,7 @@ async def _log(client: Client, session: KnownSession, options: Namespace) -> int
 
 def _tell(entry: AnySessionEntry, as_json: bool) -> None:
     if as_json:
-        say(entry.to_json().decode())
+        say_stored(entry)
     else:
         _say_entry(entry)
 

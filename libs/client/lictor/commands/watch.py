@@ -6,7 +6,15 @@ from contextlib import aclosing
 
 from lictor.cli import OK
 from lictor.commands.decision_text import line, say_decision, what
-from lictor.commands.output import at_terminal, common_arguments, printable, quiet_logs, say, warn
+from lictor.commands.output import (
+    at_terminal,
+    common_arguments,
+    printable,
+    quiet_logs,
+    say,
+    say_stored,
+    warn,
+)
 from lictor.commands.signals import ending_with_reader
 from lictor.decided import AnyDecision
 from lictor.governor import Governor
@@ -69,7 +77,7 @@ async def _watch(governor: Governor, options: Namespace) -> None:
 
 def _shower(as_json: bool, *, with_task: bool) -> Callable[[AnyDecision], None]:
     def show_json(record: AnyDecision) -> None:
-        say(record.to_json().decode())
+        say_stored(record)
 
     def show_line(record: AnyDecision) -> None:
         say(f"{record.record_id}  {line(record, with_task=with_task)}")
@@ -80,7 +88,7 @@ def _shower(as_json: bool, *, with_task: bool) -> Callable[[AnyDecision], None]:
         return show_line
 
     def show_at_terminal(record: AnyDecision) -> None:
-        task = f"  {printable(record.task_id, 36)}" if with_task else ""
-        say_decision(record, f"{what(record)}{task}  {record.record_id}")
+        task = f"  task {printable(record.task_id, 36)}" if with_task else ""
+        say_decision(record, f"{what(record)}{task}  decision {record.record_id}")
 
     return show_at_terminal

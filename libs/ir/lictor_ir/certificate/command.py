@@ -88,8 +88,11 @@ def _one(path: Path, options: Namespace) -> int:
             extract(report, options.extract)
     except CertificateError as error:
         return _refused(path, REFUSED, "refused", str(error), options)
-    except (FormError, OSError) as error:
+    except FormError as error:
         return _refused(path, UNREADABLE, "unreadable", str(error), options)
+    except OSError as error:
+        why = error.strerror or str(error)
+        return _refused(path, UNREADABLE, "unreadable", why, options)
     enough = report.level >= Level(options.level)
     if options.json:
         _say(json.dumps({"file": str(path), "valid": enough, **told(report)}))
