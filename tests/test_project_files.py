@@ -150,3 +150,16 @@ def test_no_test_is_named_by_a_repr() -> None:
         path for part in ("libs", "services", "tests") for path in (ROOT / part).rglob("test_*.py")
     ]
     assert [str(path.relative_to(ROOT)) for path in tests if named in path.read_text("utf-8")] == []
+
+
+def test_git_ignores_the_private_keys_that_pages_have_a_reader_make() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    made = [
+        name
+        for page in pages
+        for name in re.findall(r"lictor approvals keygen ([a-z][\w./-]*)", page.read_text("utf-8"))
+    ]
+    assert made
+    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert all(name.endswith(".pem") for name in made)
+    assert "*.pem" in ignored
