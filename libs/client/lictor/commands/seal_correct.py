@@ -52,7 +52,8 @@ async def correct(options: Namespace) -> int:
     from lictor.desk import ask_desk_for, new_request_id
     from lictor.errors import LictorError, Unreachable
     from lictor.ids import EPISODE, id_at
-    from lictor_bus.connection import close_nats, connect_nats
+    from lictor.reaching import reach
+    from lictor_bus.connection import close_nats
     from lictor_schema import (
         CorrectionAnswer,
         CorrectionOrder,
@@ -75,7 +76,7 @@ async def correct(options: Namespace) -> int:
     except ValidationError as error:
         problem = describe_validation_error(error)[0]
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
-    client = await connect_nats(nats_url(options.url).now, name="lictor-seal", timeout_s=3.0)
+    client = await reach(nats_url(options.url), "lictor-seal")
     try:
         answer = await ask_desk_for(client, "correct", order, CorrectionAnswer)
     except Unreachable as error:

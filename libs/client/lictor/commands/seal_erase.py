@@ -65,7 +65,8 @@ async def erase(options: Namespace) -> int:
     from lictor.desk import new_request_id
     from lictor.errors import LictorError
     from lictor.ids import EPISODE, id_at
-    from lictor_bus.connection import close_nats, connect_nats
+    from lictor.reaching import reach
+    from lictor_bus.connection import close_nats
     from lictor_schema import describe_validation_error
     from lictor_schema.erasures import ErasureOrder
 
@@ -84,7 +85,7 @@ async def erase(options: Namespace) -> int:
     except ValidationError as error:
         problem = describe_validation_error(error)[0]
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
-    client = await connect_nats(nats_url(options.url).now, name="lictor-seal", timeout_s=3.0)
+    client = await reach(nats_url(options.url), "lictor-seal")
     try:
         if options.dry_run or not options.yes:
             looked = await _ask(client, order.model_copy(update={"dry_run": True}))
