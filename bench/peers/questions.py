@@ -6,14 +6,17 @@ index, an engine is asked just the rules that look at the type at hand. Nothing 
 so that agreement means something.
 """
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 from lictor_policy.config import PACK_ORDER
-from lictor_policy.facts import FACTS, FactType
+from lictor_policy.errors import PackError
+from lictor_policy.facts import FACTS, Fact, FactType
 from lictor_policy.position import EventPosition
 from lictor_policy.reading import claim_type_of
+from lictor_policy.requirements import bound, named_fact
 from lictor_policy.signals import SIGNALS
 from lictor_policy.state import TaskState
 from lictor_schema.decisions import Disposition
@@ -95,8 +98,10 @@ VALUES: dict[str, Compute] = {
 
 
 def identifier(name: str) -> str:
-    """A name as all the languages spell it."""
-    return name.replace(".", "_").replace("-", "_")
+    """A name as all the languages spell it; requirements that stand in the name of a fact become a number."""
+    plain, _, stated = name.partition(" ")
+    number = f"_{zlib.crc32(stated.encode())}" if stated else ""
+    return plain.replace(".", "_").replace("-", "_") + number
 
 
 def questions_of(packs: Iterable[PolicyPack]) -> Questions:
@@ -106,7 +111,7 @@ def questions_of(packs: Iterable[PolicyPack]) -> Questions:
         earlier: dict[EventType, list[Expression]] = {}
         for rule in pack.spec.rules:
             for event_type, raised in _triggers(rule).items():
-                fires = Every((*_scope(pack), *raised, *_claims(rule), lower(rule.conditions)))
+                fires = Every((*_scope(pack), *raised, *_claims(rule), lower(_bound(rule))))
                 before = earlier.setdefault(event_type, [])
                 if pack.spec.evaluation_mode == "first_match" and before:
                     asked: Expression = Every((fires, Never(Some(tuple(before)))))
@@ -115,6 +120,22 @@ def questions_of(packs: Iterable[PolicyPack]) -> Questions:
                 before.append(fires)
                 by_type.setdefault(event_type, []).append(_question(pack, rule, asked))
     return {event_type: tuple(asked) for event_type, asked in by_type.items()}
+
+
+def _bound(rule: Rule) -> Condition:
+    """The conditions, with the requirements of the rule in the fact that asks for them."""
+
+    def fail(path: tuple[str | int, ...], problem: str) -> PackError:
+        return PackError(f"{rule.id}: {path}: {problem}")
+
+    return bound(rule, fail).conditions
+
+
+def _fact(name: str) -> Fact:
+    fact = named_fact(name)
+    if fact is None:
+        raise Untranslatable(f"there is no fact {name}")
+    return fact
 
 
 def lower(condition: Condition) -> Expression:
@@ -128,7 +149,7 @@ def lower(condition: Condition) -> Expression:
     if condition.fact is None:
         raise Untranslatable(f"{condition!r} is neither a group nor about a fact")
     ((comparator, operand),) = condition.comparisons()
-    number = _NUMBERS.get(FACTS[condition.fact].type)
+    number = _NUMBERS.get(_fact(condition.fact).type)
     if number is not None:
         operand = tuple(map(number, operand)) if isinstance(operand, tuple) else number(operand)
     return Test(condition.fact, comparator, operand)
@@ -138,7 +159,7 @@ def needed(questions: Questions) -> dict[EventType, dict[str, Compute]]:
     """Per event type, what the rules need to know: identifiers, and how to find their values."""
     return {
         event_type: {
-            identifier(name): VALUES[name]
+            identifier(name): VALUES[name] if name in VALUES else _fact(name).compute
             for question in asked
             for name in _names(question.expression)
         }
