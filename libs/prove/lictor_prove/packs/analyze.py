@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lictor_policy.config import EvaluatorConfig
+from lictor_policy.requirements import stated_in
 from lictor_prove.errors import ProveError
 from lictor_prove.packs.examples import Example, Search
 from lictor_prove.packs.knowledge import known_on
@@ -13,6 +14,8 @@ from lictor_prove.packs.solving import QUESTION_MS, Term
 from lictor_prove.packs.symbols import Symbols
 from lictor_prove.packs.translate import Looking, Side, Voice, symbols_for, translate
 from lictor_schema.event_types import EVENT_TYPES, EventType
+
+_TRIES = 8
 
 Check = Literal[
     "never-fires", "shadowed", "duplicate", "contradictory", "nothing-decides", "unknown"
@@ -204,18 +207,32 @@ class _Stage:
             self.deciding.add(judgement.decider)
         return scene, judgement
 
+    def _other_requirements(self, model: Any) -> Term:
+        """That other requirements are met than a model says."""
+        terms = self.symbols.terms
+        asked = [each for each in self.symbols if stated_in(each.name) is not None]
+        said = [each.term if each.read(model) else terms.denied(each.term) for each in asked]
+        return terms.denied(terms.all_of(said))
+
     def _can_decide(self, voice: Voice, rule: _Rule) -> bool:
         """Whether a voice can make the decision: what decides instead is ruled out until nothing is left."""
         terms, looking = self.symbols.terms, voice.looking
         own = [looking.formula, voice.often]
         before: list[tuple[str, Term]] = []
+        # Which classes evidence is of, no fact tells: what a model says of requirements may fit no evidence at all.
+        unfit: list[Term] = []
         while True:
-            answer = self.asking.ask([terms.denied(term) for _, term in before], beside=own)
-            if answer.kind == "impossible":
+            answer = self.asking.ask(
+                [terms.denied(term) for _, term in before], beside=[*own, *unfit]
+            )
+            if answer.kind == "impossible" and not unfit:
                 core = [before[at] for at in answer.core]
                 rule.overrulers.update(dict.fromkeys(self._enough(own, core)))
                 return False
             seen = self.see(answer.model) if answer.kind == "possible" else None
+            if seen is None and answer.kind == "possible" and len(unfit) < _TRIES:
+                unfit.append(self._other_requirements(answer.model))
+                continue
             if seen is None:
                 why = answer.why or "the evaluator did not confirm the example"
                 rule.unknown.append((self.event_type, why))
