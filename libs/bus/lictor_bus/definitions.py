@@ -38,11 +38,6 @@ async def last_definition(client: Client, name: str) -> Delivery | None:
     return found[-1] if found else None
 
 
-async def last_definitions(client: Client) -> list[Delivery]:
-    """Of every name the version that was stored last."""
-    return await last_on_subjects(client, DEFINITIONS, [ALL])
-
-
 async def stored_definitions(client: Client, name: str | None = None) -> AsyncIterator[Delivery]:
     """Every version of a name, or of all, oldest first."""
     subject, sequence = ALL if name is None else subjects.definition(name), 1
