@@ -13,7 +13,7 @@ import pytest
 import yaml
 from trove_classifiers import classifiers as known_classifiers
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DISTRIBUTIONS = sorted(
     path.parent for part in ("libs", "services") for path in ROOT.glob(f"{part}/*/pyproject.toml")
 )
