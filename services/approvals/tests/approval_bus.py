@@ -36,7 +36,7 @@ from lictor_schema import (
 )
 from lictor_seal import SigningKey, TrustStore
 
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 @dataclass
