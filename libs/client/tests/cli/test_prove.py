@@ -110,7 +110,8 @@ async def test_what_is_not_decided_in_time_has_the_same_shape_and_names_its_laye
     # Why it is undecided stands below the guarantee.
     guarantee, why = shown.stdout.splitlines()[1:3]
     assert guarantee.startswith("    unknown   at_most(0)")
-    assert proof["reasons"][0]["message"] == f"at_most(0) can't be decided: {why.strip()}"
+    assert why.startswith(" " * 8)
+    assert proof["reasons"][0]["message"].startswith("at_most(0) can't be decided: ")
 
 
 async def test_a_condition_that_can_break_is_told_with_a_run_around_the_proof(
