@@ -22,6 +22,7 @@ from lictor_bus.names.roles import Role, roles
 from lictor_bus.names.streams import STREAMS, StreamSpec
 
 RUNTIME = "a-runtime"
+_IMPORT = re.compile(r"^ *(?:from|import) (lictor\w*)", re.MULTILINE)
 
 
 @cache
@@ -33,11 +34,7 @@ def imported_packages(package: Path) -> set[str]:
     """Which packages of ours a package imports, anywhere in it."""
     found: set[str] = set()
     for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.split(".")[0])
+        found |= set(_IMPORT.findall(path.read_text("utf-8")))
     return (found & our_packages()) - {package.name}
 
 
@@ -65,9 +62,9 @@ def short(package: str) -> str:
 
 
 def first_sentence(docstring: str | None) -> str:
-    return re.split(r"(?<=[.:;])\s", " ".join((docstring or "").split("\n\n")[0].split()))[
-        0
-    ].rstrip(".:;")
+    return re.split(r"(?<=\.)\s", " ".join((docstring or "").split("\n\n")[0].split()))[0].rstrip(
+        "."
+    )
 
 
 def rooms() -> str:
@@ -91,7 +88,7 @@ def layers() -> str:
         it for it in configured["tool"]["importlinter"]["contracts"] if it["type"] == "layers"
     )
     rows = [
-        (str(number), ", ".join(f"`{name.strip()}`" for name in layer.split("|")))
+        (str(number), ", ".join(f"`{name.strip()}`" for name in re.split(r"[|:]", layer)))
         for number, layer in enumerate(contract["layers"], 1)
     ]
     return table(("", "packages"), rows)
@@ -149,7 +146,7 @@ def streams() -> str:
     rows = [
         (
             stream.name,
-            ", ".join(f"`{it}`" for it in stream.subjects),
+            ", ".join(f"`{spelled(it)}`" for it in stream.subjects),
             stream.description,
             kept(stream),
             users(stream, writes),
@@ -178,6 +175,22 @@ def addresses(document: dict[str, Any], action: str) -> Iterator[tuple[str, str]
 
 def pattern(address: str) -> str:
     return re.sub(r"\{[^}]*\}", "*", address)
+
+
+@cache
+def addresses_by_pattern() -> dict[str, str]:
+    """How the documents of the services write each subject, by the pattern that it fits."""
+    return {
+        pattern(address): re.sub(r"\{([^}]*)\}", r"<\1>", address)
+        for _, document in documents()
+        for action in ("receive", "send")
+        for address, _ in addresses(document, action)
+    }
+
+
+def spelled(subject: str) -> str:
+    """A subject with the names of its tokens, where some service's document has them."""
+    return addresses_by_pattern().get(subject, subject)
 
 
 def stream_of(address: str) -> str | None:
@@ -210,9 +223,8 @@ def questions() -> str:
                 for role in roles([RUNTIME])
                 if any(overlap(it, pattern(subject)) for it in role.publish if it != "_INBOX.>")
             ]
-            written = re.sub(r"\{([^}]*)\}", r"<\1>", subject)
             said = description.removeprefix("For operators: ").rstrip(".")
-            rows.append((f"`{written}`", name, ", ".join(askers) or NONE, said))
+            rows.append((f"`{spelled(pattern(subject))}`", name, ", ".join(askers) or NONE, said))
     return table(("subject", "answered by", "may ask", "question"), rows)
 
 

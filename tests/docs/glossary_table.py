@@ -107,8 +107,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def tests() -> Iterator[tuple[str, str]]:
-    folders = [*(it / "tests" for it in distributions()), ROOT / "tests"]
-    for folder in folders:
+    for folder in [*(it / "tests" for it in distributions()), ROOT / "tests"]:
+        if folder.parent != ROOT:
+            yield f"`{folder.relative_to(ROOT)}`", folder.parent.name
         for path in sorted(folder.rglob("test_*.py")):
             for room in reversed(path.relative_to(folder).parents[:-1]):
                 yield f"`{(folder / room).relative_to(ROOT)}`", room.name

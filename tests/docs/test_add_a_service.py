@@ -18,12 +18,12 @@ import redis.asyncio
 from reporting import service_process, wait_until_ready
 
 import lictor
-from lictor.embedded import Endpoints
-from lictor_bus.asyncapi import document
-from lictor_bus.read import read_from
-from lictor_bus.store import StateReader
-from lictor_bus.subjects import token
-from lictor_schema.decisions import DecisionRecord
+from lictor_bus.fold.state_store import StateReader
+from lictor_bus.names.subjects import token
+from lictor_bus.service.asyncapi import document
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.decisions.decision import DecisionRecord
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-service.md"
 NAMED_FILE = re.compile(

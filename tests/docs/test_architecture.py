@@ -7,6 +7,7 @@ import re
 from architecture_tables import ARCHITECTURE, overlap
 from page_tables import ROOT, distributions, packages_in, tables_in, with_tables
 
+from lictor_bus.names.roles import roles
 from lictor_bus.names.streams import STREAMS
 
 PAGE = ROOT / "docs/architecture.md"
@@ -35,6 +36,13 @@ def test_the_prose_names_only_streams_that_exist() -> None:
     diagram = re.findall(r"\b([A-Z]{4,})\[\(", TEXT)
     assert diagram
     assert set(diagram) <= set(STREAMS)
+
+
+def test_the_prose_names_the_streams_that_runtimes_read() -> None:
+    (runtime,) = (role for role in roles(["a-runtime"]) if role.user == "a-runtime")
+    read = {name for name in STREAMS if f"$JS.API.DIRECT.GET.{name}" in runtime.publish}
+    (said,) = re.findall(r"operators may read every stream, runtimes\s([^.]*)\.", TEXT)
+    assert set(re.findall(r"[A-Z]{4,}", said)) == read
 
 
 def test_patterns_of_subjects_overlap_as_the_broker_has_it() -> None:

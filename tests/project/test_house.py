@@ -49,13 +49,14 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [label(path) for path in MODULES if set(path.stem.split("_")) & SAYS_NOTHING] == []
 
 
-def test_the_schema_is_imported_by_noun() -> None:
+def test_the_front_of_the_schema_offers_no_models() -> None:
+    """But for what a guide told plugin authors to import there: for one release, with a warning."""
     (front,) = ROOT.glob("libs/schema/lictor_schema/__init__.py")
     tree = ast.parse(front.read_text("utf-8"))
     imports = [it for it in ast.walk(tree) if isinstance(it, ast.Import | ast.ImportFrom)]
-    functions = [it for it in ast.walk(tree) if isinstance(it, ast.FunctionDef)]
-    assert not imports, "import from the module of the noun instead: lictor_schema.contracts.patch"
-    assert not functions
+    modules = {it.module for it in imports if isinstance(it, ast.ImportFrom)}
+    assert modules <= {"typing", "importlib", "warnings"}, "import from the module of the noun"
+    assert len(front.read_text("utf-8").splitlines()) < 30
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda it: it.name)

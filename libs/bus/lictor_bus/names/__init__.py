@@ -1,0 +1,1 @@
+"""Every subject, stream and NATS user, as data."""

@@ -1,0 +1,1 @@
+"""The shell of a service: its process, settings, health, telemetry, questions and AsyncAPI document."""

@@ -1,0 +1,1 @@
+"""Speaking to NATS and Redis: connections, publishing, pulling, reading."""

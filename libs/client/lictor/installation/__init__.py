@@ -1,0 +1,1 @@
+"""Where the installation is that a client speaks to, and how it is reached."""

@@ -1,0 +1,1 @@
+"""The proxy that judges every tool call of an MCP server."""

@@ -1,0 +1,1 @@
+"""Guards for agents in Python, with asyncio and without."""

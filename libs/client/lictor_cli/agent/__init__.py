@@ -1,0 +1,1 @@
+"""`lictor agent`: definitions linted, shown, compared, published."""

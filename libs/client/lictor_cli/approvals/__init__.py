@@ -1,0 +1,1 @@
+"""`lictor approvals`: requests listed, shown, approved, rejected."""

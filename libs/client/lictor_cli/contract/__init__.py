@@ -1,0 +1,1 @@
+"""`lictor contract`: governed decisions shown, approved, frozen; the kill-switch."""

@@ -1,0 +1,1 @@
+"""`lictor decision`: decisions listed, shown, marked as false alarms."""

@@ -1,0 +1,1 @@
+"""`lictor hook`: its installation; the hook itself is `lictor.fast.hook`."""

@@ -1,0 +1,1 @@
+"""`lictor ir`: Effect IR documents shown, summarised, analysed; certificates checked."""

@@ -1,0 +1,1 @@
+"""`lictor prove`: programs proved here, or submitted."""

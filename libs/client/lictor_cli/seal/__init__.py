@@ -1,0 +1,1 @@
+"""`lictor seal`: sealed episodes shown, exported, verified, corrected, erased."""

@@ -1,0 +1,1 @@
+"""Actions of a governed decision: the gate's judgement, idempotency, verification."""

@@ -1,0 +1,1 @@
+"""CERPA: claims reviewed against events, and the cycles that follow."""

@@ -1,0 +1,1 @@
+"""Drift: causes, sightings, recurrence, triage."""

@@ -1,0 +1,1 @@
+"""Envelopes: the bounds they set, and the ladder of what is done instead."""

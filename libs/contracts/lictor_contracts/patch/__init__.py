@@ -1,0 +1,1 @@
+"""Patches: proposals, the operations in them, what they loosen, their life."""

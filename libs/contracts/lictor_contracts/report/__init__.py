@@ -1,0 +1,1 @@
+"""The coherence report: what is measured, and the objectives."""

@@ -1,0 +1,1 @@
+"""What a session's tool policies, providers and checkers remember."""

@@ -1,0 +1,1 @@
+"""Feedback: which providers run when, and what the agent reads."""

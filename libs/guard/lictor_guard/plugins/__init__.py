@@ -1,0 +1,1 @@
+"""What tool policies, feedback providers and completion checkers implement, and the installed ones."""

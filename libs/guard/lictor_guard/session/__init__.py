@@ -1,0 +1,1 @@
+"""Judging a session: begin, tool calls, stops, limits, snapshots."""

@@ -1,0 +1,1 @@
+"""Wording of answers, and patterns that match in linear time."""

@@ -1,0 +1,1 @@
+"""Documents rewritten over scalars, as solvers take them."""

@@ -1,0 +1,1 @@
+"""What a rule can ask: facts, conditions over time and sessions, and their analysis."""

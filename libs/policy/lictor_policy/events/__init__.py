@@ -1,0 +1,1 @@
+"""An event's place in the stream, and what its content says."""

@@ -1,0 +1,1 @@
+"""The report and dispatch gates: a question judged as the event it proposes."""

@@ -1,0 +1,1 @@
+"""The evaluator's step: which rules match, which of them decides."""

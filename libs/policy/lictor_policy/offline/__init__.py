@@ -1,0 +1,1 @@
+"""Packs tried on the past: explanation, backtest, replay, statistics, stories."""

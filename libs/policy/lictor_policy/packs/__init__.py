@@ -1,0 +1,1 @@
+"""Packs as files: loaded, linted, tested, compared, bundled, released."""

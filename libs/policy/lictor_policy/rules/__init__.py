@@ -1,0 +1,1 @@
+"""Compiled rules: scope, suppression, templates, and how often they fire."""

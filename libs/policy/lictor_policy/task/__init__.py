@@ -1,0 +1,1 @@
+"""A task's state: its obligations, evidence, holds, history and timers."""

@@ -1,0 +1,1 @@
+"""Certificates of proofs: made, checked again, and the second solver."""

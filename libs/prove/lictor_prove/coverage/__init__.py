@@ -1,0 +1,1 @@
+"""Which contracts of a layer a program's guarantees cover."""

@@ -1,0 +1,1 @@
+"""A proof: the prover, its limits, its result, counterexamples."""

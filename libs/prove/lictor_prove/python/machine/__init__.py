@@ -1,0 +1,1 @@
+"""The symbolic machine: values, state, paths and their merging."""

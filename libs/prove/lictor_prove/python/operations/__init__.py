@@ -1,0 +1,1 @@
+"""What Python's operators, builtins and methods do to symbolic values."""

@@ -1,0 +1,1 @@
+"""The subset of Python that programs may use."""

@@ -1,0 +1,1 @@
+"""Proving in worker processes with limits of time and memory."""

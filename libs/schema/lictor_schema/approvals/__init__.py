@@ -1,0 +1,1 @@
+"""Approval requests, policies about them, and runs."""

@@ -1,0 +1,1 @@
+"""Governed decisions: envelopes, their logs and questions, drift, patches, CERPA, the report."""

@@ -1,0 +1,1 @@
+"""What every model stands on: strict base models, canonical JSON, ids, placeholders."""

@@ -1,0 +1,1 @@
+"""Decisions, of the evaluator and of guards; receipts, marks, capabilities of adapters."""

@@ -1,0 +1,1 @@
+"""Events, their payloads, claims and evidence."""

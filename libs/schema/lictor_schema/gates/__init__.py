@@ -1,0 +1,1 @@
+"""Questions to gates, their answers, and their records."""

@@ -1,0 +1,1 @@
+"""Policy packs, overlays, temporal conditions, releases."""

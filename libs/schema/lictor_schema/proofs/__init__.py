@@ -1,0 +1,1 @@
+"""Submissions, proof results, coverage, strength."""

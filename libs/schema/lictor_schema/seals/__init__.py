@@ -1,0 +1,1 @@
+"""Episodes, their sources and parts, erasures."""

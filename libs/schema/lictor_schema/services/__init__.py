@@ -1,0 +1,1 @@
+"""Health and dead letters, of every service."""

@@ -1,0 +1,1 @@
+"""Guarded sessions: agent definitions, questions, logs, feedback."""

@@ -1,0 +1,1 @@
+"""Audits of a whole log, from the stream or from exported files."""

@@ -1,0 +1,1 @@
+"""Signed notes, and what is stated in them."""

@@ -1,0 +1,1 @@
+"""Decision records looked up; receipts and marks about them."""

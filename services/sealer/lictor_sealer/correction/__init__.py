@@ -1,0 +1,1 @@
+"""Orders to seal an episode once more, as its next version."""

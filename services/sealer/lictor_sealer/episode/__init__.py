@@ -1,0 +1,1 @@
+"""What an episode is made of: its closing, records, sources and outcome."""

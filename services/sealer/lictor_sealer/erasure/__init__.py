@@ -1,0 +1,1 @@
+"""Orders to erase messages that an episode covers."""

@@ -1,0 +1,1 @@
+"""The Merkle log in the stream EPISODES."""

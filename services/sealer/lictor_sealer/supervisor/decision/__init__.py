@@ -1,0 +1,1 @@
+"""The desk of governed decisions: questions, answers, the envelopes in force."""

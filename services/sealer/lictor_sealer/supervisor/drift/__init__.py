@@ -1,0 +1,1 @@
+"""Folds of drift: sightings, and their recurrence."""

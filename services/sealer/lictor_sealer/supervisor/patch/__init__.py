@@ -1,0 +1,1 @@
+"""Patches that were settled, told to the drift that asked for them."""
