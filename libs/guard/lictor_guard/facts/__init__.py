@@ -1,1 +1,1 @@
-"""Facts."""
+"""What is known of a session, fact by fact."""

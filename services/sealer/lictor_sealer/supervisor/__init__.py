@@ -1,1 +1,1 @@
-"""Supervisor."""
+"""Governed decisions, drift, CERPA and patches."""
