@@ -1,1 +1,1 @@
-"""How a stream becomes states: the batch loop, its processor, the states in Redis, and timers."""
+"""Streams folded in batches: the worker of a partition, its state, its timers."""

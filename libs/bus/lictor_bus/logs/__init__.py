@@ -1,1 +1,1 @@
-"""What is read from and appended to the streams, one module for each kind of entry."""
+"""What is stored on which stream, one module a noun."""

@@ -1,1 +1,1 @@
-"""Loops of a service that do not fold: many messages at once, each by itself, and the watch over stalls."""
+"""Loops over consumers whose messages are handled one by one, without a fold."""

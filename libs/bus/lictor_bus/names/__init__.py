@@ -1,1 +1,1 @@
-"""Every subject, stream and NATS user, as data."""
+"""The names on the bus: subjects, streams, and the roles that may use them."""

@@ -1,1 +1,1 @@
-"""The shell of a service: its process, settings, health, telemetry, questions and AsyncAPI document."""
+"""The process of a service: composition, settings, health, telemetry, questions and answers."""

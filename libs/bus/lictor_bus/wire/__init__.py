@@ -1,1 +1,1 @@
-"""Speaking to NATS and Redis: connections, publishing, pulling, reading."""
+"""Connections to NATS and Redis, and single messages to and from them."""

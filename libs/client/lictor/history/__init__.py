@@ -1,1 +1,1 @@
-"""What is read back from the streams: events, decisions, sessions, episodes, and their replay."""
+"""What the streams hold, read back: decisions, sessions, episodes, replays."""

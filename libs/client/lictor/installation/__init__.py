@@ -1,1 +1,1 @@
-"""Where the installation is that a client speaks to, and how it is reached."""
+"""Where Lictor runs on this machine, and how to reach its broker."""

@@ -1,1 +1,1 @@
-"""`lictor agent`: definitions linted, shown, compared, published."""
+"""`lictor agent`: agent definitions."""

@@ -1,1 +1,1 @@
-"""`lictor approvals`: requests listed, shown, approved, rejected."""
+"""`lictor approvals`: approval requests."""

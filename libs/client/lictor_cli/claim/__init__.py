@@ -1,1 +1,1 @@
-"""`lictor claim`: CERPA claims, measurements and cycles."""
+"""`lictor claim`: CERPA claims and cycles."""

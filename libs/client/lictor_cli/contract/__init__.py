@@ -1,1 +1,1 @@
-"""`lictor contract`: governed decisions shown, approved, frozen; the kill-switch."""
+"""`lictor contract`: governed decisions and the kill-switch."""

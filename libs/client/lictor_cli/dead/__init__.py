@@ -1,1 +1,1 @@
-"""`lictor dead`: dead letters listed, shown, replayed."""
+"""`lictor dead`: dead letters."""

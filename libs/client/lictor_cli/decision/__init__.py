@@ -1,1 +1,1 @@
-"""`lictor decision`: decisions listed, shown, marked as false alarms."""
+"""`lictor decision`: decisions."""

@@ -1,1 +1,1 @@
-"""`lictor drift`: drift listed, shown, triaged."""
+"""`lictor drift`: drift."""

@@ -1,1 +1,1 @@
-"""`lictor hook`: its installation; the hook itself is `lictor.fast.hook`."""
+"""`lictor hook`: the hooks of Claude Code."""

@@ -1,1 +1,1 @@
-"""`lictor ir`: Effect IR documents shown, summarised, analysed; certificates checked."""
+"""`lictor ir`: Effect IR documents and certificates."""

@@ -1,1 +1,1 @@
-"""`lictor log`: the Merkle log verified, exported, proved, cosigned."""
+"""`lictor log`: the Merkle log."""

@@ -1,1 +1,1 @@
-"""What commands write: tables, progress, failures, interruptions."""
+"""Terminal output that commands share: tables, progress, failures, interruption."""

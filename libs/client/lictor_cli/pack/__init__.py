@@ -1,1 +1,1 @@
-"""`lictor pack`: packs linted, tested, explained, compared, published."""
+"""`lictor pack`: policy packs."""

@@ -1,1 +1,1 @@
-"""`lictor patch`: patches listed, shown, proposed, decided, applied."""
+"""`lictor patch`: patches."""

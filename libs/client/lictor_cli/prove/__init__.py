@@ -1,1 +1,1 @@
-"""`lictor prove`: programs proved here, or submitted."""
+"""`lictor prove`: proofs of programs."""

@@ -1,1 +1,1 @@
-"""`lictor runs`: what approved programs did."""
+"""`lictor runs`: runs."""

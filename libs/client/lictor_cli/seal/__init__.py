@@ -1,1 +1,1 @@
-"""`lictor seal`: sealed episodes shown, exported, verified, corrected, erased."""
+"""`lictor seal`: sealed episodes."""

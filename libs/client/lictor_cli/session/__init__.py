@@ -1,1 +1,1 @@
-"""`lictor session`: guarded sessions listed and shown, their logs and states."""
+"""`lictor session`: guarded sessions."""

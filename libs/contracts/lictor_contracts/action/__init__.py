@@ -1,1 +1,1 @@
-"""Actions of a governed decision: the gate's judgement, idempotency, verification."""
+"""The Safe Action Contract: its gate, its preconditions, its verification."""

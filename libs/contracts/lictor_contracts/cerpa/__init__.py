@@ -1,1 +1,1 @@
-"""CERPA: claims reviewed against events, and the cycles that follow."""
+"""CERPA: claims held against what is measured, and the cycles that follow."""

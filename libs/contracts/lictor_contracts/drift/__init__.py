@@ -1,1 +1,1 @@
-"""Drift: causes, sightings, recurrence, triage."""
+"""Drift: what did not go as its contract says, by cause, and how often."""

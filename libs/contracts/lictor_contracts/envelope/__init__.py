@@ -1,1 +1,1 @@
-"""Envelopes: the bounds they set, and the ladder of what is done instead."""
+"""The decision timing envelope and the ladder of what is done instead."""

@@ -1,1 +1,1 @@
-"""Patches: proposals, the operations in them, what they loosen, their life."""
+"""Patches: changes of a pack that drift or a person proposes, from proposal to undo."""

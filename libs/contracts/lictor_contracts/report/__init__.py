@@ -1,1 +1,1 @@
-"""The coherence report: what is measured, and the objectives."""
+"""The coherence report: objectives, measurements, verdicts."""

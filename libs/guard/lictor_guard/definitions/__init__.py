@@ -1,1 +1,1 @@
-"""Agent definitions: loaded, linted, compiled, compared, stored."""
+"""Agent definitions: loaded, linted, compared, compiled."""

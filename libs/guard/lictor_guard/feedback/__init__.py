@@ -1,1 +1,1 @@
-"""Feedback: which providers run when, and what the agent reads."""
+"""Feedback between tool calls: which providers run, when, and how it reads."""

@@ -1,1 +1,1 @@
-"""A session's log: its fold, its replay, the ids of its entries."""
+"""A session's log: its entries, its fold, its replay."""

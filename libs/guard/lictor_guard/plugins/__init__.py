@@ -1,1 +1,1 @@
-"""What tool policies, feedback providers and completion checkers implement, and the installed ones."""
+"""What a tool policy, a feedback provider and a completion checker are, and how installed ones are found."""

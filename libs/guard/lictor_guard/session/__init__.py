@@ -1,1 +1,1 @@
-"""Judging a session: begin, tool calls, stops, limits, snapshots."""
+"""The judge of a session: the tool gate, the stop gate, snapshots."""

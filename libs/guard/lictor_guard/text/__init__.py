@@ -1,1 +1,1 @@
-"""Wording of answers, and patterns that match in linear time."""
+"""Texts for agents and people, and patterns that match in linear time."""

@@ -1,1 +1,1 @@
-"""The JSON form of Effect IR: read strictly, written, and its schema."""
+"""The canonical JSON form of documents."""

@@ -1,1 +1,1 @@
-"""Documents rewritten over scalars, as solvers take them."""
+"""Containers and rows taken apart into scalars, and terms rewritten to simpler ones."""

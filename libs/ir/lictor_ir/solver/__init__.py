@@ -1,1 +1,1 @@
-"""Lowering of goals to Z3 and SMT-LIB, and the answers."""
+"""Goals lowered to Z3 and SMT-LIB, and the answers of solvers."""

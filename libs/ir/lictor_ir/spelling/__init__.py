@@ -1,1 +1,1 @@
-"""How types, literals and values are spelled, in every form."""
+"""How types, literals and values are spelled."""

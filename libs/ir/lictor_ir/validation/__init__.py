@@ -1,1 +1,1 @@
-"""Whether a document is well formed: its parts, terms and contracts."""
+"""Whether a document is well formed."""

@@ -1,1 +1,1 @@
-"""What a rule can ask: facts, conditions over time and sessions, and their analysis."""
+"""Conditions of rules: facts, times, requirements, and what can be known of them without an event."""

@@ -1,1 +1,1 @@
-"""Decision records as JSON, receipts, marks, and what runtimes can do about a decision."""
+"""Decision records, and what runtimes and operators report about them."""

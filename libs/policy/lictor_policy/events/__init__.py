@@ -1,1 +1,1 @@
-"""An event's place in the stream, and what its content says."""
+"""What an event says, and its position in the stream."""

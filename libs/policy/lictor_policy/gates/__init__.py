@@ -1,1 +1,1 @@
-"""The report and dispatch gates: a question judged as the event it proposes."""
+"""The report and dispatch gates: a message or a dispatch judged before it happens."""

@@ -1,1 +1,1 @@
-"""The evaluator's step: which rules match, which of them decides."""
+"""One event judged: the rules that match, the one that wins, the decision."""

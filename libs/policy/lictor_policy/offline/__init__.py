@@ -1,1 +1,1 @@
-"""Packs tried on the past: explanation, backtest, replay, statistics, stories."""
+"""Past events judged again: explanation, replay, backtest, statistics, stories."""

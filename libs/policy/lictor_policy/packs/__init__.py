@@ -1,1 +1,1 @@
-"""Packs as files: loaded, linted, tested, compared, bundled, released."""
+"""Policy packs: files, documents, overlays, releases, lint, tests, diff."""

@@ -1,1 +1,1 @@
-"""Compiled rules: scope, suppression, templates, and how often they fire."""
+"""Rules made ready to run, and their texts."""

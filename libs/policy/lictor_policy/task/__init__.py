@@ -1,1 +1,1 @@
-"""A task's state: its obligations, evidence, holds, history and timers."""
+"""The state of a task: its history, evidence, obligations, holds and timers."""

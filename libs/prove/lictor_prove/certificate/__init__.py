@@ -1,1 +1,1 @@
-"""Certificates of proofs: made, checked again, and the second solver."""
+"""Certificates of proofs: made, cross-checked by a second solver, checked again."""

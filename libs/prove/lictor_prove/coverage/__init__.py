@@ -1,1 +1,1 @@
-"""Which contracts of a layer a program's guarantees cover."""
+"""Coverage: which effects of a program a guarantee or a required contract speaks about."""

@@ -1,1 +1,1 @@
-"""A proof: the prover, its limits, its result, counterexamples."""
+"""From a program and its layer to a verdict with counterexamples."""

@@ -1,1 +1,1 @@
-"""Proving in worker processes with limits of time and memory."""
+"""Proofs in worker processes with limits of time and memory."""

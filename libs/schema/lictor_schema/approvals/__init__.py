@@ -1,1 +1,1 @@
-"""Approval requests, policies about them, and runs."""
+"""Approvals: the request, the policy that decides, the run."""

@@ -1,1 +1,1 @@
-"""Governed decisions: envelopes, their logs and questions, drift, patches, CERPA, the report."""
+"""Governed decisions: envelope, log, drift, patch, CERPA, report."""

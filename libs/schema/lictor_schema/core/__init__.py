@@ -1,1 +1,1 @@
-"""What every model stands on: strict base models, canonical JSON, ids, placeholders."""
+"""What every model stands on: the base model, canonical JSON, ids."""

@@ -1,1 +1,1 @@
-"""Decisions, of the evaluator and of guards; receipts, marks, capabilities of adapters."""
+"""Decisions, and what runtimes and operators report about them."""

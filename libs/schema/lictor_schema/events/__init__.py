@@ -1,1 +1,1 @@
-"""Events, their payloads, claims and evidence."""
+"""What agents report: events, claims, evidence."""

@@ -1,1 +1,1 @@
-"""Questions to gates, their answers, and their records."""
+"""Questions before an act, their answers and records."""

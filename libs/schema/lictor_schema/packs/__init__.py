@@ -1,1 +1,1 @@
-"""Policy packs, overlays, temporal conditions, releases."""
+"""Policy packs: the document, overlays, releases, temporal conditions."""

@@ -1,1 +1,1 @@
-"""Submissions, proof results, coverage, strength."""
+"""Programs, proofs and coverage."""

@@ -1,1 +1,1 @@
-"""Episodes, their sources and parts, erasures."""
+"""Sealed episodes, their parts and sources, and erasures."""

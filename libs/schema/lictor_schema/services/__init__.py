@@ -1,1 +1,1 @@
-"""Health and dead letters, of every service."""
+"""What a service publishes about itself: health and dead letters."""

@@ -1,1 +1,1 @@
-"""Guarded sessions: agent definitions, questions, logs, feedback."""
+"""Guarded sessions: the agent definition, questions, the log, feedback."""

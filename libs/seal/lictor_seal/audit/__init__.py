@@ -1,1 +1,1 @@
-"""Audits of a whole log, from the stream or from exported files."""
+"""The check of a whole log, from the stream or from exported files."""

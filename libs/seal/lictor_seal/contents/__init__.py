@@ -1,1 +1,1 @@
-"""The messages that an episode covers: commitments, parts, their check."""
+"""The messages that an episode covers, and their commitments."""

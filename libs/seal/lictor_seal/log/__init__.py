@@ -1,1 +1,1 @@
-"""The Merkle log: tree, tiles, checkpoints, consistency, change of keys."""
+"""The Merkle log: tree, tiles, checkpoints, cosignatures, key handover."""

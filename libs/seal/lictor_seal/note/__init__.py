@@ -1,1 +1,1 @@
-"""Signed notes, and what is stated in them."""
+"""C2SP signed notes and the statements signed as notes."""

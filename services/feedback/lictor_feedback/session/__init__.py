@@ -1,1 +1,1 @@
-"""Sessions on the bus: questions, replies, the log and its fold in Redis."""
+"""Guarded sessions on the bus: questions, the log, its fold, the store."""

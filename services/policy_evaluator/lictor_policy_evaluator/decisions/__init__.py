@@ -1,1 +1,1 @@
-"""Decision records looked up; receipts and marks about them."""
+"""Decisions on the bus: past ones, receipts and marks."""

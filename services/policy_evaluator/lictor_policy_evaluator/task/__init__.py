@@ -1,1 +1,1 @@
-"""A task's state as the gates and other services ask for it."""
+"""The state of a task as the gates and other services ask for it."""

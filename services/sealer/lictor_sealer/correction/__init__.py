@@ -1,1 +1,1 @@
-"""Orders to seal an episode once more, as its next version."""
+"""Corrections: a later version of an episode, ordered by an operator."""

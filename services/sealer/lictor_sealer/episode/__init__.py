@@ -1,1 +1,1 @@
-"""What an episode is made of: its closing, records, sources and outcome."""
+"""An episode: what it covers, how it is assembled, when it is sealed."""

@@ -1,1 +1,1 @@
-"""Orders to erase messages that an episode covers."""
+"""Erasures of what an episode covers, ordered and recorded."""

@@ -1,1 +1,1 @@
-"""The Merkle log in the stream EPISODES."""
+"""The sealer's Merkle log and its stream."""

@@ -1,1 +1,1 @@
-"""Governed decisions on the bus: the action gate, drift, patches, CERPA, the operators' desk."""
+"""Governed decisions, drift, CERPA and patches."""

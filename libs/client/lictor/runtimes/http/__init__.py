@@ -1,1 +1,1 @@
-"""The HTTP interface for agents in any language."""
+"""The HTTP adapter, for runtimes that speak neither NATS nor Python."""

@@ -1,1 +1,1 @@
-"""The proxy that judges every tool call of an MCP server."""
+"""The MCP proxy between an agent and any MCP server."""

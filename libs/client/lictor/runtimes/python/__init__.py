@@ -1,1 +1,1 @@
-"""Guards for agents in Python, with asyncio and without."""
+"""Guards for tools that are Python functions, asynchronous and blocking."""

@@ -1,1 +1,1 @@
-"""Statements and expressions of a program, executed symbolically."""
+"""Python programs run symbolically: statements, expressions, calls, loops."""

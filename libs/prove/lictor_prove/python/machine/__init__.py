@@ -1,1 +1,1 @@
-"""The symbolic machine: values, state, paths and their merging."""
+"""The symbolic machine: its values, its state, its paths and how they merge."""

@@ -1,1 +1,1 @@
-"""What Python's operators, builtins and methods do to symbolic values."""
+"""What operators, builtins and methods do to symbolic values."""

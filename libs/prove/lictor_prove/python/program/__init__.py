@@ -1,1 +1,1 @@
-"""A program's modules, annotations and guarantees, and the document that comes of it."""
+"""A whole program: imports, annotations, guarantees, and the document made of it."""

@@ -1,1 +1,1 @@
-"""The subset of Python that programs may use."""
+"""The subset of Python that is read, and its scopes."""

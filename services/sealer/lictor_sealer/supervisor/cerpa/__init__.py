@@ -1,1 +1,1 @@
-"""The fold of claims into cycles."""
+"""CERPA cycles on the bus."""

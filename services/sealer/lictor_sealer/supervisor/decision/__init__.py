@@ -1,1 +1,1 @@
-"""The desk of governed decisions: questions, answers, the envelopes in force."""
+"""Governed decisions on the bus: the action gate and the contract operations."""

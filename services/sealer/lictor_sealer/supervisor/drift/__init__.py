@@ -1,1 +1,1 @@
-"""Folds of drift: sightings, and their recurrence."""
+"""Drift on the bus: seen, counted, published."""

@@ -1,1 +1,1 @@
-"""Patches that were settled, told to the drift that asked for them."""
+"""Patches on the bus."""
