@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from lictor_cli.main import COMMANDS
 from lictor_cli.pack import verbs as pack
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 OPERATIONS = ROOT / "docs/operations.md"
 TELEMETRY = ROOT / "libs/bus/lictor_bus/service/telemetry.py"
 
@@ -65,6 +67,13 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"`(lictor_\w+(?:\.\w+)+)(?::[\w.]+)?`", _told(page)):
+        if f"services/{name.split('.')[0].removeprefix('lictor_')}" not in TO_BE_MADE:
+            assert _leads_somewhere(name), f"{label(page)} names {name}, which is not there"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
 def test_every_task_that_is_named_exists(page: Path) -> None:
     tasks = set(yaml.safe_load((ROOT / "Taskfile.yml").read_text("utf-8"))["tasks"])
     for name in re.findall(r"\./taskw ([a-z][\w-]*)", page.read_text("utf-8")):
@@ -105,7 +114,7 @@ def test_the_metrics_in_operations_are_those_in_the_code() -> None:
 
 def test_the_index_names_every_page() -> None:
     index = (ROOT / "docs/README.md").read_text("utf-8")
-    for page in PAGES[1:]:
+    for page in DOCS:
         name = str(page.relative_to(ROOT / "docs"))
         assert name == "README.md" or f"({name})" in index, f"docs/README.md does not name {name}"
 
@@ -117,3 +126,19 @@ def test_the_readme_is_short() -> None:
 def _told(page: Path) -> str:
     """A page without its longer examples, which may name files that a reader is to make."""
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def _leads_somewhere(name: str) -> bool:
+    """Whether a dotted name is a module, or a name in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
