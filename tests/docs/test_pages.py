@@ -28,9 +28,16 @@ CODE = [
     *sorted((ROOT / "bench").glob("*.py")),
 ]
 SETTING = re.compile(r"\bLICTOR_[A-Z]+(?:_[A-Z]+)*\b")
-# What the how-to pages tell a reader to make.
+# What pages tell a reader to make, or make up.
 TO_BE_MADE = {
     "services/notifier",
+    "notices.py",
+    "a.py",
+}
+SOURCES = {
+    path.name
+    for part in ("libs", "services", "tests", "bench", "examples")
+    for path in (ROOT / part).rglob("*.py")
 }
 
 
@@ -64,6 +71,8 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
     inline = re.findall(r"`((?:libs|services|tests|bench|deploy|examples)/[\w./-]+)`", _told(page))
     for name in set(inline) - TO_BE_MADE:
         assert (ROOT / name).exists(), f"{label(page)} names {name}, which is not there"
+    for name in re.findall(r"`(?:[\w-]+/)*(\w+\.py)`", _told(page)):
+        assert name in SOURCES | TO_BE_MADE, f"{label(page)} names {name}, and no file is called so"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
