@@ -51,6 +51,7 @@ def nouns() -> list[str]:
     return [row for row in rows if row not in ("noun", "---")]
 
 
+@cache
 def words(name: str) -> tuple[str, ...]:
     """The words of a name, in the singular."""
     parts = re.split(r"[_\- ]", name.lower())
@@ -65,16 +66,16 @@ def holds(name: str, noun: str) -> bool:
     return any(have[at : at + len(want)] == want for at in range(len(have)))
 
 
-def found(noun: str, places: Iterable[tuple[str, str]]) -> list[str]:
-    """What stands under a noun among places, each with its name: those called so, or else those whose names hold it."""
+def found(noun: str, among: Iterable[tuple[str, str]]) -> list[str]:
+    """What stands under a noun, of places with their names: those called so, or else those whose names hold it."""
     meant_elsewhere = re.compile(SECOND_MEANINGS.get(noun, r"(?!)"))
-    places = [it for it in places if not meant_elsewhere.search(it[0])]
+    among = [it for it in among if not meant_elsewhere.search(it[0])]
     for spelled in SPELLED.get(noun, (noun,)):
         for fits in (
             lambda name, it=spelled: words(name) == words(it),
             lambda name, it=spelled: holds(name, it),
         ):
-            hits = [shown for shown, name in places if fits(name)]
+            hits = [shown for shown, name in among if fits(name)]
             # Of a folder and what is in it, the folder.
             tops = [it for it in hits if not any(inside(it, up) for up in hits)]
             if tops:
@@ -133,18 +134,24 @@ def tests() -> Iterator[tuple[str, str]]:
             yield f"`{path.relative_to(ROOT)}`", path.stem.removeprefix("test_")
 
 
+@cache
+def places() -> dict[str, tuple[tuple[str, str], ...]]:
+    """By column, everything that could be found there, each with its name."""
+    client = ("lictor", "lictor_cli", "lictor_local")
+    libs = tuple(in_packages(of="libs", but=client))
+    return {
+        "model": tuple(it for it in libs if it[0].startswith("`lictor_schema")),
+        "core": tuple(it for it in libs if not it[0].startswith("`lictor_schema")),
+        "service": tuple(in_packages(of="services")),
+        "command": tuple(commands()),
+        "page": tuple(pages()),
+        "tests": tuple(dict.fromkeys(tests())),
+    }
+
+
 def where(noun: str) -> dict[str, list[str]]:
     """By column, what is called like the noun."""
-    client = ("lictor", "lictor_cli", "lictor_local")
-    places: dict[str, Iterable[tuple[str, str]]] = {
-        "model": ((at, it) for at, it in in_packages(of="libs") if at.startswith("`lictor_schema")),
-        "core": in_packages(of="libs", but=(*client, "lictor_schema")),
-        "service": in_packages(of="services"),
-        "command": commands(),
-        "page": pages(),
-        "tests": dict.fromkeys(tests()),
-    }
-    return {column: found(noun, places[column]) for column in COLUMNS}
+    return {column: found(noun, places()[column]) for column in COLUMNS}
 
 
 def table_of_nouns() -> str:
