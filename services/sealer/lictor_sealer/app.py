@@ -25,7 +25,7 @@ from lictor_schema.episode_parts import EpisodePart
 from lictor_schema.erasures import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
 from lictor_sealer import __version__, correcting, erasing, gathering, governing, learning
-from lictor_sealer.closing import Closings
+from lictor_sealer.closing import FOLDS, Closings
 from lictor_sealer.correcting import Corrections
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
@@ -189,7 +189,9 @@ def make_service() -> Service:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
-        closings = Closings(Decisions(DecisionLog(runtime.client)), SeenCalls(runtime.client))
+        closings = Closings(
+            Decisions(DecisionLog(runtime.client), FOLDS), SeenCalls(runtime.client)
+        )
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )

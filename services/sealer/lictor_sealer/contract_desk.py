@@ -14,7 +14,8 @@ from lictor_bus.read import read_from
 from lictor_contracts import deciding, halting, reporting
 from lictor_contracts.asked import Asked, Decided, not_begun, refused, utc_text
 from lictor_contracts.deciding import Governing
-from lictor_contracts.deciding_state import LATEST_US, Deciding, Switch
+from lictor_contracts.deciding_state import LATEST_US, Deciding, Switch, fold, fold_switch
+from lictor_contracts.errors import ContractError
 from lictor_contracts.gating import Judged, judge
 from lictor_contracts.settling import final_rung
 from lictor_contracts.verifying import Methods
@@ -36,9 +37,10 @@ from lictor_schema import (
     TaskOrder,
     VerifyRequest,
 )
-from lictor_schema.decision_log import CallsSince
+from lictor_schema.decision_log import CallsSince, DecisionBegun
 from lictor_schema.ids import episode_id
-from lictor_sealer.decisions import At, Decisions
+from lictor_sealer.decisions import At as DecisionAt
+from lictor_sealer.decisions import Decisions, Folds
 from lictor_sealer.envelopes import EnvelopesInForce, NoPacks
 
 SealClosed = Callable[[str], Awaitable[object]]
@@ -52,11 +54,13 @@ class Calls(Protocol):
         """From where on those of a task count whose decision begins now."""
         ...
 
-    async def count(self, key: str, state: Deciding) -> int:
+    async def count(self, key: str, begun: DecisionBegun) -> int:
         """How many count for a decision."""
         ...
 
 
+At = DecisionAt[Deciding, Switch]
+FOLDS = Folds(fold, fold_switch, Switch(), ContractError)
 OPERATOR = "operator"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = 500
@@ -80,7 +84,7 @@ class ContractDesk:
     def __init__(
         self,
         client: Client,
-        decisions: Decisions,
+        decisions: Decisions[Deciding, Switch],
         envelopes: EnvelopesInForce,
         seal_closed: SealClosed,
         methods: Methods,
@@ -182,7 +186,7 @@ class ContractDesk:
 
     async def _seen(self, request: GateRequest, state: Deciding) -> int:
         """The tool calls that our gate let through; of a decision that has ended none count any more."""
-        return await self._calls.count(_key(request), state) if state.is_open else 0
+        return await self._calls.count(_key(request), state.begun) if state.is_open else 0
 
     async def verify(self, request: VerifyRequest) -> ContractAnswer:
         """Is what an action did what was expected?"""

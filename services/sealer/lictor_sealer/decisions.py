@@ -10,16 +10,14 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from lictor_bus import subjects
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, SequenceConflict
-from lictor_contracts.deciding_state import Deciding, Switch, fold, fold_switch
-from lictor_contracts.errors import ContractError
-from lictor_schema import AnyDecisionEntry, DecisionClosed, SwitchEngaged, SwitchReleased
+from lictor_schema import AnyDecisionEntry, SwitchEngaged, SwitchReleased
 from lictor_sealer.decision_log import DecisionLog
 
 _MAX_KNOWN = 10_000
@@ -31,30 +29,46 @@ class Overtaken(BusError):
     """Others changed the decision each time we were about to."""
 
 
+S = TypeVar("S")
+W = TypeVar("W")
+
+
 @dataclass(frozen=True, slots=True)
-class Known:
+class Folds(Generic[S, W]):
+    """How decisions and the kill-switch follow from their logs: S is what is known of a decision, W of the switch."""
+
+    decision: Callable[[S | None, AnyDecisionEntry, int], S]
+    switch: Callable[[W, SwitchEngaged | SwitchReleased, int], W]
+    unturned: W
+    """The kill-switch before anybody turned it."""
+    error: type[Exception]
+    """What a fold raises for an entry that can't follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Generic[S]):
     """A decision up to a place in its log."""
 
-    state: Deciding | None = None
+    state: S | None = None
     last: int = 0
     """Sequence of the last message of the log, an entry or not."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownSwitch:
+class KnownSwitch(Generic[W]):
     """The kill-switch up to a place in its log."""
 
-    switch: Switch
+    switch: W
     last: int = 0
     entries: tuple[tuple[int, SwitchEngaged | SwitchReleased], ...] = ()
     """All of them, each with its sequence: people turn it, so they are few."""
 
 
-class At(NamedTuple):
+class At(NamedTuple, Generic[S, W]):
     """What a question is decided on."""
 
-    state: Deciding | None
-    switch: Switch
+    state: S | None
+    switch: W
     now_us: int
     after: int
 
@@ -76,52 +90,59 @@ class _Nothing:
     entry: None = None
 
 
-class Decisions:
+class Decisions(Generic[S, W]):
     """All decisions, for one instance of the service."""
 
-    def __init__(self, log: DecisionLog, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        log: DecisionLog,
+        folds: Folds[S, W],
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._log = log
+        self._folds = folds
         self._now_ns = now_ns
-        self._known: OrderedDict[str, Known] = OrderedDict()
-        self._switch = KnownSwitch(Switch())
+        self._known: OrderedDict[str, Known[S]] = OrderedDict()
+        self._switch = KnownSwitch(folds.unturned)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def now_us(self) -> int:
         """The clock."""
         return self._now_ns() // 1000
 
-    async def known(self, key: str) -> Known:
+    async def known(self, key: str) -> Known[S]:
         """A decision as its log tells it now."""
         last = await self._log.last(key)
-        known = self._known.get(key, Known())
+        known: Known[S] = self._known.get(key, Known())
         if known.last > last:
             known = Known()  # the stream was made anew
         if known.last < last:
             state = known.state
             for sequence, entry in await self._log.read(key, known.last, last):
                 if entry is not None:
-                    state = _folded(state, entry, sequence)
+                    state = self._folded(state, entry, sequence)
             known = Known(state, last)
         self._remember(key, known)
         return known
 
-    async def switch(self) -> KnownSwitch:
+    async def switch(self) -> KnownSwitch[W]:
         """The kill-switch as its log tells it now."""
         last = await self._log.last(subjects.SWITCH_KEY)
         known = self._switch
         if known.last > last:
-            known = KnownSwitch(Switch())
+            known = KnownSwitch(self._folds.unturned)
         if known.last < last:
             switch, entries = known.switch, list(known.entries)
             for sequence, entry in await self._log.read(subjects.SWITCH_KEY, known.last, last):
                 if isinstance(entry, SwitchEngaged | SwitchReleased):
-                    switch = fold_switch(switch, entry, sequence)
+                    switch = self._folds.switch(switch, entry, sequence)
                     entries.append((sequence, entry))
             known = KnownSwitch(switch, last, tuple(entries))
         self._switch = known
         return known
 
-    async def change(self, key: str, decide: Callable[[At], R | Awaitable[R]]) -> R:
+    async def change(self, key: str, decide: Callable[[At[S, W]], R | Awaitable[R]]) -> R:
         """Decide on what the log says now, and append what comes of it, if anything does."""
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
@@ -137,40 +158,38 @@ class Decisions:
                     sequence = await self._log.append(key, outcome.entry, known.last)
                 except SequenceConflict:
                     continue
-                state = _folded(known.state, outcome.entry, sequence)
+                state = self._folded(known.state, outcome.entry, sequence)
                 self._remember(key, Known(state, sequence))
                 return outcome
         raise Overtaken("others change the decision all the time")
 
-    async def change_if(self, key: str, decide: "Callable[[At], Awaitable[R | None]]") -> R | None:
+    async def change_if(
+        self, key: str, decide: "Callable[[At[S, W]], Awaitable[R | None]]"
+    ) -> R | None:
         """The same, where there may be nothing to decide."""
         missing = _Nothing()
 
-        async def decided(at: At) -> "R | _Nothing":
+        async def decided(at: At[S, W]) -> "R | _Nothing":
             found = await decide(at)
             return missing if found is None else found
 
         outcome = await self.change(key, decided)
         return None if isinstance(outcome, _Nothing) else outcome
 
-    async def closed_by(self, key: str, record_id: str) -> Deciding | None:
-        """The decision as it was when a record closed it, with the kill-switch's turns meanwhile; None for none."""
-        state: Deciding | None = None
+    async def folded(self, key: str) -> AsyncIterator[tuple[S, AnyDecisionEntry, int]]:
+        """A decision from its beginning, entry by entry: what it was then, the entry, and its sequence."""
+        state: S | None = None
         for sequence, entry in await self._log.read(key, 0, await self._log.last(key)):
-            if entry is None:
-                continue
-            state = _folded(state, entry, sequence)
-            if isinstance(entry, DecisionClosed) and entry.record_id == record_id:
-                turns = (await self.switch()).entries
-                return replace(state, switched=_meanwhile(turns, state.begun_at, sequence))
-        return None
+            if entry is not None:
+                state = self._folded(state, entry, sequence)
+                yield state, entry, sequence
 
     async def stored(self, key: str) -> AsyncIterator[Delivery]:
         """A log up to where it ends now, message by message as it is stored."""
         async for each in self._log.stored(key, 0, await self._log.last(key)):
             yield each
 
-    async def turn(self, decide: Callable[[Switch, int, int], R]) -> R:
+    async def turn(self, decide: Callable[[W, int, int], R]) -> R:
         """The same for the kill-switch."""
         key = subjects.SWITCH_KEY
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -186,24 +205,14 @@ class Decisions:
                 return outcome
         raise Overtaken("others turn the kill-switch all the time")
 
-    def _remember(self, key: str, known: Known) -> None:
+    def _folded(self, state: S | None, entry: AnyDecisionEntry, sequence: int) -> S:
+        try:
+            return self._folds.decision(state, entry, sequence)
+        except self._folds.error as error:
+            raise BusError(str(error)) from None
+
+    def _remember(self, key: str, known: Known[S]) -> None:
         self._known[key] = known
         self._known.move_to_end(key)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
-
-
-def _meanwhile(
-    turns: tuple[tuple[int, SwitchEngaged | SwitchReleased], ...], begun_at: int, closed_at: int
-) -> tuple[SwitchEngaged | SwitchReleased, ...]:
-    """The turns between two places in the stream, and the one before that still held at the first."""
-    before = [each for sequence, each in turns if sequence < begun_at]
-    held = before[-1:] if before and isinstance(before[-1], SwitchEngaged) else []
-    return (*held, *(each for sequence, each in turns if begun_at < sequence < closed_at))
-
-
-def _folded(state: Deciding | None, entry: AnyDecisionEntry, sequence: int) -> Deciding:
-    try:
-        return fold(state, entry, sequence)
-    except ContractError as error:
-        raise BusError(str(error)) from None

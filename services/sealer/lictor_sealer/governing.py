@@ -13,7 +13,7 @@ from lictor_bus.service import Channel, Runnable, Runtime
 from lictor_contracts.verifying import METHODS, Methods
 from lictor_schema import ActionGateRecord, AnyDecisionEntry
 from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
-from lictor_sealer.contract_desk import ContractDesk, SealClosed
+from lictor_sealer.contract_desk import FOLDS, ContractDesk, SealClosed
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decision_ticks import BELL
 from lictor_sealer.decisions import Decisions
@@ -56,7 +56,7 @@ async def governing_loops(
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
     )
-    decisions = Decisions(DecisionLog(client))
+    decisions = Decisions(DecisionLog(client), FOLDS)
     envelopes = EnvelopesInForce(
         client,
         partitions=runtime.settings.partitions,

@@ -16,7 +16,6 @@ from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
 from lictor_bus.read import last_sequence, read_all
 from lictor_bus.session_entries import read_entry
-from lictor_contracts.deciding_state import Deciding
 from lictor_schema import (
     CallFinished,
     CallReserved,
@@ -24,7 +23,7 @@ from lictor_schema import (
     SessionGateRecord,
     ToolGateRequest,
 )
-from lictor_schema.decision_log import CallsSince
+from lictor_schema.decision_log import CallsSince, DecisionBegun
 
 _PAGE = 500
 _MAX_KNOWN = 1000
@@ -63,28 +62,27 @@ class SeenCalls:
         )
         return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
 
-    async def until(self, state: Deciding, until_us: int) -> int:
+    async def until(self, begun: DecisionBegun, ended_us: int | None, until_us: int) -> int:
         """How many calls were let through for the task from its decision's begin to its end, at most up to a moment."""
-        if state.ended_us is not None:
-            until_us = min(until_us, state.ended_us)
+        if ended_us is not None:
+            until_us = min(until_us, ended_us)
         # Nothing of it is kept: what was read for a question may be later than that.
-        seen = _Seen(state.begun.episode_id, until_us=until_us)
-        return await self._count(seen, state)
+        return await self._count(_Seen(begun.episode_id, until_us=until_us), begun)
 
-    async def count(self, key: str, state: Deciding) -> int:
+    async def count(self, key: str, begun: DecisionBegun) -> int:
         """How many calls were let through for the task since its decision began."""
         # Not kept while it is added to: what a failure cuts short is read again from the start.
         seen = self._known.pop(key, None)
-        if seen is None or seen.episode_id != state.begun.episode_id:
-            seen = _Seen(state.begun.episode_id)
-        found = await self._count(seen, state)
+        if seen is None or seen.episode_id != begun.episode_id:
+            seen = _Seen(begun.episode_id)
+        found = await self._count(seen, begun)
         self._known[key] = seen
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return found
 
-    async def _count(self, seen: _Seen, state: Deciding) -> int:
-        begun, since = state.begun, state.begun.calls_since
+    async def _count(self, seen: _Seen, begun: DecisionBegun) -> int:
+        since = begun.calls_since
         if since is None:
             return 0  # begun by an older sealer, which counted none
         if since.session_id is not None:

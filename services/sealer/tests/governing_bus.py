@@ -40,7 +40,7 @@ from lictor_schema.decisions import NO_RULE_MATCHED
 from lictor_schema.ids import decision_id
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer import gathering, governing
-from lictor_sealer.closing import Closings
+from lictor_sealer.closing import FOLDS, Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog
@@ -371,7 +371,7 @@ async def governing_sealer(
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    closings = Closings(Decisions(DecisionLog(client)), SeenCalls(client))
+    closings = Closings(Decisions(DecisionLog(client), FOLDS), SeenCalls(client))
     outbox = SealingOutbox(
         client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
     )

@@ -28,7 +28,7 @@ from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
 from lictor_schema import OutcomeCode
 from lictor_schema.ids import episode_id
-from lictor_sealer.closing import Closings
+from lictor_sealer.closing import FOLDS, Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.seen_calls import SeenCalls
@@ -529,7 +529,7 @@ async def test_a_decision_governs_its_run_also_when_a_correction_took_up_the_run
     for each in (again, record("task-1", "end", closes=True)):
         seen.take(each)
     now = Delivery("lictor.dec.allow.task-1", b"", {}, 9, time.time_ns())
-    closings = Closings(Decisions(DecisionLog(asker.client)), SeenCalls(asker.client))
+    closings = Closings(Decisions(DecisionLog(asker.client), FOLDS), SeenCalls(asker.client))
     closed = await closings.close(seen, now)
     assert closed is not None
     assert closed.begun.episode_id == episode_id("task-1", "late")

@@ -23,7 +23,7 @@ from lictor_schema import (
     SwitchEngaged,
     canonical_json,
 )
-from lictor_sealer.contract_desk import ContractDesk
+from lictor_sealer.contract_desk import FOLDS, ContractDesk
 from lictor_sealer.decision_log import Logged
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.seen_calls import SeenCalls
@@ -86,7 +86,7 @@ async def ready(log: MemoryLog) -> ContractDesk:
     async def nothing(_: str) -> None:
         return None
 
-    decisions = Decisions(log, now_ns=lambda: NOW_NS)  # pyright: ignore[reportArgumentType] -- as good as one
+    decisions = Decisions(log, FOLDS, now_ns=lambda: NOW_NS)  # pyright: ignore[reportArgumentType] -- as good as one
     desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS, SeenCalls(nobody))
     dte = DTE.from_json(canonical_json(ENVELOPE))
     pack = PackStamp(pack_id="refunds", pack_version="1.0.0", pack_hash=HASH)
