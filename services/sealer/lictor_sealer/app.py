@@ -32,7 +32,8 @@ from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog, load_head
 from lictor_sealer.erasing import Erasures
 from lictor_sealer.log import Head, LogError, hand_over
-from lictor_sealer.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.resumed import sealing_loops
+from lictor_sealer.sealing import SealingOutbox
 from lictor_sealer.seen_calls import SeenCalls
 
 NAME = "sealer"
@@ -197,10 +198,10 @@ def make_service() -> Service:
         )
         corrections = Corrections(runtime.client, log, trust, closings=closings)
         return [
-            runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+            *sealing_loops(runtime, outbox),
             *await correcting.correcting_loops(runtime, corrections),
             *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
-            *await governing.governing_loops(runtime, outbox.seal_closed, methods),
+            *await governing.governing_loops(runtime, methods),
             *await learning.learning_loops(runtime, trust, page),
         ]
 

@@ -1,7 +1,6 @@
 """What runtimes and operators ask about governed decisions, between the bus and the pure functions that decide."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
@@ -43,9 +42,6 @@ from lictor_sealer.decisions import At as DecisionAt
 from lictor_sealer.decisions import Decisions, Folds
 from lictor_sealer.envelopes import EnvelopesInForce, NoPacks
 
-SealClosed = Callable[[str], Awaitable[object]]
-"""Seals what is closed of a task, by its token, and not sealed yet."""
-
 
 class Calls(Protocol):
     """The tool calls that the tool gate let through."""
@@ -86,12 +82,10 @@ class ContractDesk:
         client: Client,
         decisions: Decisions[Deciding, Switch],
         envelopes: EnvelopesInForce,
-        seal_closed: SealClosed,
         methods: Methods,
         calls: Calls,
     ) -> None:
         self._client = client
-        self._seal_closed = seal_closed
         self._decisions = decisions
         self._envelopes = envelopes
         self._methods = methods
@@ -246,21 +240,13 @@ class ContractDesk:
         )
 
     async def resume(self, request: TaskOrder) -> ContractAnswer:
-        """Somebody lets a decision go on; a task that was closed meanwhile is sealed now.
-
-        Ordered again, it seals what was left: whoever died in between leaves nothing for ever unsealed.
-        """
-        answer = await self._order(
+        """Somebody lets a decision go on; the sealer reads that in its log, and seals a task that closed meanwhile."""
+        return await self._order(
             request,
             lambda at, asked: deciding.resume(
                 at.state, at.switch, asked, by=request.by, reason=request.reason
             ),
         )
-        known = await self._decisions.known(subjects.decision_key(request.runtime, request.task_id))
-        held = await self._decisions.switch()
-        if known.state is not None and known.state.life(held.switch).state is EpisodeState.ACTIVE:
-            await self._seal_closed(subjects.token(request.task_id))
-        return answer
 
     async def halt(self, request: SwitchOrder) -> ContractAnswer:
         """Somebody engages the kill-switch."""

@@ -13,7 +13,7 @@ from lictor_bus.service import Channel, Runnable, Runtime
 from lictor_contracts.verifying import METHODS, Methods
 from lictor_schema import ActionGateRecord, AnyDecisionEntry
 from lictor_sealer.contract_answers import QUESTIONS, ContractAnswers
-from lictor_sealer.contract_desk import FOLDS, ContractDesk, SealClosed
+from lictor_sealer.contract_desk import FOLDS, ContractDesk
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decision_ticks import BELL
 from lictor_sealer.decisions import Decisions
@@ -49,9 +49,7 @@ CHANNELS = (
 _AT_ONCE = 256
 
 
-async def governing_loops(
-    runtime: Runtime, seal_closed: SealClosed, methods: Methods = METHODS
-) -> Sequence[Runnable]:
+async def governing_loops(runtime: Runtime, methods: Methods = METHODS) -> Sequence[Runnable]:
     """Answers, ticks and sightings."""
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
@@ -64,7 +62,7 @@ async def governing_loops(
         methods=methods.names,
     )
     seen = SeenCalls(client)
-    desk = ContractDesk(client, decisions, envelopes, seal_closed, methods, seen)
+    desk = ContractDesk(client, decisions, envelopes, methods, seen)
     recorder = GateRecorder(client, runtime.telemetry)
     answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)
     return [

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.packs import publish_switch, store_bundle
 from lictor_bus.publish import Outgoing, publish_one
 from lictor_bus.read import read_from
-from lictor_bus.service import Runtime
+from lictor_bus.service import Runnable, Runtime
 from lictor_bus.settings import ServiceSettings
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.bundle import Bundled, read_bundle
@@ -44,7 +44,8 @@ from lictor_sealer.closing import FOLDS, Closings
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.decisions import Decisions
 from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.resumed import sealing_loops
+from lictor_sealer.sealing import SealingOutbox
 from lictor_sealer.seen_calls import SeenCalls
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
@@ -356,13 +357,11 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
 
 
 @asynccontextmanager
-async def governing_sealer(
-    endpoints: Endpoints, bundled: Bundled | None = None
+async def _running(
+    endpoints: Endpoints, loops_of: Callable[[Runtime], Awaitable[Sequence[Runnable]]]
 ) -> AsyncIterator[None]:
-    """Answers, ticks and sightings, running; with a bundle, that is put in force first."""
+    """Loops as a service runs them, until the block ends."""
     client = await connect_nats(endpoints.nats_url, name="governing")
-    if bundled is not None:
-        await put_in_force(client, bundled)
     redis = await connect_redis(endpoints.redis_url)
     runtime = Runtime(
         service="sealer",
@@ -371,14 +370,7 @@ async def governing_sealer(
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    closings = Closings(Decisions(DecisionLog(client), FOLDS), SeenCalls(client))
-    outbox = SealingOutbox(
-        client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
-    )
-    loops = [
-        *await governing.governing_loops(runtime, outbox.seal_closed),
-        runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-    ]
+    loops = await loops_of(runtime)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     async with asyncio.timeout(PATIENCE_S):
         while any(loop.trouble for loop in loops):
@@ -391,3 +383,38 @@ async def governing_sealer(
         await asyncio.gather(*tasks)
         await close_nats(client)
         await redis.aclose()
+
+
+@asynccontextmanager
+async def supervising(endpoints: Endpoints, bundled: Bundled | None = None) -> AsyncIterator[None]:
+    """Answers, ticks and sightings; with a bundle, that is put in force first."""
+    if bundled is not None:
+        client = await connect_nats(endpoints.nats_url, name="packs")
+        await put_in_force(client, bundled)
+        await close_nats(client)
+    async with _running(endpoints, governing.governing_loops):
+        yield
+
+
+@asynccontextmanager
+async def sealing(endpoints: Endpoints) -> AsyncIterator[None]:
+    """What seals."""
+
+    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+        client = runtime.client
+        closings = Closings(Decisions(DecisionLog(client), FOLDS), SeenCalls(client))
+        dead = DeadLetters(client, runtime.service)
+        outbox = SealingOutbox(client, EpisodeLog(client, KEY), dead, closings=closings)
+        return sealing_loops(runtime, outbox)
+
+    async with _running(endpoints, loops):
+        yield
+
+
+@asynccontextmanager
+async def governing_sealer(
+    endpoints: Endpoints, bundled: Bundled | None = None
+) -> AsyncIterator[None]:
+    """Both."""
+    async with supervising(endpoints, bundled), sealing(endpoints):
+        yield

@@ -83,11 +83,8 @@ async def ready(log: MemoryLog) -> ContractDesk:
     """A desk with a decision that has begun, and has all that an action needs."""
     nobody: Any = None
 
-    async def nothing(_: str) -> None:
-        return None
-
     decisions = Decisions(log, FOLDS, now_ns=lambda: NOW_NS)  # pyright: ignore[reportArgumentType] -- as good as one
-    desk = ContractDesk(nobody, decisions, nobody, nothing, METHODS, SeenCalls(nobody))
+    desk = ContractDesk(nobody, decisions, nobody, METHODS, SeenCalls(nobody))
     dte = DTE.from_json(canonical_json(ENVELOPE))
     pack = PackStamp(pack_id="refunds", pack_version="1.0.0", pack_hash=HASH)
     governing = Governing("episode-1", dte.decision_type, "openclaw", dte, pack)
