@@ -115,6 +115,29 @@ def load_succession(key: SigningKey) -> Succession:
         raise BusError(str(error)) from None
 
 
+def publish_keys(key: SigningKey, succession: Succession) -> None:
+    """Write the public keys where the environment says, for those who verify what we seal.
+
+    Keys that stand there already stay: what they sealed is still verified.
+    """
+    name = os.environ.get("LICTOR_SEAL_TRUST_PUBLISH")
+    if not name:
+        return
+    path, ours = Path(name), TrustStore.of([key.verifying_key])
+    try:
+        there = TrustStore.load(path) if path.exists() else TrustStore(())
+        # Who was given a store knows until when each key is believed; else what stands there does.
+        trust = (succession.trust or there).including((*there.keys, *ours.keys))
+        # A reader never sees half of it.
+        written = path.with_name(f"{path.name}.new")
+        written.write_bytes(trust.to_bytes())
+        written.replace(path)
+    except (SealError, OSError) as error:
+        raise BusError(
+            f"the public keys can't be written (LICTOR_SEAL_TRUST_PUBLISH): {error}"
+        ) from None
+
+
 def load_methods() -> Methods:
     """The verification methods there are; one that can't be had stops the start."""
     try:
@@ -182,6 +205,7 @@ def make_service() -> Service:
     """The sealer with the key of this installation."""
     key = load_key()
     succession = load_succession(key)
+    publish_keys(key, succession)
     trust = succession.trust or TrustStore.of([key.verifying_key])
     page = learning.ReportPage()
     methods = load_methods()
@@ -202,7 +226,7 @@ def make_service() -> Service:
             *await correcting.correcting_loops(runtime, corrections),
             *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
             *await governing.governing_loops(runtime, methods),
-            *await learning.learning_loops(runtime, trust, page),
+            *await learning.learning_loops(runtime, lambda: trust, page),
         ]
 
     return Service(

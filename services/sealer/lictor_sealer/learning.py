@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -150,7 +150,7 @@ class ReportPage:
 
 
 async def learning_loops(
-    runtime: Runtime, trust: TrustStore, page: ReportPage | None = None
+    runtime: Runtime, trust: Callable[[], TrustStore], page: ReportPage | None = None
 ) -> Sequence[Runnable]:
     """The workers and the desk."""
     desk = Desk(

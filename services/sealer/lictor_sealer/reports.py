@@ -52,7 +52,7 @@ class Reports:
     def __init__(
         self,
         client: Client,
-        trust: TrustStore,
+        trust: Callable[[], TrustStore],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -75,6 +75,10 @@ class Reports:
             told = CoherenceAnswer(request_id=request_id, report=await self.make(asked.since))
         except Refused as error:
             told = CoherenceAnswer(request_id=request_id, problem=f"{error.reason}; {error.remedy}")
+        except SealError as error:
+            told = CoherenceAnswer(
+                request_id=request_id, problem=f"seals can't be verified: {error}"
+            )
         except (BusError, ContractError, NatsError, OSError, TimeoutError) as error:
             log.warning("no report: %s", error)
             told = CoherenceAnswer(
@@ -98,7 +102,7 @@ class Reports:
         started = self._clock()
         try:
             return (await self.make(None)).to_json()
-        except (BusError, ContractError, NatsError, OSError, TimeoutError) as error:
+        except (BusError, ContractError, SealError, NatsError, OSError, TimeoutError) as error:
             log.warning("no report: %s", error)
             return None
         finally:
@@ -109,10 +113,11 @@ class Reports:
     async def make(self, since: datetime | None) -> CoherenceReport:
         """Measure what the streams hold now."""
         async with self._one_at_a_time:
+            trust = self._trust()
             measuring = Measuring(since, self._now())
             async for stored in read_all(self._client, streams.EPISODES, "lictor.ep.*.*"):
                 if measuring.covers(stored.stored_at):
-                    await asyncio.to_thread(self._look_at, stored, measuring)
+                    await asyncio.to_thread(_look_at, stored, trust, measuring)
             async for stored in read_all(self._client, streams.DRIFT, "lictor.drift.*.*"):
                 _read_drift(stored, measuring)
             triage = all_entries(
@@ -129,18 +134,6 @@ class Reports:
                 measuring.why(await self._ask_why(episode))
             return measuring.report()
 
-    def _look_at(self, stored: Delivery, measuring: Measuring) -> None:
-        verified = verify_bundle(stored.body, self._trust).ok
-        measuring.seal(intact=verified)
-        if not verified:
-            # What it says of itself counts for nothing.
-            return
-        try:
-            episode = SealBundle.from_bytes(stored.body).sealed_episode
-            measuring.episode(SealedEpisode.from_json(canonical_json(dict(episode))))
-        except (SealError, ValidationError, CanonicalError) as error:
-            log.warning("%s is sealed and no episode of ours: %s", stored.subject, error)
-
     async def _ask_why(self, episode: SealedEpisode) -> int:
         """How long it takes to get an episode, and the records of what was decided in it."""
         started = time.monotonic()
@@ -150,6 +143,19 @@ class Reports:
         async for _ in read_all(self._client, streams.DECISIONS, task):
             pass
         return round((time.monotonic() - started) * 1000)
+
+
+def _look_at(stored: Delivery, trust: TrustStore, measuring: Measuring) -> None:
+    verified = verify_bundle(stored.body, trust).ok
+    measuring.seal(intact=verified)
+    if not verified:
+        # What it says of itself counts for nothing.
+        return
+    try:
+        episode = SealBundle.from_bytes(stored.body).sealed_episode
+        measuring.episode(SealedEpisode.from_json(canonical_json(dict(episode))))
+    except (SealError, ValidationError, CanonicalError) as error:
+        log.warning("%s is sealed and no episode of ours: %s", stored.subject, error)
 
 
 def _read_drift(stored: Delivery, measuring: Measuring) -> None:

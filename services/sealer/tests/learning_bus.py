@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -149,7 +149,7 @@ async def learning_bus(endpoints: Endpoints) -> AsyncIterator[Bus]:
 
 @asynccontextmanager
 async def learning_sealer(
-    endpoints: Endpoints, trust: TrustStore | None = None
+    endpoints: Endpoints, trust: Callable[[], TrustStore] = lambda: TrustStore.of([])
 ) -> AsyncIterator[None]:
     """The workers and the desk, running."""
     client = await connect_nats(endpoints.nats_url, name="learning")
@@ -161,7 +161,7 @@ async def learning_sealer(
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    loops = await learning.learning_loops(runtime, trust or TrustStore.of([]))
+    loops = await learning.learning_loops(runtime, trust)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     async with asyncio.timeout(PATIENCE_S):
         while any(loop.trouble for loop in loops):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from learning_bus import Bus, learning_bus, learning_sealer, sighting
@@ -24,6 +25,7 @@ from lictor_schema import (
     TriageState,
     utc_millis,
 )
+from lictor_seal.trust import TrustFile
 
 NOW = datetime.now(UTC)
 PASS, FAIL, UNMEASURED = SloVerdict.PASS, SloVerdict.FAIL, SloVerdict.NOT_MEASURED
@@ -31,7 +33,7 @@ PASS, FAIL, UNMEASURED = SloVerdict.PASS, SloVerdict.FAIL, SloVerdict.NOT_MEASUR
 
 @pytest.fixture
 async def bus(clean_infra: Endpoints) -> AsyncIterator[Bus]:
-    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra, TRUST):
+    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra, lambda: TRUST):
         yield ready
 
 
@@ -128,3 +130,15 @@ async def test_a_malformed_question_is_answered_with_what_is_wrong(bus: Bus, bod
     assert told.report is None
     assert told.problem
     assert json.loads(told.to_json())["report"] is None
+
+
+async def test_without_public_keys_there_is_no_report_and_the_answer_says_what_is_missing(
+    clean_infra: Endpoints, tmp_path: Path
+) -> None:
+    path = tmp_path / "trust.json"
+    async with learning_bus(clean_infra) as bus, learning_sealer(clean_infra, TrustFile(path)):
+        told = await ask(bus)
+        assert told.report is None
+        assert "there is no trust store" in str(told.problem)
+        path.write_bytes(TRUST.to_bytes())
+        assert (await ask(bus)).report is not None

@@ -25,7 +25,7 @@ from lictor_seal import (
     verify_bundle,
 )
 from lictor_sealer import gathering
-from lictor_sealer.app import Succession, load_succession, take_up
+from lictor_sealer.app import Succession, load_succession, publish_keys, take_up
 from lictor_sealer.episode_log import EpisodeLog, load_head
 from lictor_sealer.log import Head, append
 from lictor_sealer.sealing import ClosedTask, SealingOutbox
@@ -247,3 +247,23 @@ def test_the_environment_names_the_key_before_and_the_trust_store(
     monkeypatch.setenv("LICTOR_SEAL_TRUST", str(tmp_path / "absent.json"))
     with pytest.raises(BusError, match="no trust store"):
         load_succession(NEW)
+
+
+def test_the_public_keys_are_written_for_others_and_none_is_ever_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "public.json"
+    publish_keys(NEW, Succession())
+    assert not path.exists()
+    monkeypatch.setenv("LICTOR_SEAL_TRUST_PUBLISH", str(path))
+    publish_keys(OLD, Succession())
+    assert TrustStore.load(path) == TrustStore.of([OLD.verifying_key])
+    publish_keys(NEW, Succession())
+    assert {each.key.key_id for each in TrustStore.load(path).keys} == {OLD.key_id, NEW.key_id}
+    publish_keys(NEW, Succession(OLD, windows()))
+    assert set(TrustStore.load(path).keys) == set(windows().keys)
+    publish_keys(NEW, Succession())
+    assert set(TrustStore.load(path).keys) == set(windows().keys)
+    path.write_text("{}")
+    with pytest.raises(BusError, match="LICTOR_SEAL_TRUST_PUBLISH"):
+        publish_keys(NEW, Succession())
