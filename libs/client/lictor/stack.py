@@ -221,6 +221,9 @@ class Stack:
         if name == "sealer":
             previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
             environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "supervisor":
+            trust = os.environ.get("LICTOR_SEAL_TRUST") or running.trust_file
+            environment["LICTOR_SEAL_TRUST"] = trust
         return ServiceSpec(
             name=name,
             module=module,

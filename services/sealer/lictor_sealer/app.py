@@ -13,10 +13,8 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
 from lictor_bus.publish import Outgoing, publish_batch
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_contracts.errors import ContractError
-from lictor_contracts.installed_methods import installed_methods
-from lictor_contracts.verifying import Methods
 from lictor_schema import (
+    AnyDecisionEntry,
     DecisionRecord,
     SealedEpisode,
     utc_millis,
@@ -24,7 +22,7 @@ from lictor_schema import (
 from lictor_schema.episode_parts import EpisodePart
 from lictor_schema.erasures import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__, correcting, erasing, gathering, governing, learning
+from lictor_sealer import __version__, correcting, erasing, gathering
 from lictor_sealer.closing import FOLDS, Closings
 from lictor_sealer.correcting import Corrections
 from lictor_sealer.decision_log import DecisionLog
@@ -138,14 +136,6 @@ def publish_keys(key: SigningKey, succession: Succession) -> None:
         ) from None
 
 
-def load_methods() -> Methods:
-    """The verification methods there are; one that can't be had stops the start."""
-    try:
-        return installed_methods()
-    except ContractError as error:
-        raise BusError(str(error)) from None
-
-
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -156,8 +146,7 @@ SPEC = ServiceSpec(
                 streams.DECISIONS,
                 streams.EPISODES,
                 *gathering.STREAMS,
-                *governing.STREAMS,
-                *learning.STREAMS,
+                streams.ACTIONS,
             )
         )
     ),
@@ -189,14 +178,16 @@ SPEC = ServiceSpec(
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
         ),
-        *governing.CHANNELS,
-        *learning.CHANNELS,
+        Channel(
+            subject="lictor.act.{decision}",
+            message=AnyDecisionEntry,
+            description="The logs of governed decisions (stream ACTIONS): resumes are read, closings appended.",
+            reads=True,
+        ),
     ),
     questions=(
         *correcting.QUESTIONS,
         *erasing.QUESTIONS,
-        *governing.QUESTIONS,
-        *learning.QUESTIONS,
     ),
 )
 
@@ -207,8 +198,6 @@ def make_service() -> Service:
     succession = load_succession(key)
     publish_keys(key, succession)
     trust = succession.trust or TrustStore.of([key.verifying_key])
-    page = learning.ReportPage()
-    methods = load_methods()
 
     async def loops(runtime: Runtime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
@@ -225,13 +214,10 @@ def make_service() -> Service:
             *sealing_loops(runtime, outbox),
             *await correcting.correcting_loops(runtime, corrections),
             *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
-            *await governing.governing_loops(runtime, methods),
-            *await learning.learning_loops(runtime, lambda: trust, page),
         ]
 
     return Service(
         spec=SPEC,
         loops=loops,
-        pages={"/report": page},
-        detail=f"log {key.name}, key {key.key_id}; verification by {', '.join(methods.names)}",
+        detail=f"log {key.name}, key {key.key_id}",
     )

@@ -45,6 +45,8 @@ CHANNELS = (
         reads=False,
     ),
 )
+FORMERLY = "sealer"
+"""The service that ran all this before."""
 # Questions about one decision wait for each other, and must not keep those about another waiting.
 _AT_ONCE = 256
 
@@ -72,12 +74,13 @@ async def governing_loops(runtime: Runtime, methods: Methods = METHODS) -> Seque
             SightingProcessor(),
             SightingOutbox(runtime.client),
             partition="sightings",
+            formerly=FORMERLY,
         ),
         Ringing(
             runtime.client,
             BELL,
             desk.tick,
-            dead=DeadLetters(runtime.client, runtime.service),
+            dead=DeadLetters(runtime.client, runtime.service, formerly=FORMERLY),
             telemetry=runtime.telemetry,
         ),
         Responder(client, runtime.service, answers.by_subject(), recorder.close, at_once=_AT_ONCE),

@@ -46,6 +46,8 @@ from lictor_sealer.settling import PATCH_ENTRIES, SettlementOutbox, SettlingProc
 
 log = logging.getLogger("lictor.sealer")
 
+FORMERLY = "sealer"
+"""The service that ran all this before."""
 STREAMS = (streams.DRIFT, streams.PATCHES, streams.CERPA)
 
 CHANNELS = (
@@ -167,6 +169,7 @@ async def learning_loops(
             RecurrenceProcessor(),
             RecurrenceOutbox(runtime.client, suggested_patch),
             partition="recurrence",
+            formerly=FORMERLY,
         ),
         runtime.worker(
             streams.PATCHES,
@@ -174,6 +177,7 @@ async def learning_loops(
             SettlingProcessor(),
             SettlementOutbox(runtime.client),
             partition="settling",
+            formerly=FORMERLY,
         ),
         runtime.worker(
             streams.DRIFT,
@@ -181,6 +185,7 @@ async def learning_loops(
             DriftTelling(),
             ToldOutbox(runtime.client, "lictor.claim.drift.{key}"),
             partition="drift-telling",
+            formerly=FORMERLY,
         ),
         runtime.worker(
             streams.PATCHES,
@@ -188,6 +193,7 @@ async def learning_loops(
             PatchTelling(),
             ToldOutbox(runtime.client, "lictor.claim.patch.{key}"),
             partition="patch-telling",
+            formerly=FORMERLY,
         ),
         runtime.worker(
             streams.CERPA,
@@ -195,6 +201,7 @@ async def learning_loops(
             ClaimsProcessor(),
             ToldOutbox(runtime.client, "lictor.cycle.*.{key}"),
             partition="claims",
+            formerly=FORMERLY,
         ),
         Responder(desk.client, runtime.service, answers, _nothing_left),
     ]
