@@ -8,37 +8,38 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from lictor_bus import streams, subjects
-from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_batch
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_schema import (
-    AnyDecisionEntry,
-    DecisionRecord,
-    SealedEpisode,
-    utc_millis,
-)
-from lictor_schema.episode_parts import EpisodePart
-from lictor_schema.erasures import ErasureEntry
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.publish import Outgoing, publish_batch
+from lictor_schema.contracts.decision_log import AnyDecisionEntry
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.episode_part import EpisodePart
+from lictor_schema.seals.erasure import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__, correcting, erasing, gathering
-from lictor_sealer.closing import FOLDS, Closings
-from lictor_sealer.correcting import Corrections
+from lictor_sealer import __version__
+from lictor_sealer.allowed_calls import SeenCalls
+from lictor_sealer.correction import desk as correction_desk
+from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.decision_log import DecisionLog
-from lictor_sealer.decisions import Decisions
-from lictor_sealer.episode_log import EpisodeLog, load_head
-from lictor_sealer.erasing import Erasures
-from lictor_sealer.log import Head, LogError, hand_over
-from lictor_sealer.resumed import sealing_loops
-from lictor_sealer.sealing import SealingOutbox
-from lictor_sealer.seen_calls import SeenCalls
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.decision_closing import FOLDS, Closings
+from lictor_sealer.episode.resumed import sealing_loops
+from lictor_sealer.episode.sealing import SealingOutbox
+from lictor_sealer.erasure import desk as erasure_desk
+from lictor_sealer.erasure.desk import Erasures
+from lictor_sealer.governed_decisions import Decisions
+from lictor_sealer.log.stream import EpisodeLog, load_head
+from lictor_sealer.log.tree import Head, LogError, hand_over
 
 NAME = "sealer"
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
+class LogSuccession:
     """The key that wrote the log before ours, if there was one, and the store that says from when until when."""
 
     previous: SigningKey | None = None
@@ -50,7 +51,9 @@ class Succession:
         return (trusted.not_before if trusted is not None else None) or ""
 
 
-async def take_up(client: Client, key: SigningKey, succession: Succession, now: datetime) -> Head:
+async def take_up(
+    client: Client, key: SigningKey, succession: LogSuccession, now: datetime
+) -> Head:
     """The log's head for this key; where the key before it wrote the last one, it is handed over here."""
     if succession.sealed_from(key) > utc_millis(now):
         raise BusError(
@@ -96,7 +99,7 @@ def load_key() -> SigningKey:
         raise BusError(str(error)) from None
 
 
-def load_succession(key: SigningKey) -> Succession:
+def load_succession(key: SigningKey) -> LogSuccession:
     """The key before ours and the trust store, where the environment names them."""
     path, trust = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS"), os.environ.get("LICTOR_SEAL_TRUST")
     if path and not trust:
@@ -105,7 +108,7 @@ def load_succession(key: SigningKey) -> Succession:
             "trust store that holds both keys."
         )
     try:
-        return Succession(
+        return LogSuccession(
             SigningKey.load(Path(path), key.name) if path else None,
             TrustStore.load(Path(trust)) if trust else None,
         )
@@ -113,7 +116,7 @@ def load_succession(key: SigningKey) -> Succession:
         raise BusError(str(error)) from None
 
 
-def publish_keys(key: SigningKey, succession: Succession) -> None:
+def publish_keys(key: SigningKey, succession: LogSuccession) -> None:
     """Write the public keys where the environment says, for those who verify what we seal.
 
     Keys that stand there already stay: what they sealed is still verified.
@@ -151,13 +154,13 @@ SPEC = ServiceSpec(
         )
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.dec.{decision}.{task}",
             message=DecisionRecord,
             description="Decision records (stream DECISIONS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.ep.{decision_type}.{episode}",
             message=SealedEpisode,
             description=(
@@ -166,19 +169,19 @@ SPEC = ServiceSpec(
             ),
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.contents.{episode}.{part}",
             message=EpisodePart,
             description="The messages that sealed episodes cover, with their salts, in parts (stream CONTENTS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.erased.{episode}",
             message=ErasureEntry,
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.act.{decision}",
             message=AnyDecisionEntry,
             description="The logs of governed decisions (stream ACTIONS): resumes are read, closings appended.",
@@ -186,8 +189,8 @@ SPEC = ServiceSpec(
         ),
     ),
     questions=(
-        *correcting.QUESTIONS,
-        *erasing.QUESTIONS,
+        *correction_desk.QUESTIONS,
+        *erasure_desk.QUESTIONS,
     ),
 )
 
@@ -199,7 +202,7 @@ def make_service() -> Service:
     publish_keys(key, succession)
     trust = succession.trust or TrustStore.of([key.verifying_key])
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
@@ -212,8 +215,8 @@ def make_service() -> Service:
         corrections = Corrections(runtime.client, log, trust, closings=closings)
         return [
             *sealing_loops(runtime, outbox),
-            *await correcting.correcting_loops(runtime, corrections),
-            *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
+            *await correction_desk.correcting_loops(runtime, corrections),
+            *await erasure_desk.erasing_loops(runtime, Erasures(runtime.client, log)),
         ]
 
     return Service(

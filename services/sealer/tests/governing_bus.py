@@ -12,41 +12,35 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import close_nats, connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
-from lictor_bus.packs import publish_switch, store_bundle
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_bus.service import Runnable, Runtime
-from lictor_bus.settings import ServiceSettings
-from lictor_bus.telemetry import Telemetry
-from lictor_policy.bundle import Bundled, read_bundle
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.packs import publish_switch, store_bundle
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, ServiceRuntime
+from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_policy.packs.bundle import Bundled, read_bundle
 from lictor_policy.version import ENGINE_VERSION
-from lictor_schema import (
-    AnyDecisionEntry,
-    ConfigSwitch,
-    DecisionRecord,
-    DriftEvent,
-    PackBundle,
-    PackStamp,
-    SealedEpisode,
-    canonical_json,
-    content_hash,
-    parse_decision_entry,
-)
-from lictor_schema.decisions import NO_RULE_MATCHED
-from lictor_schema.ids import decision_id
+from lictor_schema.contracts.decision_log import AnyDecisionEntry, parse_decision_entry
+from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.core.canonical_json import canonical_json, content_hash
+from lictor_schema.core.ids import decision_id
+from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, PackStamp
+from lictor_schema.packs.release import ConfigSwitch, PackBundle
+from lictor_schema.seals.episode import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer import gathering, governing
-from lictor_sealer.closing import FOLDS, Closings
+from lictor_sealer.allowed_calls import SeenCalls
 from lictor_sealer.decision_log import DecisionLog
-from lictor_sealer.decisions import Decisions
-from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.resumed import sealing_loops
-from lictor_sealer.sealing import SealingOutbox
-from lictor_sealer.seen_calls import SeenCalls
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.decision_closing import FOLDS, Closings
+from lictor_sealer.episode.resumed import sealing_loops
+from lictor_sealer.episode.sealing import SealingOutbox
+from lictor_sealer.governed_decisions import Decisions
+from lictor_sealer.log.stream import EpisodeLog
+from lictor_sealer.supervisor import decision_loops
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -348,7 +342,7 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
     """A connection, and the streams."""
     client = await connect_nats(endpoints.nats_url, name="test")
     names = (streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD)
-    await streams.declare(client, *names, *governing.STREAMS, *gathering.STREAMS)
+    await streams.declare(client, *names, *decision_loops.STREAMS, *gathering.STREAMS)
     await put_in_force(client)
     try:
         yield Asker(client)
@@ -358,12 +352,12 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
 
 @asynccontextmanager
 async def _running(
-    endpoints: Endpoints, loops_of: Callable[[Runtime], Awaitable[Sequence[Runnable]]]
+    endpoints: Endpoints, loops_of: Callable[[ServiceRuntime], Awaitable[Sequence[Runnable]]]
 ) -> AsyncIterator[None]:
     """Loops as a service runs them, until the block ends."""
     client = await connect_nats(endpoints.nats_url, name="governing")
     redis = await connect_redis(endpoints.redis_url)
-    runtime = Runtime(
+    runtime = ServiceRuntime(
         service="sealer",
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
@@ -392,7 +386,7 @@ async def supervising(endpoints: Endpoints, bundled: Bundled | None = None) -> A
         client = await connect_nats(endpoints.nats_url, name="packs")
         await put_in_force(client, bundled)
         await close_nats(client)
-    async with _running(endpoints, governing.governing_loops):
+    async with _running(endpoints, decision_loops.governing_loops):
         yield
 
 
@@ -400,7 +394,7 @@ async def supervising(endpoints: Endpoints, bundled: Bundled | None = None) -> A
 async def sealing(endpoints: Endpoints) -> AsyncIterator[None]:
     """What seals."""
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         client = runtime.client
         closings = Closings(Decisions(DecisionLog(client), FOLDS), SeenCalls(client))
         dead = DeadLetters(client, runtime.service)

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from governing_bus import Asker, governing_bus, sealing, supervising
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_redis
-from lictor_bus.dead import list_dead
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_schema import parse_decision_entry
-from lictor_sealer.resumed import ResumedProcessor
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.contracts.decision_log import parse_decision_entry
+from lictor_sealer.episode.resumed import ResumedProcessor
 
 PATIENCE_S = 15.0
 

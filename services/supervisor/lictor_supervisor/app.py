@@ -4,15 +4,15 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lictor_bus import streams
 from lictor_bus.errors import BusError
-from lictor_bus.service import Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.names import streams
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec
+from lictor_contracts.action.verification import Methods
+from lictor_contracts.action.verification_plugins import installed_methods
 from lictor_contracts.errors import ContractError
-from lictor_contracts.installed_methods import installed_methods
-from lictor_contracts.verifying import Methods
 from lictor_seal.errors import TrustStoreError
 from lictor_seal.trust import TrustFile, TrustStore
-from lictor_sealer import governing, learning
+from lictor_sealer.supervisor import decision_loops, drift_loops
 from lictor_supervisor import __version__
 
 NAME = "supervisor"
@@ -22,10 +22,12 @@ SPEC = ServiceSpec(
     version=__version__,
     description="Supervises governed decisions: answers their questions, finds drift, and follows its patches.",
     streams=tuple(
-        dict.fromkeys((*governing.STREAMS, *learning.STREAMS, streams.DECISIONS, streams.EPISODES))
+        dict.fromkeys(
+            (*decision_loops.STREAMS, *drift_loops.STREAMS, streams.DECISIONS, streams.EPISODES)
+        )
     ),
-    channels=(*governing.CHANNELS, *learning.CHANNELS),
-    questions=(*governing.QUESTIONS, *learning.QUESTIONS),
+    channels=(*decision_loops.CHANNELS, *drift_loops.CHANNELS),
+    questions=(*decision_loops.QUESTIONS, *drift_loops.QUESTIONS),
 )
 
 
@@ -49,12 +51,12 @@ def _nobody() -> TrustStore:
 
 def make_service() -> Service:
     """The supervisor with the packs and the verification methods of this installation."""
-    trust, methods, page = trust_named(), load_methods(), learning.ReportPage()
+    trust, methods, page = trust_named(), load_methods(), drift_loops.ReportPage()
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         return [
-            *await governing.governing_loops(runtime, methods),
-            *await learning.learning_loops(runtime, trust, page),
+            *await decision_loops.governing_loops(runtime, methods),
+            *await drift_loops.learning_loops(runtime, trust, page),
         ]
 
     return Service(
