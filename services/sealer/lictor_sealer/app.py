@@ -9,7 +9,10 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
+from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.wire.publish import Outgoing, publish_batch
@@ -21,17 +24,14 @@ from lictor_schema.seals.episode_part import EpisodePart
 from lictor_schema.seals.erasure import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
 from lictor_sealer import __version__
-from lictor_sealer.allowed_calls import SeenCalls
 from lictor_sealer.correction import desk as correction_desk
 from lictor_sealer.correction.desk import Corrections
-from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import FOLDS, Closings
 from lictor_sealer.episode.resumed import sealing_loops
 from lictor_sealer.episode.sealing import SealingOutbox
 from lictor_sealer.erasure import desk as erasure_desk
 from lictor_sealer.erasure.desk import Erasures
-from lictor_sealer.governed_decisions import Decisions
 from lictor_sealer.log.stream import EpisodeLog, load_head
 from lictor_sealer.log.tree import Head, LogError, hand_over
 

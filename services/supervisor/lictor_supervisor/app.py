@@ -12,8 +12,7 @@ from lictor_contracts.action.verification_plugins import installed_methods
 from lictor_contracts.errors import ContractError
 from lictor_seal.errors import TrustStoreError
 from lictor_seal.trust import TrustFile, TrustStore
-from lictor_sealer.supervisor import decision_loops, drift_loops
-from lictor_supervisor import __version__
+from lictor_supervisor import __version__, decision_loops, drift_loops
 
 NAME = "supervisor"
 

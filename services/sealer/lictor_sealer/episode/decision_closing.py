@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from lictor_bus.errors import Refused
+from lictor_bus.logs.allowed_calls import SeenCalls
+from lictor_bus.logs.decision_log import read_entry
+from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_contracts.decision.question_stamp import Asked, Decided
@@ -17,11 +20,8 @@ from lictor_contracts.decision.transitions import close
 from lictor_contracts.errors import ContractError
 from lictor_schema.contracts.decision_log import DecisionClosed, SwitchEngaged, SwitchReleased
 from lictor_schema.core.ids import episode_id
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import read_entry
 from lictor_sealer.episode.assembly import claimed_outcome
 from lictor_sealer.episode.task_records import RecordsSeen
-from lictor_sealer.governed_decisions import DecisionAt, Decisions, Folds
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = timedelta(microseconds=1)

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import CountingState, Parsed, Sourced, Stepped
+from lictor_bus.logs.decision_log import read_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.contracts.decision_log import DecisionResumed
-from lictor_sealer.decision_log import read_entry
 from lictor_sealer.episode.sealing import KEEP_STATE_S, SealerProcessor, SealingOutbox
 
 LOGS = "lictor.act.*"

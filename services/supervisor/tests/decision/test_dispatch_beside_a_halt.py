@@ -8,6 +8,9 @@ import pytest
 from governing_bus import CONTRACT, ENVELOPE, SPREAD
 
 from lictor_bus.errors import SequenceConflict
+from lictor_bus.logs.allowed_calls import SeenCalls
+from lictor_bus.logs.decision_log import Logged
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import subjects
 from lictor_contracts.action.verification import METHODS
 from lictor_contracts.decision import kill_switch
@@ -19,10 +22,7 @@ from lictor_schema.contracts.decision_questions import ActionGateRequest, Decisi
 from lictor_schema.contracts.envelope import DTE
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.decisions.decision import PackStamp
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import Logged
-from lictor_sealer.governed_decisions import Decisions
-from lictor_sealer.supervisor.decision.desk import FOLDS, ContractDesk
+from lictor_supervisor.decision.desk import FOLDS, ContractDesk
 
 KEY = subjects.decision_key("openclaw", "task-1")
 NOW_NS = 1_700_000_000_000_000_000

@@ -21,6 +21,9 @@ from governing_bus import (
 )
 from task_messages import RUNTIME, SESSION, call_finished, store, tool_allowed
 
+from lictor_bus.logs.allowed_calls import SeenCalls
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -28,11 +31,8 @@ from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.ids import episode_id
 from lictor_schema.seals.episode import OutcomeCode
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.episode.decision_closing import FOLDS, Closings
 from lictor_sealer.episode.task_records import RecordsSeen
-from lictor_sealer.governed_decisions import Decisions
 
 
 @pytest.fixture

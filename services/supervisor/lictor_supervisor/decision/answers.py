@@ -34,8 +34,8 @@ from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError, refuse_duplicate_keys
 from lictor_schema.errors import describe_validation_error
 from lictor_schema.gates.gate import GateRequest
-from lictor_sealer.supervisor.decision.denial_records import GATE, refusal_record
-from lictor_sealer.supervisor.decision.desk import ContractDesk
+from lictor_supervisor.decision.denial_records import GATE, refusal_record
+from lictor_supervisor.decision.desk import ContractDesk
 
 log = logging.getLogger("lictor.sealer")
 

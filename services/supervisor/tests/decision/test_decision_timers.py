@@ -9,7 +9,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_on_subjects
 from lictor_local.embedded_servers import Endpoints
-from lictor_sealer.supervisor.drift.sightings import BELL
+from lictor_supervisor.drift.sightings import BELL
 
 BUDGETS = {"context": 100, "plan": 200, "act": 100, "verify": 100}
 SHORT = bundle_of(deadlineMs=1200, stageBudgetsMs=BUDGETS)

@@ -15,6 +15,7 @@ from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
 from lictor_bus.fold.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
 from lictor_bus.fold.timers import Timer
+from lictor_bus.logs.decision_log import key_of
 from lictor_bus.logs.session_log import is_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
@@ -28,7 +29,6 @@ from lictor_schema.contracts.decision_log import (
     SwitchReleased,
 )
 from lictor_schema.contracts.drift import DriftEvent
-from lictor_sealer.decision_log import key_of
 
 LOGS = "lictor.act.*"
 _KEEP_S = 30 * 24 * 3600

@@ -18,7 +18,7 @@ from lictor_contracts.action.verification_plugins import installed_methods
 from lictor_contracts.errors import ExpectationRefused, MethodUnusable
 from lictor_local.embedded_servers import Endpoints
 
-PAGE = Path(__file__).parents[5] / "docs/how-to/add-a-verification-method.md"
+PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-verification-method.md"
 
 
 def block(language: str) -> str:

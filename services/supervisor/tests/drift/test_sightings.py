@@ -18,12 +18,7 @@ from lictor_schema.contracts.decision_log import (
     ContractViolation,
     SpreadCounted,
 )
-from lictor_sealer.supervisor.drift.sightings import (
-    BELL,
-    SightingOutbox,
-    SightingProcessor,
-    SightingState,
-)
+from lictor_supervisor.drift.sightings import BELL, SightingOutbox, SightingProcessor, SightingState
 
 NOW_US = 1_700_000_000_000_000
 KEY = subjects.decision_key("rt", "task-1")

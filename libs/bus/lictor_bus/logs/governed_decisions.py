@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.contracts.decision_log import (
@@ -22,7 +23,6 @@ from lictor_schema.contracts.decision_log import (
     SwitchEngaged,
     SwitchReleased,
 )
-from lictor_sealer.decision_log import DecisionLog
 
 _MAX_KNOWN = 10_000
 _TRIES = 24

@@ -10,7 +10,7 @@ from lictor_bus.errors import BusError
 from lictor_contracts.report.measurements import Measuring
 from lictor_schema.contracts.coherence_report import CoherenceReport
 from lictor_seal import TrustStore
-from lictor_sealer.supervisor.coherence_report import CoherenceReports
+from lictor_supervisor.coherence_report import CoherenceReports
 
 
 class Counting(CoherenceReports):

@@ -12,7 +12,10 @@ from typing import Any
 
 from nats.aio.client import Client
 
+from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.logs.packs import publish_switch, store_bundle
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime
@@ -32,15 +35,12 @@ from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, Pa
 from lictor_schema.packs.release import ConfigSwitch, PackBundle
 from lictor_schema.seals.episode import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import FOLDS, Closings
 from lictor_sealer.episode.resumed import sealing_loops
 from lictor_sealer.episode.sealing import SealingOutbox
-from lictor_sealer.governed_decisions import Decisions
 from lictor_sealer.log.stream import EpisodeLog
-from lictor_sealer.supervisor import decision_loops
+from lictor_supervisor import decision_loops
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])

@@ -40,27 +40,23 @@ from lictor_schema.contracts.patch import (
 )
 from lictor_schema.core.base_model import utc_millis
 from lictor_seal import TrustStore
-from lictor_sealer.supervisor.cerpa.claim_cycles import (
+from lictor_supervisor.cerpa.claim_cycles import (
     CLAIMS,
     CerpaOutbox,
     ClaimsProcessor,
     DriftTelling,
     PatchTelling,
 )
-from lictor_sealer.supervisor.coherence_report import CoherenceReports
-from lictor_sealer.supervisor.drift.recurrence import (
+from lictor_supervisor.coherence_report import CoherenceReports
+from lictor_supervisor.drift.recurrence import (
     ALL_DRIFT,
     BY,
     SIGHTINGS,
     RecurrenceOutbox,
     RecurrenceProcessor,
 )
-from lictor_sealer.supervisor.operator_desk import Desk
-from lictor_sealer.supervisor.patch.settlements import (
-    PATCH_ENTRIES,
-    SettlementOutbox,
-    SettlingProcessor,
-)
+from lictor_supervisor.operator_desk import Desk
+from lictor_supervisor.patch.settlements import PATCH_ENTRIES, SettlementOutbox, SettlingProcessor
 
 log = logging.getLogger("lictor.sealer")
 

@@ -4,7 +4,10 @@ import os
 from collections.abc import Sequence
 
 from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams
 from lictor_bus.service.gate_recorder import GateRecorder
 from lictor_bus.service.responder import Responder
@@ -13,13 +16,10 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.gates.gate_record import ActionGateRecord
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import DecisionLog
-from lictor_sealer.governed_decisions import Decisions
-from lictor_sealer.supervisor.decision.answers import QUESTIONS, ContractAnswers
-from lictor_sealer.supervisor.decision.desk import FOLDS, ContractDesk
-from lictor_sealer.supervisor.decision.envelopes_in_force import EnvelopesInForce
-from lictor_sealer.supervisor.drift.sightings import BELL, LOGS, SightingOutbox, SightingProcessor
+from lictor_supervisor.decision.answers import QUESTIONS, ContractAnswers
+from lictor_supervisor.decision.desk import FOLDS, ContractDesk
+from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce
+from lictor_supervisor.drift.sightings import BELL, LOGS, SightingOutbox, SightingProcessor
 
 __all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 

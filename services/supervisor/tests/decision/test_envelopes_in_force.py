@@ -15,7 +15,7 @@ from lictor_policy.packs.bundle import Bundled, read_bundle
 from lictor_schema.contracts.decision_log import DecisionBegun
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.packs.release import ConfigSwitch
-from lictor_sealer.supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
+from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
 
 LATER = bundle_of(pack_version="1.5.0", deadlineMs=60_001)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
+from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
 from lictor_contracts.action.gate import Judged, judge
@@ -38,8 +39,7 @@ from lictor_schema.core.ids import episode_id
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.seals.episode import EpisodeState
-from lictor_sealer.governed_decisions import DecisionAt, Decisions, Folds
-from lictor_sealer.supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
+from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
 
 
 class Calls(Protocol):

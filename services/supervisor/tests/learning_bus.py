@@ -19,7 +19,7 @@ from lictor_local.embedded_servers import Endpoints
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
 from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageMove
 from lictor_seal import TrustStore
-from lictor_sealer.supervisor import drift_loops
+from lictor_supervisor import drift_loops
 
 NOW = datetime.now(UTC) - timedelta(hours=1)
 PATIENCE_S = 60.0
