@@ -41,6 +41,7 @@ from lictor_seal import SealBundle, TrustStore, verify_bundle
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
+    "supervisor": "lictor_supervisor",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
@@ -69,6 +70,7 @@ async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
                     secured.endpoints(name),
                     LICTOR_SEAL_KEY=str(tmp_path / "seal.pem"),
                     LICTOR_SEAL_KEY_CREATE="1",
+                    LICTOR_SEAL_TRUST=str(tmp_path / "trust.json"),
                 )
             )
         for name in SERVICES:

@@ -58,7 +58,7 @@ from lictor_supervisor.drift.recurrence import (
 from lictor_supervisor.operator_desk import Desk
 from lictor_supervisor.patch.settlements import PATCH_ENTRIES, SettlementOutbox, SettlingProcessor
 
-log = logging.getLogger("lictor.sealer")
+log = logging.getLogger("lictor.supervisor")
 
 FORMERLY = "sealer"
 """The service that ran all this before."""

@@ -1,4 +1,4 @@
-"""The governing half of a sealer on a clean bus, in this process, and a runtime that asks it."""
+"""What governs and seals decisions on a clean bus, in this process, and a runtime that asks it."""
 
 import asyncio
 import json
@@ -352,17 +352,19 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
 
 @asynccontextmanager
 async def _running(
-    endpoints: Endpoints, loops_of: Callable[[ServiceRuntime], Awaitable[Sequence[Runnable]]]
+    service: str,
+    endpoints: Endpoints,
+    loops_of: Callable[[ServiceRuntime], Awaitable[Sequence[Runnable]]],
 ) -> AsyncIterator[None]:
     """Loops as a service runs them, until the block ends."""
     client = await connect_nats(endpoints.nats_url, name="governing")
     redis = await connect_redis(endpoints.redis_url)
     runtime = ServiceRuntime(
-        service="sealer",
+        service=service,
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
         redis=redis,
-        telemetry=Telemetry("sealer"),
+        telemetry=Telemetry(service),
     )
     loops = await loops_of(runtime)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
@@ -386,7 +388,7 @@ async def supervising(endpoints: Endpoints, bundled: Bundled | None = None) -> A
         client = await connect_nats(endpoints.nats_url, name="packs")
         await put_in_force(client, bundled)
         await close_nats(client)
-    async with _running(endpoints, decision_loops.governing_loops):
+    async with _running("supervisor", endpoints, decision_loops.governing_loops):
         yield
 
 
@@ -401,12 +403,12 @@ async def sealing(endpoints: Endpoints) -> AsyncIterator[None]:
         outbox = SealingOutbox(client, EpisodeLog(client, KEY), dead, closings=closings)
         return sealing_loops(runtime, outbox)
 
-    async with _running(endpoints, loops):
+    async with _running("sealer", endpoints, loops):
         yield
 
 
 @asynccontextmanager
-async def governing_sealer(
+async def governing_services(
     endpoints: Endpoints, bundled: Bundled | None = None
 ) -> AsyncIterator[None]:
     """Both."""

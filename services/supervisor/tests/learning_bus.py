@@ -1,4 +1,4 @@
-"""The learning half of a sealer on a clean bus, in this process, to stop and start at will."""
+"""What follows drift, patches and claims on a clean bus, in this process, to stop and start at will."""
 
 import asyncio
 import uuid
@@ -140,18 +140,18 @@ async def learning_bus(endpoints: Endpoints) -> AsyncIterator[Bus]:
 
 
 @asynccontextmanager
-async def learning_sealer(
+async def learning_supervisor(
     endpoints: Endpoints, trust: Callable[[], TrustStore] = lambda: TrustStore.of([])
 ) -> AsyncIterator[None]:
     """The workers and the desk, running."""
     client = await connect_nats(endpoints.nats_url, name="learning")
     redis = await connect_redis(endpoints.redis_url)
     runtime = ServiceRuntime(
-        service="sealer",
+        service="supervisor",
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
         redis=redis,
-        telemetry=Telemetry("sealer"),
+        telemetry=Telemetry("supervisor"),
     )
     loops = await drift_loops.learning_loops(runtime, trust)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from learning_bus import Bus, learning_bus, learning_sealer, sighting
+from learning_bus import Bus, learning_bus, learning_supervisor, sighting
 from sealed_history import TRUST, episode, seal_all
 
 from lictor_bus.names import streams, subjects
@@ -25,7 +25,7 @@ PASS, FAIL, UNMEASURED = SloVerdict.PASS, SloVerdict.FAIL, SloVerdict.NOT_MEASUR
 
 @pytest.fixture
 async def bus(clean_infra: Endpoints) -> AsyncIterator[Bus]:
-    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra, lambda: TRUST):
+    async with learning_bus(clean_infra) as ready, learning_supervisor(clean_infra, lambda: TRUST):
         yield ready
 
 
@@ -128,7 +128,7 @@ async def test_without_public_keys_there_is_no_report_and_the_answer_says_what_i
     clean_infra: Endpoints, tmp_path: Path
 ) -> None:
     path = tmp_path / "trust.json"
-    async with learning_bus(clean_infra) as bus, learning_sealer(clean_infra, TrustFile(path)):
+    async with learning_bus(clean_infra) as bus, learning_supervisor(clean_infra, TrustFile(path)):
         told = await ask(bus)
         assert told.report is None
         assert "there is no trust store" in str(told.problem)

@@ -29,19 +29,24 @@ async def test_a_dispatch_without_a_contract_thrice_is_red_drift_that_asks_for_a
     settings = {
         "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),
         "LICTOR_SEAL_KEY_CREATE": "1",
+        "LICTOR_SEAL_TRUST": str(tmp_path / "trust.json"),
         "LICTOR_PACKS": str(write_pack(tmp_path / "packs")),
     }
     client = await connect_nats(clean_infra.nats_url, name="test")
     await put_in_force(client)
     bus, asker = Bus(client, clean_infra), Asker(client)
-    async with service_process("lictor_sealer", clean_infra, **settings) as first:
-        await wait_until_ready(client, "sealer")
+    sealer = service_process("lictor_sealer", clean_infra, **settings)
+    async with sealer, service_process("lictor_supervisor", clean_infra, **settings) as first:
+        for name in ("sealer", "supervisor"):
+            await wait_until_ready(client, name)
         await bypass(asker.of("task-1"))
         await bypass(asker.of("task-2"))
         first.kill()
         await first.wait()
-    async with service_process("lictor_sealer", clean_infra, **settings):
-        await wait_until_ready(client, "sealer")
+    sealer = service_process("lictor_sealer", clean_infra, **settings)
+    async with sealer, service_process("lictor_supervisor", clean_infra, **settings):
+        for name in ("sealer", "supervisor"):
+            await wait_until_ready(client, name)
         await bypass(asker.of("task-3"))
         async with asyncio.timeout(30):
             while not (patches := await bus.patches()):

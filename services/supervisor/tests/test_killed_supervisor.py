@@ -1,10 +1,9 @@
-"""Kill the sealer while it judges: nothing that was answered is lost, nothing is told or done twice."""
+"""Kill the supervisor while it judges: nothing that was answered is lost, nothing is told or done twice."""
 
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import nats
@@ -23,19 +22,15 @@ KILLS = 3
 
 
 async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
-    own_servers: EmbeddedServers, tmp_path: Path
+    own_servers: EmbeddedServers,
 ) -> None:
-    environment = {
-        "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),
-        "LICTOR_SEAL_KEY_CREATE": "1",
-    }
     async with AsyncExitStack() as stack:
         client = await nats.connect(own_servers.endpoints.nats_url)
         stack.push_async_callback(client.close)
-        sealer = await stack.enter_async_context(
-            service_process("lictor_sealer", own_servers.endpoints, **environment)
+        supervisor = await stack.enter_async_context(
+            service_process("lictor_supervisor", own_servers.endpoints)
         )
-        await wait_until_ready(client, "sealer")
+        await wait_until_ready(client, "supervisor")
         await put_in_force(client)
         askers = [Asker(client, f"task-{number}") for number in range(TASKS)]
         for each in askers:
@@ -46,10 +41,10 @@ async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
             async with asyncio.timeout(60):
                 while len(done) < (number + 1) * TASKS:
                     await asyncio.sleep(0.005)
-            sealer.kill()
-            await sealer.wait()
-            sealer = await stack.enter_async_context(
-                service_process("lictor_sealer", own_servers.endpoints, **environment)
+            supervisor.kill()
+            await supervisor.wait()
+            supervisor = await stack.enter_async_context(
+                service_process("lictor_supervisor", own_servers.endpoints)
             )
         await working
         for each in askers:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from learning_bus import PACK, Bus, learning_bus, learning_sealer, sighting
+from learning_bus import PACK, Bus, learning_bus, learning_supervisor, sighting
 
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -27,7 +27,7 @@ async def bus(
     (tmp_path / "packs/refunds").mkdir(parents=True)
     (tmp_path / "packs/refunds/policy.yaml").write_text(PACK)
     monkeypatch.setenv("LICTOR_PACKS", str(tmp_path / "packs"))
-    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra):
+    async with learning_bus(clean_infra) as ready, learning_supervisor(clean_infra):
         yield ready
 
 

@@ -21,7 +21,7 @@ from lictor_schema.contracts.decision_log import (
 )
 from lictor_schema.core.canonical_json import CanonicalError
 
-log = logging.getLogger("lictor.sealer")
+log = logging.getLogger("lictor.decision_log")
 
 _PAGE = 256
 _STORE_WITHIN_S = 1.0

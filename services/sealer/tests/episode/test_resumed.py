@@ -110,7 +110,7 @@ async def test_what_only_looks_like_a_resume_is_no_dead_letter_of_the_sealer(
         await publish_one(asker.client, streams.ACTIONS, Outgoing(subject, body, name))
     async with sealing(clean_infra):
         await until_read(asker, "sealer-resumed")
-        await until_read(asker, "sealer-sightings")
+        await until_read(asker, "supervisor-sightings")
     buried = await letters(asker)
     assert len(buried) == len(set(buried)) == 2
     assert await sifted(asker) == []

@@ -50,7 +50,7 @@ BY = "lictor-sealer"
 # Random once, fixed for ever: changing it makes every replay tell all drift again.
 _SEEN = uuid.UUID("f2a7c5e1-8d04-4b93-a1f6-30e9b7d64c58")
 _STATE_FORMAT = 2
-_REMEDY = "only the sealer may write claims and what bears on them; find out who wrote this one"
+_REMEDY = "only the supervisor may write claims and what bears on them; find out who wrote this one"
 
 Input = ClaimMade | EventSeen | PatchEntry
 _KINDS = {

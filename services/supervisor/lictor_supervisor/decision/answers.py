@@ -37,7 +37,7 @@ from lictor_schema.gates.gate import GateRequest
 from lictor_supervisor.decision.denial_records import GATE, refusal_record
 from lictor_supervisor.decision.desk import ContractDesk
 
-log = logging.getLogger("lictor.sealer")
+log = logging.getLogger("lictor.supervisor")
 
 UNAVAILABLE = "lictor.unavailable"
 MALFORMED = "sealer.malformed-request"

@@ -21,7 +21,7 @@ from lictor_policy.errors import PackError
 from lictor_policy.packs.bundle import read_bundle
 from lictor_policy.packs.envelopes import Governed
 
-log = logging.getLogger("lictor.sealer")
+log = logging.getLogger("lictor.supervisor")
 
 _ASK_WITHIN_S = 1.0
 _MAX_BUNDLES = 16

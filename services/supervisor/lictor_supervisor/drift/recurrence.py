@@ -57,7 +57,7 @@ _RAISED = "raised:"
 _SETTLED = ".settled"
 _PAGE = 500
 _AT_ONCE = 32
-_REMEDY = "only the sealer may write sightings of drift; find out who wrote this one"
+_REMEDY = "only the supervisor may write sightings of drift; find out who wrote this one"
 
 Suggest = Callable[[PatchRequest, DriftEvent], PatchProposal | None]
 """The change that would answer a request, where one is known that never loosens."""

@@ -33,7 +33,7 @@ from lictor_schema.contracts.drift import DriftEvent
 LOGS = "lictor.act.*"
 _KEEP_S = 30 * 24 * 3600
 _PAGE = 500
-_REMEDY = "only the sealer may write logs of decisions; find out who wrote this entry"
+_REMEDY = "only the supervisor may write logs of decisions; find out who wrote this entry"
 # How far the broker's clock may have gone back between an entry and what it led to.
 _CLOCK = timedelta(seconds=60)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import redis.asyncio
-from learning_bus import PACK, Bus, learning_bus, learning_sealer, sighting
+from learning_bus import PACK, Bus, learning_bus, learning_supervisor, sighting
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.names import streams
@@ -105,7 +105,7 @@ async def test_each_event_is_one_review_of_each_claim_and_words_alone_contradict
     bus: Bus,
 ) -> None:
     """Contract scenario 53: four verdicts and their patches."""
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim(), claim("expired", expires_at=BEFORE))
         await tell(bus, event("150"), event("900"), event(text="notification not sent, failed"))
         found = await cycles(bus, 6)
@@ -122,7 +122,7 @@ async def test_each_event_is_one_review_of_each_claim_and_words_alone_contradict
 async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus: Bus) -> None:
     """Contract scenario 60: red escalates."""
     never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim(assumptions=never))
         await bus.see(
             sighting("e1", at=BEFORE),
@@ -137,7 +137,7 @@ async def test_red_drift_is_a_violation_that_escalates_and_drift_is_counted(bus:
 
 async def test_events_of_others_and_from_before_the_claim_are_not_reviewed(bus: Bus) -> None:
     """Contract scenario 58: another claim's or an earlier event."""
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim(), claim("young", hours=0))
         await tell(bus, event("900", subject="another"), event("900"))
         (only,) = await cycles(bus, 1)
@@ -152,7 +152,7 @@ async def test_events_of_others_and_from_before_the_claim_are_not_reviewed(bus: 
 
 
 async def test_a_new_form_of_a_claim_settles_what_was_found_against_the_old(bus: Bus) -> None:
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim())
         await tell(bus, event("900"))
         await cycles(bus, 1)
@@ -171,7 +171,7 @@ async def test_a_red_violation_waits_for_a_second_person_whatever_its_claimant_d
 ) -> None:
     """Contract scenario 60: red escalates."""
     looser = (Assumption(metric="latency_ms", operator="le", bound="1000"),)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim(hours=5))
         await tell(bus, event(violation="refunded twice"))
         await register(bus, claim(hours=4, assumptions=looser))
@@ -205,7 +205,7 @@ async def test_the_patch_of_a_recurring_drift_settles_the_cycle_of_the_same_drif
     (tmp_path / "refunds/policy.yaml").write_text(PACK)
     monkeypatch.setenv("LICTOR_PACKS", str(tmp_path))
     never = (Assumption(metric="drift.bypass", operator="eq", bound="0"),)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim(assumptions=never), claim("quick"))
         await bus.see(*(sighting(f"e{number}", at=BEFORE) for number in range(3)))
         await last_statuses(bus, ["patched", "mismatched", "escalated"])
@@ -216,7 +216,7 @@ async def test_the_patch_of_a_recurring_drift_settles_the_cycle_of_the_same_drif
         await last_statuses(bus, ["patched", "mismatched", "patched"])
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         await store.flushall()
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         made = {"before": filed.proposal.target.content_hash, "after": content_hash(1)}
         await bus.step(
             patch_id=name,
@@ -249,7 +249,7 @@ async def test_a_pack_patch_moves_its_cycle_and_a_failed_one_leaves_it_patched(b
     """Contract scenario 59: a failed apply."""
     proposal = change()
     about = content_hash(proposal)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim())
         await tell(bus, event(violation="refunded twice"))
         (escalated,) = await cycles(bus, 1)
@@ -284,7 +284,7 @@ async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
 ) -> None:
     asked = MeasurementReport(request_id=str(uuid.uuid4()), by="m", event=event("900")).to_json()
     registered = ClaimRequest(request_id=str(uuid.uuid4()), by="ada", claim=claim()).to_json()
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.ask("claim", registered)
         await bus.ask("event", asked)
         await bus.see(sighting("e1", at=BEFORE))
@@ -292,7 +292,7 @@ async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         await store.flushall()
     await asyncio.sleep(0.2)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.ask("claim", registered)
         await bus.ask("event", asked)
         await tell(bus, event("1"))
@@ -306,20 +306,20 @@ async def test_restarts_a_lost_store_and_repeated_requests_make_no_second_cycle(
 
 async def test_the_states_of_a_newer_version_are_left_alone(bus: Bus) -> None:
     """An older worker that folded them anew would take turns with the newer one at it, for ever."""
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await register(bus, claim())
         await tell(bus, event("150"))
         await cycles(bus, 1)
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
-        (key,) = [each async for each in store.scan_iter(match="lictor:{sealer:claims}:0:t:*")]
+        (key,) = [each async for each in store.scan_iter(match="lictor:{supervisor:claims}:0:t:*")]
         state = await store.hget(key, "s")
         assert state is not None
         newer = json.dumps({**json.loads(state), "format": 99}).encode()
         await store.hset(key, "s", newer)
-        async with learning_sealer(bus.endpoints):
+        async with learning_supervisor(bus.endpoints):
             await tell(bus, event("900"))
             await asyncio.sleep(0.5)
-            assert await store.get("lictor:{sealer:claims}:generation") is None
+            assert await store.get("lictor:{supervisor:claims}:generation") is None
             assert await store.hget(key, "s") == newer
             assert len(await cycles(bus, 1)) == 1
             await store.hset(key, "s", state)
@@ -329,7 +329,7 @@ async def test_the_states_of_a_newer_version_are_left_alone(bus: Bus) -> None:
 @pytest.mark.parametrize("name", ["claim", "event"])
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"request_id":"x"}', b'{"a":1,"a":2}'])
 async def test_a_malformed_request_is_refused(bus: Bus, name: str, body: bytes) -> None:
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         answer = await bus.ask(name, body)
     assert answer.outcome == "refused"
     assert answer.reason

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from governing_bus import SPREAD, Asker, bundle_of, governing_bus, governing_sealer
+from governing_bus import SPREAD, Asker, bundle_of, governing_bus, governing_services
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.names import streams, subjects
@@ -27,7 +27,7 @@ async def test_a_stage_and_then_the_deadline_run_out_and_are_told_once(
     clean_infra: Endpoints,
 ) -> None:
     """Contract scenario 16: a deadline that has passed abstains."""
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, SHORT):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, SHORT):
         await begun(asker)
         await asker.report("stage_begun", stage="plan")
         await asker.until("stage_overrun")
@@ -46,7 +46,7 @@ async def test_a_timer_that_rings_while_no_sealer_runs_is_heard_by_the_next(
     clean_infra: Endpoints,
 ) -> None:
     async with governing_bus(clean_infra) as asker:
-        async with governing_sealer(clean_infra, LONGER):
+        async with governing_services(clean_infra, LONGER):
             await begun(asker)
             # Only a timer that the broker has been told of can ring without us.
             schedule = subjects.schedule(BELL.kind, asker.key)
@@ -55,13 +55,13 @@ async def test_a_timer_that_rings_while_no_sealer_runs_is_heard_by_the_next(
                     await asyncio.sleep(0.01)
         await asyncio.sleep(2.6)
         assert "deadline_passed" not in await asker.kinds()
-        async with governing_sealer(clean_infra, LONGER):
+        async with governing_services(clean_infra, LONGER):
             await asker.until("deadline_passed")
             await asker.until_sighted("time", "deadline exceeded")
 
 
 async def test_the_end_of_a_decision_cancels_its_timer(clean_infra: Endpoints) -> None:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, SHORT):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, SHORT):
         await begun(asker)
         assert (await asker.report("decision_ended"))["ok"]
         await asyncio.sleep(1.4)
@@ -71,7 +71,7 @@ async def test_the_end_of_a_decision_cancels_its_timer(clean_infra: Endpoints) -
 async def test_ticks_that_come_early_again_or_from_elsewhere_change_nothing(
     clean_infra: Endpoints,
 ) -> None:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         await begun(asker)
         await asker.report("spread_counted", **SPREAD)
         subject = subjects.tick(BELL.kind, asker.key)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from governing_bus import CONTRACT, Asker, governing_bus, governing_sealer
+from governing_bus import CONTRACT, Asker, governing_bus, governing_services
 
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
@@ -18,7 +18,7 @@ GATE = "lictor.gate.action.rt"
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 
@@ -110,7 +110,7 @@ async def test_a_denial_after_the_end_is_kept_and_what_the_log_holds_is_not(aske
 
 async def test_a_denial_because_the_log_is_away_is_kept(own_servers: EmbeddedServers) -> None:
     endpoints = own_servers.endpoints
-    async with governing_bus(endpoints) as asker, governing_sealer(endpoints):
+    async with governing_bus(endpoints) as asker, governing_services(endpoints):
         await asker.ready()
         await asker.client.jetstream().delete_stream(streams.ACTIONS)
         denied = await asker.act()

@@ -16,7 +16,7 @@ from governing_bus import (
     Asker,
     bundle_of,
     governing_bus,
-    governing_sealer,
+    governing_services,
     record,
 )
 from task_messages import RUNTIME, SESSION, call_finished, store, tool_allowed
@@ -37,7 +37,7 @@ from lictor_sealer.episode.task_records import RecordsSeen
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 
@@ -122,7 +122,7 @@ async def test_too_little_time_for_a_stage_takes_a_rung_before_it_begins(
     """Contract scenario 10: too little time for the next stage."""
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
     tight = bundle_of(stageBudgetsMs=budgets)
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, tight):
         await asker.begin()
         await asyncio.sleep(0.25)
         begun = await asker.report("stage_begun", stage="plan")
@@ -137,7 +137,7 @@ async def test_an_exhausted_ladder_abstains_and_is_sighted(clean_infra: Endpoint
     ladder = [{"step": "cache_bundle", "maxExtraMs": 60_000}, {"step": "abstain"}]
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
     tight = bundle_of(stageBudgetsMs=budgets, degradeLadder=ladder)
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, tight):
         await asker.begin()
         await asyncio.sleep(0.25)
         stopped = await asker.report("stage_begun", stage="plan")
@@ -334,7 +334,7 @@ async def test_a_broken_question_is_denied_with_reason_and_remedy(
 
 
 async def test_a_log_that_does_not_answer_denies(clean_infra: Endpoints) -> None:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         await asker.ready()
         await asker.client.jetstream().delete_stream(streams.ACTIONS)
         answer = await asker.act()
@@ -344,10 +344,10 @@ async def test_a_log_that_does_not_answer_denies(clean_infra: Endpoints) -> None
 
 async def test_an_envelope_stays_that_of_the_begin(clean_infra: Endpoints) -> None:
     async with governing_bus(clean_infra) as asker:
-        async with governing_sealer(clean_infra):
+        async with governing_services(clean_infra):
             before = await asker.begin()
         tighter = bundle_of(version="4", deadlineMs=60_001)
-        async with governing_sealer(clean_infra, tighter):
+        async with governing_services(clean_infra, tighter):
             again = await asker.ask("begin")
     assert (again["duplicate"], again["dte_hash"]) == (True, before["dte_hash"])
 
@@ -444,7 +444,7 @@ async def test_calls_before_the_decision_began_do_not_count(asker: Asker) -> Non
 async def test_the_gate_remembers_the_rung_of_the_stage(clean_infra: Endpoints) -> None:
     budgets = {"context": 100, "plan": 59_800, "act": 50, "verify": 50}
     tight = bundle_of(stageBudgetsMs=budgets)
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, tight):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, tight):
         await asker.ready()
         await asyncio.sleep(0.25)
         begun = await asker.report("stage_begun", stage="plan")
@@ -457,14 +457,14 @@ async def test_the_gate_remembers_the_rung_of_the_stage(clean_infra: Endpoints) 
 async def test_no_key_is_needed_where_the_envelope_demands_none(clean_infra: Endpoints) -> None:
     rule = {**ENVELOPE["safeAction"], "requireIdempotency": False}
     async with governing_bus(clean_infra) as asker:
-        async with governing_sealer(clean_infra, bundle_of(safeAction=rule)):
+        async with governing_services(clean_infra, bundle_of(safeAction=rule)):
             await asker.ready()
             assert (await asker.act(idempotencyKey=None))["decision"] == "allow"
             other = await asker.act(actionId="a-2", idempotencyKey=None)
             assert other["decision"] == "allow"
             again = await asker.act(idempotencyKey=None)
             assert (again["decision"], again["standing"]) == ("wait", "in_flight")
-        async with governing_sealer(clean_infra, bundle_of()):
+        async with governing_services(clean_infra, bundle_of()):
             demanding = await asker.of("task-2").ready()
             refused = await demanding.act(idempotencyKey=None)
             assert (refused["decision"], refused["policy_id"]) == (

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from governing_bus import Asker, bundle_of, governing_bus, governing_sealer, put_in_force, record
+from governing_bus import Asker, bundle_of, governing_bus, governing_services, put_in_force, record
 
 from lictor_bus.logs.packs import load_bundle, publish_switch, read_switches, store_bundle
 from lictor_bus.names import streams, subjects
@@ -22,7 +22,7 @@ LATER = bundle_of(pack_version="1.5.0", deadlineMs=60_001)
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 

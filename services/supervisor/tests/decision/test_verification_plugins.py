@@ -94,23 +94,19 @@ def test_a_reader_that_raises_refuses_the_expectation() -> None:
         METHODS.plus(brittle).reading("brittle", {"a": 1})
 
 
-def settings(folder: Path, packages: Path) -> dict[str, str]:
+def settings(packages: Path) -> dict[str, str]:
     path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH", ""))))
-    return {
-        "LICTOR_SEAL_KEY": str(folder / "seal.pem"),
-        "LICTOR_SEAL_KEY_CREATE": "1",
-        "PYTHONPATH": path,
-    }
+    return {"PYTHONPATH": path}
 
 
-async def test_a_running_sealer_verifies_by_an_installed_method(
+async def test_a_running_supervisor_verifies_by_an_installed_method(
     clean_infra: Endpoints, tmp_path: Path
 ) -> None:
-    environment = settings(tmp_path, install(tmp_path / "site"))
+    environment = settings(install(tmp_path / "site"))
     rule = {"requiredAboveBlastRadius": "small", "methods": ["balance_check"]}
     client = await connect_nats(clean_infra.nats_url, name="test")
-    async with service_process("lictor_sealer", clean_infra, **environment):
-        await wait_until_ready(client, "sealer")
+    async with service_process("lictor_supervisor", clean_infra, **environment):
+        await wait_until_ready(client, "supervisor")
         await put_in_force(client, bundle_of(verification={**rule, "verifyTimeoutMs": 5000}))
         asker = await Asker(client).ready()
         assert (await asker.act())["decision"] == "allow"
@@ -128,17 +124,17 @@ async def test_a_running_sealer_verifies_by_an_installed_method(
     await close_nats(client)
 
 
-async def test_a_sealer_does_not_start_with_a_method_that_can_not_be_loaded(
+async def test_a_supervisor_does_not_start_with_a_method_that_can_not_be_loaded(
     clean_infra: Endpoints, tmp_path: Path
 ) -> None:
     packages = install(tmp_path / "site", "raise RuntimeError('broken')")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "lictor_sealer"),
+        *(sys.executable, "-m", "lictor_supervisor"),
         env={
             **os.environ,
             "LICTOR_NATS_URL": clean_infra.nats_url,
             "LICTOR_REDIS_URL": clean_infra.redis_url,
-            **settings(tmp_path, packages),
+            **settings(packages),
         },
         stderr=asyncio.subprocess.PIPE,
     )

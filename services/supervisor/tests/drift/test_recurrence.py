@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 import redis.asyncio
-from learning_bus import NOW, Bus, learning_bus, learning_sealer, sighting
+from learning_bus import NOW, Bus, learning_bus, learning_supervisor, sighting
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.names import streams
@@ -29,7 +29,7 @@ async def bus(clean_infra: Endpoints, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
 async def test_the_third_sighting_of_a_cause_is_red_and_asks_for_one_patch(bus: Bus) -> None:
     """Contract scenario 48: the third time is red, with a proposal."""
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(*(sighting(f"e{number}") for number in range(5)))
         found = await bus.until_drift(5)
     assert [event.severity for event in found] == [GREEN, YELLOW, RED, RED, RED]
@@ -41,19 +41,19 @@ async def test_the_third_sighting_of_a_cause_is_red_and_asks_for_one_patch(bus: 
 
 async def test_restarts_and_a_lost_store_neither_lose_nor_double_anything(bus: Bus) -> None:
     """Contract scenario 48: the third time is red, with a proposal."""
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(sighting("e1"), sighting("e2"))
         await bus.until_drift(2)
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         await store.flushall()
     await asyncio.sleep(0.2)
     await bus.see(sighting("e3"))
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.until_drift(3)
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         await store.flushall()
     await asyncio.sleep(0.2)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(sighting("e4"))
         found = await bus.until_drift(4)
     assert [event.severity for event in found] == [GREEN, YELLOW, RED, RED]
@@ -64,7 +64,7 @@ async def test_restarts_and_a_lost_store_neither_lose_nor_double_anything(bus: B
 async def test_a_sighting_that_comes_again_counts_once_and_keeps_its_triage(bus: Bus) -> None:
     """Contract scenario 49: redelivery keeps the triage."""
     first = sighting("e1")
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(first)
         await bus.until_drift(1)
         assert (await bus.move(first.drift_id, TriageState.TRIAGED)).outcome == "done"
@@ -81,7 +81,7 @@ async def test_a_cause_seen_worse_in_the_same_episode_is_told_again_and_keeps_it
     bus: Bus,
 ) -> None:
     mild, worse = sighting("e1"), sighting("e1", severity=RED)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(mild)
         await bus.until_drift(1)
         await bus.move(mild.drift_id, TriageState.TRIAGED)
@@ -101,7 +101,7 @@ async def test_a_cause_seen_worse_in_the_same_episode_is_told_again_and_keeps_it
 async def test_every_type_of_drift_travels_with_its_own_severity(bus: Bus) -> None:
     """Contract scenario 52: eight types, eight emitters, eight patches."""
     seen = [sighting("e", drift_type=kind, severity=YELLOW) for kind in DriftType]
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(*seen)
         found = await bus.until_drift(8)
     assert sorted(found, key=lambda each: each.drift_type) == sorted(
@@ -114,14 +114,14 @@ async def test_two_causes_in_an_episode_stay_two_and_neither_touches_the_other(b
     """Contract scenario 46: two causes, two events."""
     red = sighting("e", drift_type=DriftType.VERIFY, severity=RED)
     yellow = sighting("e", drift_type=DriftType.TIME, severity=YELLOW)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(red, yellow)
         found = await bus.until_drift(2)
     assert found == [red, yellow]
 
 
 async def test_after_a_rejected_patch_later_drift_asks_for_another(bus: Bus) -> None:
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(*(sighting(f"e{number}") for number in range(3)))
         await bus.until_drift(3)
         (first,) = await bus.patches()
@@ -148,7 +148,7 @@ async def test_what_is_no_sighting_becomes_a_dead_letter_and_stops_nobody(bus: B
         other.to_json(),
     ]
     subject = f"lictor.drifting.{event.fingerprint.key.removeprefix('sha256:')}"
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         for body in bodies:
             await publish_one(bus.client, streams.DRIFT, Outgoing(subject, body))
         await bus.see(event)
@@ -161,7 +161,7 @@ async def test_what_is_no_sighting_becomes_a_dead_letter_and_stops_nobody(bus: B
 async def test_a_foreign_message_among_the_events_does_not_hide_what_was_published(
     bus: Bus,
 ) -> None:
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(sighting("e1"))
         await bus.until_drift(1)
     copied = Outgoing(
@@ -171,7 +171,7 @@ async def test_a_foreign_message_among_the_events_does_not_hide_what_was_publish
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         await store.flushall()
     await asyncio.sleep(0.2)
-    async with learning_sealer(bus.endpoints):
+    async with learning_supervisor(bus.endpoints):
         await bus.see(sighting("e2"))
         async with asyncio.timeout(60):
             while await _messages(bus, "lictor.drift.bypass.yellow") < 1:
