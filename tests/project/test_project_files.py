@@ -145,6 +145,29 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
 
 
+def test_only_the_sealer_s_container_has_the_private_key() -> None:
+    """Others get public keys, in a volume of their own that they can't write to."""
+    private = {"LICTOR_SEAL_KEY", "LICTOR_SEAL_KEY_CREATE", "LICTOR_SEAL_KEY_PREVIOUS"}
+    for name, service in OURS.items():
+        mounts = [each.split(":") for each in service.get("volumes", [])]
+        if name == "sealer":
+            assert service["environment"]["LICTOR_SEAL_KEY"].startswith("/var/lib/lictor/")
+            continue
+        assert private.isdisjoint(service["environment"])
+        assert "sealer-data" not in {mount[0] for mount in mounts}
+        assert all(mount[2] == "ro" for mount in mounts if mount[0] == "seal-trust")
+
+
+def test_only_the_sealer_makes_use_of_a_signing_key() -> None:
+    """Of all services: none of the others could sign if it were given one."""
+    users = {
+        source.relative_to(ROOT / "services").parts[0]
+        for source in ROOT.glob("services/*/lictor_*/**/*.py")
+        if re.search(r"\bSigningKey\b|LICTOR_SEAL_KEY", source.read_text("utf-8"))
+    }
+    assert users == {"sealer"}
+
+
 def test_no_test_is_named_by_a_repr() -> None:
     """That of a set differs between processes, and the processes that share the tests must find the same ones."""
     named = "ids=" + "repr"
