@@ -158,14 +158,12 @@ def test_only_the_sealer_s_container_has_the_private_key() -> None:
         assert all(mount[2] == "ro" for mount in mounts if mount[0] == "seal-trust")
 
 
-def test_only_the_sealer_makes_use_of_a_signing_key() -> None:
-    """Of all services: none of the others could sign if it were given one."""
-    users = {
-        source.relative_to(ROOT / "services").parts[0]
-        for source in ROOT.glob("services/*/lictor_*/**/*.py")
-        if re.search(r"\bSigningKey\b|LICTOR_SEAL_KEY", source.read_text("utf-8"))
-    }
-    assert users == {"sealer"}
+def test_only_the_sealer_is_told_of_its_key_and_the_supervisor_has_nothing_to_sign_with() -> None:
+    sources = {path: path.read_text("utf-8") for path in ROOT.glob("services/*/lictor_*/**/*.py")}
+    told = {path.parent for path, text in sources.items() if "LICTOR_SEAL_KEY" in text}
+    assert told == {ROOT / "services/sealer/lictor_sealer"}
+    signing = {path for path, text in sources.items() if "SigningKey" in text}
+    assert not any("lictor_supervisor" in path.parts for path in signing)
 
 
 def test_no_test_is_named_by_a_repr() -> None:
