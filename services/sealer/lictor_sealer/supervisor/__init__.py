@@ -1,1 +1,0 @@
-"""Governed decisions, drift, CERPA and patches."""
