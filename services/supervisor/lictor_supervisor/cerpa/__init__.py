@@ -1,1 +1,1 @@
-"""Cerpa."""
+"""CERPA cycles on the bus."""

@@ -1,1 +1,1 @@
-"""Drift."""
+"""Drift on the bus: seen, counted, published."""

@@ -1,1 +1,1 @@
-"""Patch."""
+"""Patches on the bus."""
