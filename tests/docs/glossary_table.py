@@ -31,7 +31,6 @@ SECOND_MEANINGS = {
     "document": r"patch",
     "event": r"drift|layer|clauz3",
     "fact": r"guard",
-    "governed decision": r"lictor_ir|lictor_layer",
     "log": r"lictor_bus|lictor_guard|feedback|decision_log|session_log|libs/bus",
     "proof": r"cpc",
     "report": r"coverage|audit",
