@@ -25,7 +25,7 @@ import redis.asyncio
 import yaml
 from hypothesis import settings
 
-from lictor.embedded import EmbeddedServers, Endpoints
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 pytest_plugins = ["quick_tests"]
 

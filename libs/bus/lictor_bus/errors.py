@@ -1,6 +1,6 @@
 """What can go wrong on the bus, each with one sentence for a human."""
 
-from lictor_schema import FieldProblem
+from lictor_schema.errors import FieldProblem
 
 
 class BusError(Exception):
@@ -77,6 +77,10 @@ class MalformedQuestion(BusError):
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
         self.remedy = remedy
+
+
+class NotAllowed(BusError):
+    """The broker does not let this user do that."""
 
 
 class Refused(BusError):

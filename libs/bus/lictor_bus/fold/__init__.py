@@ -1,0 +1,1 @@
+"""Streams folded in batches: the worker of a partition, its state, its timers."""

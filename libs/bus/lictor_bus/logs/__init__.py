@@ -1,0 +1,1 @@
+"""What is stored on which stream, one module a noun."""

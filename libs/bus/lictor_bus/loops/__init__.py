@@ -1,0 +1,1 @@
+"""Loops over consumers whose messages are handled one by one, without a fold."""

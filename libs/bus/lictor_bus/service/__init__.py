@@ -1,0 +1,1 @@
+"""The process of a service: composition, settings, health, telemetry, questions and answers."""

@@ -1,0 +1,1 @@
+"""Connections to NATS and Redis, and single messages to and from them."""

@@ -1,0 +1,1 @@
+"""What the streams hold, read back: decisions, sessions, episodes, replays."""

@@ -1,0 +1,1 @@
+"""Where Lictor runs on this machine, and how to reach its broker."""

@@ -1,0 +1,1 @@
+"""The HTTP adapter, for runtimes that speak neither NATS nor Python."""

@@ -1,0 +1,1 @@
+"""The MCP proxy between an agent and any MCP server."""

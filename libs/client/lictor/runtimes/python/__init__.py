@@ -1,0 +1,1 @@
+"""Guards for tools that are Python functions, asynchronous and blocking."""

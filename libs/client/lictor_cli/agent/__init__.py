@@ -1,0 +1,1 @@
+"""`lictor agent`: agent definitions."""

@@ -1,0 +1,1 @@
+"""`lictor approvals`: approval requests."""

@@ -1,0 +1,1 @@
+"""`lictor claim`: CERPA claims and cycles."""

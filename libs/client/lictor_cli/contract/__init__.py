@@ -1,0 +1,1 @@
+"""`lictor contract`: governed decisions and the kill-switch."""

@@ -1,0 +1,1 @@
+"""`lictor dead`: dead letters."""

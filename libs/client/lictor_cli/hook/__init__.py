@@ -1,0 +1,1 @@
+"""`lictor hook`: the hooks of Claude Code."""

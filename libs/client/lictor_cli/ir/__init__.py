@@ -1,0 +1,1 @@
+"""`lictor ir`: Effect IR documents and certificates."""

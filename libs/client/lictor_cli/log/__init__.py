@@ -1,0 +1,1 @@
+"""`lictor log`: the Merkle log."""

@@ -1,0 +1,1 @@
+"""Terminal output that commands share: tables, progress, failures, interruption."""

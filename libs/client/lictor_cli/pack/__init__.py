@@ -1,0 +1,1 @@
+"""`lictor pack`: policy packs."""

@@ -1,0 +1,1 @@
+"""`lictor prove`: proofs of programs."""

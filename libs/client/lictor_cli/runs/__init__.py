@@ -1,0 +1,1 @@
+"""`lictor runs`: runs."""

@@ -1,0 +1,1 @@
+"""`lictor seal`: sealed episodes."""

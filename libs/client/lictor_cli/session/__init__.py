@@ -1,0 +1,1 @@
+"""`lictor session`: guarded sessions."""

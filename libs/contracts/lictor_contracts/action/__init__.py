@@ -1,0 +1,1 @@
+"""The Safe Action Contract: its gate, its preconditions, its verification."""

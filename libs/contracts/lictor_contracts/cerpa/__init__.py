@@ -1,0 +1,1 @@
+"""CERPA: claims held against what is measured, and the cycles that follow."""

@@ -1,0 +1,1 @@
+"""Drift: what did not go as its contract says, by cause, and how often."""

@@ -1,0 +1,1 @@
+"""The decision timing envelope and the ladder of what is done instead."""

@@ -1,0 +1,1 @@
+"""The coherence report: objectives, measurements, verdicts."""

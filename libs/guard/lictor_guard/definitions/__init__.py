@@ -1,0 +1,1 @@
+"""Agent definitions: loaded, linted, compared, compiled."""

@@ -1,0 +1,1 @@
+"""Feedback between tool calls: which providers run, when, and how it reads."""

@@ -1,0 +1,1 @@
+"""A session's log: its entries, its fold, its replay."""

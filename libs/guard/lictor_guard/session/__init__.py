@@ -1,0 +1,1 @@
+"""The judge of a session: the tool gate, the stop gate, snapshots."""

@@ -1,0 +1,1 @@
+"""Texts for agents and people, and patterns that match in linear time."""

@@ -1,0 +1,1 @@
+"""The canonical JSON form of documents."""

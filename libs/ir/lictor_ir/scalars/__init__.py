@@ -1,0 +1,1 @@
+"""Containers and rows taken apart into scalars, and terms rewritten to simpler ones."""

@@ -1,0 +1,1 @@
+"""How types, literals and values are spelled."""

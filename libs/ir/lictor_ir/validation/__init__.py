@@ -1,0 +1,1 @@
+"""Whether a document is well formed."""

@@ -1,0 +1,1 @@
+"""Conditions of rules: facts, times, requirements, and what can be known of them without an event."""

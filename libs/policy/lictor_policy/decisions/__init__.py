@@ -1,0 +1,1 @@
+"""Decision records, and what runtimes and operators report about them."""

@@ -1,0 +1,1 @@
+"""What an event says, and its position in the stream."""

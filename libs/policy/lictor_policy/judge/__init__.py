@@ -1,0 +1,1 @@
+"""One event judged: the rules that match, the one that wins, the decision."""

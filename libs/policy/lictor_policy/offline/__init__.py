@@ -1,0 +1,1 @@
+"""Past events judged again: explanation, replay, backtest, statistics, stories."""

@@ -1,0 +1,1 @@
+"""Policy packs: files, documents, overlays, releases, lint, tests, diff."""

@@ -1,0 +1,1 @@
+"""Rules made ready to run, and their texts."""

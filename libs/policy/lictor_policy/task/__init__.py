@@ -1,0 +1,1 @@
+"""The state of a task: its history, evidence, obligations, holds and timers."""

@@ -1,0 +1,1 @@
+"""Certificates of proofs: made, cross-checked by a second solver, checked again."""

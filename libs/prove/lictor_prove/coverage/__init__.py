@@ -1,0 +1,1 @@
+"""Coverage: which effects of a program a guarantee or a required contract speaks about."""

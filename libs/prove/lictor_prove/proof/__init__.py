@@ -1,0 +1,1 @@
+"""From a program and its layer to a verdict with counterexamples."""

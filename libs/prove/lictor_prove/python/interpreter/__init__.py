@@ -1,0 +1,1 @@
+"""Python programs run symbolically: statements, expressions, calls, loops."""

@@ -1,0 +1,1 @@
+"""The symbolic machine: its values, its state, its paths and how they merge."""

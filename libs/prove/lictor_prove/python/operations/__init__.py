@@ -1,0 +1,1 @@
+"""What operators, builtins and methods do to symbolic values."""

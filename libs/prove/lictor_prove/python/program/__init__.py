@@ -1,0 +1,1 @@
+"""A whole program: imports, annotations, guarantees, and the document made of it."""

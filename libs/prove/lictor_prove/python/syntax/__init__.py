@@ -1,0 +1,1 @@
+"""The subset of Python that is read, and its scopes."""

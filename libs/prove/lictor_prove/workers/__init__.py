@@ -1,0 +1,1 @@
+"""Proofs in worker processes with limits of time and memory."""

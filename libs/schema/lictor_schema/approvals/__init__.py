@@ -1,0 +1,1 @@
+"""Approvals: the request, the policy that decides, the run."""

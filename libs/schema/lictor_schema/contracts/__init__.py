@@ -1,0 +1,1 @@
+"""Governed decisions: envelope, log, drift, patch, CERPA, report."""

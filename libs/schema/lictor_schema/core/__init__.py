@@ -1,0 +1,1 @@
+"""What every model stands on: the base model, canonical JSON, ids."""

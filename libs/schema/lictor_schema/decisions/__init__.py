@@ -1,0 +1,1 @@
+"""Decisions, and what runtimes and operators report about them."""

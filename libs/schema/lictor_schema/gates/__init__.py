@@ -1,0 +1,1 @@
+"""Questions before an act, their answers and records."""

@@ -1,0 +1,1 @@
+"""Policy packs: the document, overlays, releases, temporal conditions."""

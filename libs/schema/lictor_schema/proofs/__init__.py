@@ -1,0 +1,1 @@
+"""Programs, proofs and coverage."""

@@ -1,0 +1,1 @@
+"""Sealed episodes, their parts and sources, and erasures."""

@@ -1,0 +1,1 @@
+"""What a service publishes about itself: health and dead letters."""

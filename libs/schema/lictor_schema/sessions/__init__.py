@@ -1,0 +1,1 @@
+"""Guarded sessions: the agent definition, questions, the log, feedback."""

@@ -1,0 +1,1 @@
+"""The check of a whole log, from the stream or from exported files."""

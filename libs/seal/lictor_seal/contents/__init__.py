@@ -1,0 +1,1 @@
+"""The messages that an episode covers, and their commitments."""

@@ -1,0 +1,1 @@
+"""The Merkle log: tree, tiles, checkpoints, cosignatures, key handover."""

@@ -1,0 +1,1 @@
+"""C2SP signed notes and the statements signed as notes."""

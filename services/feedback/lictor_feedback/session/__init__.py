@@ -1,0 +1,1 @@
+"""Guarded sessions on the bus: questions, the log, its fold, the store."""

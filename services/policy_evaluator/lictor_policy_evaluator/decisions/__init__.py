@@ -1,0 +1,1 @@
+"""Decisions on the bus: past ones, receipts and marks."""

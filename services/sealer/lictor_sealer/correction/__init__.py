@@ -1,0 +1,1 @@
+"""Corrections: a later version of an episode, ordered by an operator."""

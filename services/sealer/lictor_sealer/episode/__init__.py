@@ -1,0 +1,1 @@
+"""An episode: what it covers, how it is assembled, when it is sealed."""

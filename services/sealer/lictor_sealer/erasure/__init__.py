@@ -1,0 +1,1 @@
+"""Erasures of what an episode covers, ordered and recorded."""

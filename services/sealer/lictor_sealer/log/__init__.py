@@ -1,0 +1,1 @@
+"""The sealer's Merkle log and its stream."""
