@@ -119,7 +119,9 @@ def _starts_a_process(made: Any) -> bool:
         seen[id(thing)] = thing
         if isinstance(thing, type):
             waiting += vars(thing).values()
-        elif isinstance(thing, FunctionType) and _is_ours(thing.__code__.co_filename):
+        elif not isinstance(thing, FunctionType):
+            waiting.append(type(thing))
+        elif _is_ours(thing.__code__.co_filename):
             if any(each <= _names(thing.__code__) for each in STARTERS):
                 return True
             waiting += _named(thing)
@@ -150,7 +152,7 @@ def _named(function: FunctionType) -> Iterator[Any]:
     for name in names:
         value = function.__globals__.get(name)
         if isinstance(value, ModuleType):
-            yield from (getattr(value, each, None) for each in names)
+            yield from (vars(value).get(each) for each in names)
         else:
             yield value
     for cell in function.__closure__ or ():
