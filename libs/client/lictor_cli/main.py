@@ -81,7 +81,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     except Exception as error:  # noqa: BLE001 -- the one place where a traceback becomes a sentence
         from lictor_cli.output.failure_report import report
 
-        return report(error)
+        return {"failed": FAILED, "layer": LAYER, "unreachable": UNREACHABLE}[report(error)]
 
 
 def _has_no_verb(arguments: list[str]) -> bool:

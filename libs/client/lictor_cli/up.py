@@ -142,7 +142,7 @@ async def _say_where(stack: Stack, *, as_json: bool) -> None:
 async def _definitions(running: Running) -> str:
     """The definitions that are stored; what can't be read now is no reason to stop."""
     # After the options are read: it takes longer to load than `--help` may.
-    from lictor_cli.agent.sources import stored_names
+    from lictor.history.stored_definitions import stored_names
 
     try:
         async with streams_at(running.nats_url, "up") as client:

@@ -137,7 +137,8 @@ async def ran(
     try:
         code = await command.run(parser.parse_args([*arguments, "--url", url, "--json"]))
     except Exception as error:  # noqa: BLE001 -- as the command line itself does
-        code = failure_report.report(error)
+        assert failure_report.report(error) == "failed"
+        code = FAILED
     out = capsys.readouterr().out
     return code, json.loads(out) if out else {}
 

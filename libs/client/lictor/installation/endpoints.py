@@ -1,5 +1,6 @@
 """Where Lictor runs: the address to connect to, and the file in which `lictor up` leaves it."""
 
+import fcntl
 import json
 import os
 import shlex
@@ -15,6 +16,7 @@ from lictor.fast.broker_address import endpoints_file, registered, running_by, s
 
 DATA_DIR = ".lictor"
 ENDPOINTS_FILE = "endpoints.json"
+LOCK_FILE = "lock"
 PACKS_DIR = "policy-packs"
 AGENTS_DIR = "agents"
 _FORMAT = "lictor-endpoints/v1"
@@ -301,6 +303,23 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def in_use(data_dir: Path) -> bool:
+    """Whether some process runs servers on this directory."""
+    try:
+        fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _read(path: Path) -> Running | None:
