@@ -18,7 +18,7 @@ from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
 from lictor_cli.output.story_view import story_view
 from lictor_cli.output.terminal import command_line, common_arguments, quiet_logs, say, say_json
-from lictor_cli.seal.command import show_report
+from lictor_cli.seal.verify import show_report
 from lictor_cli.up import stack_arguments, stack_settings
 from lictor_local.demo_story import Ending, play
 from lictor_local.server_process import writable

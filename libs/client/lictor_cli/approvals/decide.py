@@ -1,8 +1,8 @@
-"""What approving and rejecting a request have in common."""
+"""`lictor approvals approve, reject`: a signed yes to exactly one program, once; or a signed no."""
 
 import json
 import uuid
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -23,13 +23,34 @@ from lictor_cli.output.terminal import (
     say_json,
     warn,
 )
+from lictor_cli.verb import Verb
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalOrder, ApprovalRequest
 from lictor_schema.core.base_model import utc_millis
 from lictor_seal import SigningKey, TrustStore
 
 
-def saying_arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
-    """The options of both."""
+def _approve_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--good-for",
+        metavar="SECONDS",
+        type=_seconds,
+        default=timedelta(minutes=10),
+        help="how long the program may be started by it (default: 600)",
+    )
+    _arguments(parser, reason_required=False)
+
+
+def _seconds(text: str) -> timedelta:
+    if not text.isdecimal() or not 1 <= int(text) <= 30 * 24 * 3600:
+        raise ArgumentTypeError(f"{text!r} is not a whole number of seconds up to 30 days")
+    return timedelta(seconds=int(text))
+
+
+def _reject_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser, reason_required=True)
+
+
+def _arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
     request_argument(parser)
     parser.add_argument(
         "--key", metavar="KEYFILE", required=True, help="the approver's private key"
@@ -49,10 +70,17 @@ def saying_arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
     common_arguments(parser)
 
 
-async def say_about(
+async def _approve(options: Namespace) -> int:
+    return await _decide(options, "approve", options.good_for)
+
+
+async def _reject(options: Namespace) -> int:
+    return await _decide(options, "reject", timedelta(minutes=5))
+
+
+async def _decide(
     options: Namespace, what: Literal["approve", "reject"], good_for: timedelta
 ) -> int:
-    """Sign it, and hand it in."""
     quiet_logs()
     key = signing_key(Path(options.key), options.by)
     async with requests_at(options.url) as client:
@@ -123,3 +151,18 @@ def signing_key(path: Path, name: str | None) -> SigningKey:
             raise LictorError(f"{beside} holds {len(keys)} keys; name one with --by.")
         name = keys[0].key.name
     return SigningKey.load(path, name)
+
+
+APPROVE = Verb(
+    """Approve a request: exactly the program, layer and guarantees that `lictor approvals show` shows. The decision
+is signed with the approver's key, is good for one run, and for a while only. The agent that submitted the
+program can't approve it.
+""",
+    _approve_arguments,
+    _approve,
+)
+REJECT = Verb(
+    "Reject a request, or take back an approval before the program starts.",
+    _reject_arguments,
+    _reject,
+)

@@ -1,21 +1,22 @@
-"""What approving and rejecting a patch have in common."""
+"""`lictor patch approve, reject`: a human says yes to exactly one change, or no to it or to having one at all."""
 
 import json
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import Literal
 
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor_cli.patch.sources import by_argument, find_patch, patch_argument, patches_at
+from lictor_cli.verb import Verb
 from lictor_schema.contracts.patch import PatchStep
 
 
-def saying_arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
-    """The options of both."""
+def _arguments(what: Literal["approve", "reject"], parser: ArgumentParser) -> None:
     patch_argument(parser)
     by_argument(parser)
-    parser.add_argument("--reason", metavar="TEXT", required=reason_required, help="why")
+    parser.add_argument("--reason", metavar="TEXT", required=what == "reject", help="why")
     parser.add_argument(
         "--hash",
         metavar="HASH",
@@ -24,8 +25,7 @@ def saying_arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
     common_arguments(parser)
 
 
-async def say_about(options: Namespace, what: Literal["approve", "reject"]) -> int:
-    """Say it to the desk."""
+async def _decide(what: Literal["approve", "reject"], options: Namespace) -> int:
     quiet_logs()
     async with patches_at(options.url) as client:
         patch, _ = await find_patch(client, options.patch)
@@ -46,3 +46,17 @@ async def say_about(options: Namespace, what: Literal["approve", "reject"]) -> i
     else:
         say(f"{printable(patch.patch_id)} is {answer.state}")
     return OK
+
+
+APPROVE = Verb(
+    """Approve a patch: exactly the change with this hash, which `lictor patch show` shows. Whoever proposed it
+can't approve it.
+""",
+    partial(_arguments, "approve"),
+    partial(_decide, "approve"),
+)
+REJECT = Verb(
+    "Reject a patch; that is its end. Drift of the same cause after that asks for another.",
+    partial(_arguments, "reject"),
+    partial(_decide, "reject"),
+)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor.errors import LictorError
 from lictor.installation.endpoints import packs_directory
-from lictor_cli.claim.command import find_cycle
+from lictor_cli.claim.sources import find_cycle
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_cli.patch.sources import by_argument, find_patch, patches_at

@@ -14,10 +14,13 @@ from lictor_cli.output.terminal import (
     say_json,
 )
 
+HELP = """Have the sealer seal the next version of an episode: with what was stored about its task since, and, if
+you say so, another outcome. The versions before it stay valid.
+"""
 _OUTCOMES = ("partial", "fail", "abstain", "bypassed")
 
 
-def correct_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
         "episode", metavar="EPISODE", help="the episode's id, or its first characters"
@@ -45,7 +48,7 @@ def correct_arguments(parser: ArgumentParser) -> None:
     common_arguments(parser)
 
 
-async def correct(options: Namespace) -> int:
+async def run(options: Namespace) -> int:
     """Order it."""
     from pydantic import ValidationError
 

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
     from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 
+HELP = """Have the sealer erase messages that a sealed episode covers, from all its versions, for good. Its seals
+stay valid, and say what was erased, by whom and why. What the seal itself says stays, as do the streams
+that the messages were read from, backups and files exported before.
+"""
 # Every part is written and overwritten one after the other.
 _ANSWER_WITHIN_S = 120.0
 
 
-def erase_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument(
         "episode", metavar="EPISODE", help="the episode's id, or its first characters"
@@ -59,7 +63,7 @@ def erase_arguments(parser: ArgumentParser) -> None:
     common_arguments(parser)
 
 
-async def erase(options: Namespace) -> int:
+async def run(options: Namespace) -> int:
     """Look what it names, have it confirmed, and order it."""
     from pydantic import ValidationError
 

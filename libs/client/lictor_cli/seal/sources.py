@@ -10,6 +10,8 @@ from lictor.installation.endpoints import data_directory, find_running
 from lictor_seal import Seal, SealBundle, SealError, TrustStore
 from lictor_seal.bundle import MAX_BUNDLE_SIZE
 
+NOT_COMPLETE = "not every message was there any more when it was sealed, or could be covered"
+
 
 class BundleFile:
     """A file whose first line, the seal, is at hand while the rest is read only when it is needed."""
