@@ -1,6 +1,5 @@
 """`lictor claim add`: a statement that is relied on, and what it rests on."""
 
-import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 
@@ -8,10 +7,11 @@ from pydantic import ValidationError
 
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor_cli.claim.sources import claims_at
-from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.desk_order import by_option, problems_in_words, told
+from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
 from lictor_schema.contracts.cerpa_claim import ClaimRequest
 from lictor_schema.contracts.cerpa_cycle import Assumption, CerpaClaim, CerpaDomain
+from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.errors import describe_validation_error
 
 HELP = "Register a claim, or a new form of one."
@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
         help=f"what it rests on, such as latency_ms,le,200; OP is one of {', '.join(_OPERATORS)}",
     )
     parser.add_argument("--expires", metavar="TIME", type=_moment, help="when it stops to hold")
-    parser.add_argument("--by", metavar="NAME", required=True, help="who stands for it")
+    by_option(parser, "who stands for it")
     parser.add_argument(
         "--domain",
         choices=[each.value for each in CerpaDomain],
@@ -69,22 +69,19 @@ def _moment(text: str) -> datetime:
 async def run(options: Namespace) -> int:
     """Register it."""
     quiet_logs()
-    claim = CerpaClaim(
-        id=options.id,
-        domain=CerpaDomain(options.domain),
-        timestamp=datetime.now(UTC),
-        source="lictor claim add",
-        text=options.text,
-        subject=options.subject,
-        assumptions=tuple(options.assume),
-        authority=options.by,
-        expires_at=options.expires,
-    )
-    order = ClaimRequest(request_id=new_request_id(), by=options.by, claim=claim)
+    with problems_in_words():
+        claim = CerpaClaim(
+            id=options.id,
+            domain=CerpaDomain(options.domain),
+            timestamp=datetime.now(UTC),
+            source="lictor claim add",
+            text=options.text,
+            subject=options.subject,
+            assumptions=tuple(options.assume),
+            authority=options.by,
+            expires_at=options.expires,
+        )
+        order = ClaimRequest(request_id=new_request_id(), by=options.by, claim=claim)
     async with claims_at(options.url) as client:
-        answer = await ask_desk(client, "claim", order)
-    if options.json:
-        say_json(json.loads(answer.to_json()))
-    else:
-        say(f"claimed  {printable(claim.id)} about {printable(claim.subject)}")
-    return OK
+        answer = await ask_desk(client, "claim", order, DeskAnswer)
+    return told(options, answer, f"claimed  {printable(claim.id)} about {printable(claim.subject)}")

@@ -17,8 +17,8 @@ from lictor_cli.contract.sources import (
     task_arguments,
     task_named,
     told,
-    user_name,
 )
+from lictor_cli.desk_order import by_option, reason_option, user_name
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say
 from lictor_cli.verb import Verb
 from lictor_schema.contracts.decision_questions import ContractAnswer
@@ -37,10 +37,8 @@ def _arguments(verb: str, parser: ArgumentParser) -> None:
             help="the action's contract, as `show` and the gate's answer name it",
         )
         what.add_argument("--bypass", action="store_true", help="the ladder's bypass")
-    parser.add_argument(
-        "--by", metavar="NAME", default=None, help="who orders it (default: the user's name)"
-    )
-    parser.add_argument("--reason", metavar="TEXT", required=True, help="why, for the log")
+    by_option(parser, "who orders it (default: the user's name)", required=False)
+    reason_option(parser, "why, for the log")
     common_arguments(parser)
 
 

@@ -1,6 +1,5 @@
 """What the verbs of `lictor contract` share: how they name a task, ask, and tell the answer."""
 
-import getpass
 import json
 import uuid
 from argparse import ArgumentParser, Namespace
@@ -14,6 +13,7 @@ from lictor.gate_questions import UNANSWERED
 from lictor.governed_decision import ask_contract
 from lictor.history.id_prefixes import TASK, whole_or_given
 from lictor_bus.names import subjects
+from lictor_cli.desk_order import user_name
 from lictor_cli.main import FAILED, OK, UNREACHABLE
 from lictor_cli.output.terminal import printable, say_json, warn
 from lictor_schema.contracts.decision_questions import ContractAnswer, DecisionShowAnswer
@@ -37,7 +37,7 @@ async def task_named(client: Client, options: Namespace) -> dict[str, str]:
 
 async def decision_shown(client: Client, options: Namespace) -> DecisionShowAnswer:
     """How the decision on a task stands."""
-    question = {**await task_named(client, options), "agent_id": user_name(None)}
+    question = {**await task_named(client, options), "agent_id": user_name()}
     subject = subjects.contract_request("show", options.runtime)
     return await asked(client, subject, question, DecisionShowAnswer)
 
@@ -65,11 +65,3 @@ def told(options: Namespace, answer: ContractAnswer, tell: Callable[[], None]) -
     if answer.policy_id == UNANSWERED:
         return UNREACHABLE
     return OK if answer.ok else FAILED
-
-
-def user_name(named: str | None) -> str:
-    """Who orders it: as named, or the user at this machine."""
-    try:
-        return named or getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in some containers
-        return "operator"

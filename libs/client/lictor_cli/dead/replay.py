@@ -10,7 +10,8 @@ from lictor_cli.dead.sources import dead_stream, number
 from lictor_cli.main import FAILED, OK, USAGE
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn
 
-HELP = """Publish the original messages again, where they were first published. The letters stay as a record.
+HELP = """\
+Publish the original messages again, where they were first published. The letters stay as a record.
 """
 
 

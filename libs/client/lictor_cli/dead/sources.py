@@ -8,8 +8,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from lictor.installation.broker_connection import reach
-from lictor.installation.endpoints import nats_url
+from lictor.history.stream_contents import streams_at
 from lictor_bus.errors import BusError
 from lictor_bus.logs.dead_letters import Buried
 from lictor_bus.names.streams import DEAD
@@ -25,8 +24,7 @@ def number(text: str) -> int:
 @asynccontextmanager
 async def dead_stream(url: str | None) -> AsyncGenerator[Client, None]:
     """A connection to a broker that has dead letters."""
-    client = await reach(nats_url(url), "lictor-dead")
-    try:
+    async with streams_at(url, "dead") as client:
         try:
             await client.jetstream().stream_info(DEAD)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
         except NotFoundError:
@@ -34,8 +32,6 @@ async def dead_stream(url: str | None) -> AsyncGenerator[Client, None]:
                 "there is no dead-letter stream yet: no service has run here; see `lictor up`."
             ) from None
         yield client
-    finally:
-        await client.close()
 
 
 def dead_as_json(buried: Buried) -> dict[str, Any]:

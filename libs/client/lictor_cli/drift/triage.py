@@ -1,15 +1,14 @@
 """`lictor drift triage`: the next step of a drift event's handling."""
 
-import json
 from argparse import ArgumentParser, Namespace
 
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor.history.id_prefixes import DRIFT_EVENT, whole_id
+from lictor_cli.desk_order import by_option, problems_in_words, reason_option, told
 from lictor_cli.drift.sources import drift_argument, drift_at
-from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
 from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import TriageMove
+from lictor_schema.contracts.patch import DeskAnswer, TriageMove
 
 HELP = "Move a drift event a step forward."
 
@@ -20,8 +19,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "to", metavar="STATE", choices=[each.value for each in list(TriageState)[1:]]
     )
-    parser.add_argument("--by", metavar="NAME", required=True, help="who moves it")
-    parser.add_argument("--reason", metavar="TEXT", help="why")
+    by_option(parser, "who moves it")
+    reason_option(parser, required=False)
     common_arguments(parser)
 
 
@@ -30,16 +29,13 @@ async def run(options: Namespace) -> int:
     quiet_logs()
     async with drift_at(options.url) as client:
         drift_id = await whole_id(client, DRIFT_EVENT, options.drift)
-        move = TriageMove(
-            request_id=new_request_id(),
-            drift_id=drift_id,
-            to=TriageState(options.to),
-            by=options.by,
-            reason=options.reason,
-        )
-        answer = await ask_desk(client, "triage", move)
-    if options.json:
-        say_json(json.loads(answer.to_json()))
-    else:
-        say(f"{printable(drift_id)} is {answer.state}")
-    return OK
+        with problems_in_words():
+            move = TriageMove(
+                request_id=new_request_id(),
+                drift_id=drift_id,
+                to=TriageState(options.to),
+                by=options.by,
+                reason=options.reason,
+            )
+        answer = await ask_desk(client, "triage", move, DeskAnswer)
+    return told(options, answer, f"{printable(drift_id)} is {answer.state}")

@@ -10,8 +10,7 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
-from lictor.installation.broker_connection import reach
-from lictor.installation.endpoints import nats_url
+from lictor.history.stream_contents import streams_at
 from lictor_bus.names.streams import EPISODES
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_bus.wire.delivery import Delivery
@@ -103,14 +102,12 @@ def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
 @asynccontextmanager
 async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
     """A connection to a broker that has the log."""
-    client = await reach(nats_url(url), "lictor-log")
-    try:
-        await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
-        yield client
-    except NotFoundError:
-        raise LictorError("there is no log yet: no sealer has run on this broker.") from None
-    finally:
-        await client.close()
+    async with streams_at(url, "log") as client:
+        try:
+            await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
+            yield client
+        except NotFoundError:
+            raise LictorError("there is no log yet: no sealer has run on this broker.") from None
 
 
 async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:

@@ -12,7 +12,8 @@ from lictor_cli.seal.sources import opened
 from lictor_seal import SealBundle, checkpoint_in, leaf_data, verify_inclusion
 from lictor_seal.bundle import MAX_BUNDLE_SIZE
 
-HELP = """Write a bundle of the same sealed episode with the checkpoint of an exported log, and the cosignatures
+HELP = """\
+Write a bundle of the same sealed episode with the checkpoint of an exported log, and the cosignatures
 of its witnesses.
 """
 _COPIED = 1024 * 1024

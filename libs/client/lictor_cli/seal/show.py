@@ -20,7 +20,8 @@ from lictor_seal import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HELP = """Verify a bundle and tell its episode: what was claimed, on what, what was refused and approved and by whom,
+HELP = """\
+Verify a bundle and tell its episode: what was claimed, on what, what was refused and approved and by whom,
 what was done, and how it ended.
 """
 
