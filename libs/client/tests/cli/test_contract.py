@@ -1,4 +1,4 @@
-"""`lictor contract`, against a sealer on a real bus."""
+"""`lictor contract`, against a supervisor on a real bus."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from governing_bus import Asker, governing_bus, governing_sealer
+from governing_bus import Asker, governing_bus, governing_services
 
 from lictor_cli.main import FAILED, OK, UNREACHABLE, main
 from lictor_local.embedded_servers import Endpoints
@@ -14,12 +14,12 @@ from lictor_local.embedded_servers import Endpoints
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 
 async def run(*arguments: str) -> int:
-    """The command line itself, beside the loop that the sealer runs in."""
+    """The command line itself, beside the loop that the services run in."""
     return await asyncio.to_thread(main, ["contract", *arguments])
 
 
