@@ -1,24 +1,21 @@
 """Orders at a desk: which service has which, and what every command that gives one does alike."""
 
 import getpass
-import json
-from pathlib import Path
 
 import pytest
 
 from lictor.desk_orders import DESKS
+from lictor_bus.names.roles import roles
 from lictor_cli.desk_order import is_as_looked_at, user_name
 from lictor_cli.main import FAILED, main
 
-DOCUMENTS = Path(__file__).parents[4] / "schemas/asyncapi"
 
-
-def test_every_desk_is_of_the_service_that_says_so() -> None:
+def test_every_desk_is_of_the_service_that_listens_there() -> None:
     desks = {
-        channel["address"].removeprefix("lictor.desk."): path.stem
-        for path in DOCUMENTS.glob("*.json")
-        for channel in json.loads(path.read_bytes())["channels"].values()
-        if channel["address"].startswith("lictor.desk.")
+        subject.removeprefix("lictor.desk."): role.user
+        for role in roles()
+        for subject in role.subscribe
+        if subject.startswith("lictor.desk.")
     }
     assert desks == DESKS
 
