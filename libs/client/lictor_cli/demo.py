@@ -12,7 +12,9 @@ from typing import Any
 
 from lictor.errors import LictorError
 from lictor.governor_connection import connect
-from lictor.installation.endpoints import data_directory, in_use, packs_directory, replace_file
+from lictor.installation.atomic_files import replace_file
+from lictor.installation.directories import data_directory, packs_directory
+from lictor.installation.endpoints import in_use
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress

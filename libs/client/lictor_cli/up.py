@@ -11,13 +11,8 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import (
-    Running,
-    agents_directory,
-    data_directory,
-    find_running,
-    packs_directory,
-)
+from lictor.installation.directories import agents_directory, data_directory, packs_directory
+from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal

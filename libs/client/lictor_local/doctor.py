@@ -17,18 +17,14 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import (
-    FoundAddress,
+from lictor.installation.directories import (
     agents_directory,
     approvers_named,
     data_directory,
-    find_running,
-    in_use,
     layers_named,
-    nats_url,
     packs_directory,
-    redis_url,
 )
+from lictor.installation.endpoints import FoundAddress, find_running, in_use, nats_url, redis_url
 from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names.streams import MINIMUM_SERVER
 from lictor_bus.service.health import ask_health

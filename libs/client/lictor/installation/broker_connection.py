@@ -5,7 +5,8 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor.errors import LictorError, Unreachable
-from lictor.installation.endpoints import FoundAddress, data_directory, in_use, packs_directory
+from lictor.installation.directories import data_directory, packs_directory
+from lictor.installation.endpoints import FoundAddress, in_use
 from lictor_bus.errors import BrokerUnreachable
 from lictor_bus.wire.connection import connect_nats
 

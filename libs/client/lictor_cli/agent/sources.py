@@ -7,7 +7,7 @@ from lictor.errors import LictorError
 from lictor.history.id_prefixes import one_of
 from lictor.history.stored_definitions import kept_versions
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import AGENTS_DIR, agents_directory
+from lictor.installation.directories import AGENTS_DIR, agents_directory
 from lictor_guard.definitions.loading import definition_files, file_content, read_definition
 from lictor_policy.errors import nearest
 from lictor_schema.sessions.agent_definition import AgentDefinition

@@ -1,6 +1,5 @@
 """Where `lictor log` finds the log: in its stream, or in a directory that it was exported to."""
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -139,23 +138,3 @@ async def streamed_tree(client: Client) -> tuple[TileTree, dict[int, str]]:
             leaves.append(leaf_data(SealBundle.from_bytes(stored.body).sealed_episode))
     files |= dict(edge.partial_tiles())
     return TileTree(edge.size, files.get), notes
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it is the old or the new one, whatever happens, and stays when the power fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise LictorError(f"{path} can't be written ({error.strerror}).") from error
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

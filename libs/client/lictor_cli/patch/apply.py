@@ -8,7 +8,7 @@ from nats.aio.client import Client
 
 from lictor.desk_orders import DeskRefused, ask_desk, new_request_id
 from lictor.errors import Unreachable
-from lictor.installation.endpoints import changeable_packs
+from lictor.installation.directories import changeable_packs
 from lictor_cli.desk_order import by_option
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor.errors import LictorError
-from lictor.installation.endpoints import packs_directory
+from lictor.installation.directories import packs_directory
 from lictor_cli.claim.sources import find_cycle
 from lictor_cli.desk_order import by_option, reason_option
 from lictor_cli.main import OK

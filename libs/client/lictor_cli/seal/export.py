@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lictor.errors import NotInTime
-from lictor.installation.endpoints import nats_url, replacing
+from lictor.installation.atomic_files import replacing
+from lictor.installation.endpoints import nats_url
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
     command_line,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import replacing
+from lictor.installation.atomic_files import replacing
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, say, say_json
 from lictor_cli.seal.sources import opened
