@@ -1,21 +1,16 @@
-"""`lictor decision`: one decision with everything that became of it, and whether it was a false alarm."""
+"""`lictor decision show`: one decision with everything that became of it."""
 
-import getpass
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from nats.aio.client import Client
-
-from lictor.decision_marks import mark_decision, marks_of
-from lictor.history.id_prefixes import TASK, whole_or_given
-from lictor.history.stored_decisions import decision_named
+from lictor.decision_marks import marks_of
 from lictor.history.stream_contents import streams_at
 from lictor.receipts import receipts_of
 from lictor_cli.decision.line import what
-from lictor_cli.decision.list import list_arguments, list_decisions
-from lictor_cli.main import FAILED, OK
-from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn
+from lictor_cli.decision.sources import named_decision, record_argument, task_argument
+from lictor_cli.main import OK
+from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_policy.decisions.marks import false_alarm
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.decisions.decision import DecisionRecord
@@ -23,54 +18,23 @@ from lictor_schema.decisions.guard_decision import GuardDecision
 from lictor_schema.decisions.mark import DecisionMark
 from lictor_schema.decisions.receipt import ReceiptReport
 
-HELP = """\
-List decisions; show one: what was claimed, what was decided, what was done, what was really sent.
-
-Mark it as a false alarm, or take that back; `lictor pack stats` counts false alarms by rule.
-"""
+HELP = "Show a decision and its receipts."
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|mark")
-    list_arguments(verbs.add_parser("list", help="list the newest", allow_abbrev=False))
-    show = verbs.add_parser("show", help="show a decision and its receipts", allow_abbrev=False)
-    show.add_argument(
-        "record", metavar="RECORD_ID", help="the decision record's id, or its first characters"
-    )
-    show.add_argument(
-        "--task", metavar="TASK", help="its task; without it the whole stream is searched"
-    )
-    common_arguments(show)
-    mark = verbs.add_parser(
-        "mark", help="mark a decision as a false alarm, or take that back", allow_abbrev=False
-    )
-    mark.add_argument(
-        "record", metavar="RECORD_ID", help="the decision record's id, or its first characters"
-    )
-    said = mark.add_mutually_exclusive_group(required=True)
-    said.add_argument("--false-alarm", action="store_true", help="the rule should not have fired")
-    said.add_argument("--withdraw", action="store_true", help="take the mark back")
-    mark.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
-    mark.add_argument("--by", metavar="NAME", help="who says so (default: the user's name)")
-    mark.add_argument(
-        "--task", metavar="TASK", help="its task; without it the whole stream is searched"
-    )
-    common_arguments(mark)
+    record_argument(parser)
+    task_argument(parser)
+    common_arguments(parser)
 
 
 async def run(options: Namespace) -> int:
-    """List, show one, or mark one."""
-    if options.verb == "list":
-        return await list_decisions(options)
+    """Show it."""
     quiet_logs()
     receipts: list[ReceiptReport] = []
     marks: list[DecisionMark] = []
     async with streams_at(options.url, "decision") as client:
-        task = None if options.task is None else await whole_or_given(client, TASK, options.task)
-        record = await decision_named(client, options.record, task)
-        if options.verb == "mark":
-            return await _mark(client, record, options)
+        record = await named_decision(client, options)
         if isinstance(record, DecisionRecord):
             receipts = await receipts_of(client, record)
             marks = await marks_of(client, record)
@@ -86,30 +50,6 @@ async def run(options: Namespace) -> int:
         _show_guarded(record)
     else:
         _show(record, receipts, marks)
-    return OK
-
-
-async def _mark(client: Client, record: DecisionRecord | GuardDecision, options: Namespace) -> int:
-    if isinstance(record, GuardDecision):
-        warn("only decisions on events can be marked; change the agent definition's policy instead")
-        return FAILED
-    kind = "withdrawn" if options.withdraw else "false_alarm"
-    by = options.by or getpass.getuser()
-    before = false_alarm(await marks_of(client, record))
-    answer = await mark_decision(client, record, kind, by, options.reason)
-    rule = record.matched_rules[0].rule_id
-    if options.json:
-        say_json(json.loads(answer.to_json()))
-    elif options.withdraw:
-        say(f"the mark on {record.record_id} ({printable(rule)}) is taken back")
-    elif before is None:
-        say(f"{record.record_id} is marked as a false alarm of {printable(rule)}")
-    else:
-        # The same again is kept once; another person or reason is a further mark.
-        new = (before.by, before.reason) != (by, options.reason)
-        kept = "this mark is kept too" if new else "nothing has changed"
-        told = f"was marked already by {before.by} at {utc_millis(before.marked_at)}; {kept}"
-        say(f"{record.record_id} {printable(told)}")
     return OK
 
 
