@@ -30,9 +30,10 @@ log = logging.getLogger("lictor.appends")
 
 # Enough for the broker always to have the next one.
 AT_ONCE = 4
-# From so many on a batch is stored sooner than its members one after the other: `python bench/appends.py` says 8 to 12
-# (batch_pays_from), nats-server 2.15 on ext4. With 32 it takes 0.2 of the time, with 64 as much less again.
-BATCH_FROM = 8
+# From so many on a batch is stored sooner than its members one after the other: `python bench/appends.py` said 12 to 16
+# (batch_pays_from; nats-server 2.15, ext4, a sync of 0.1 ms) and 12 where a sync takes 2 ms. Of 32 appends it takes 0.5
+# and 0.2 of the time, of 64 it takes 0.3 and 0.2.
+BATCH_FROM = 12
 # More than ever wait together; what a batch holds up is bounded all the same.
 _MOST_MEMBERS = 256
 _MOST_BYTES = 4 * 1024 * 1024
