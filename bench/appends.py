@@ -27,11 +27,11 @@ from pathlib import Path
 import uvloop
 from nats.aio.client import Client
 
-from lictor.embedded import EmbeddedServers
-from lictor_bus import streams, subjects
-from lictor_bus.appends import Appends
-from lictor_bus.connection import connect_nats
-from lictor_bus.publish import Outgoing, expecting, publish_batch, publish_expecting
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
+from lictor_local.embedded_servers import EmbeddedServers
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reporting import emit

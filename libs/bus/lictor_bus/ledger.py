@@ -17,10 +17,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from nats.aio.client import Client
 
-from lictor_bus.appends import Appends
-from lictor_bus.entry_logs import read_log
 from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.publish import Outgoing
+from lictor_bus.logs.entry_logs import read_log
+from lictor_bus.wire.appends import Appends
+from lictor_bus.wire.publish import Outgoing
 
 # As many tries as fit into the time for an answer under load, each after a longer pause than the one before.
 _TRIES = 24

@@ -12,16 +12,17 @@ import pytest
 from lossy_wire import LossyWire
 from nats.aio.client import Client
 
-from lictor.embedded import Endpoints
 from lictor_bus import ledger as ledgers
-from lictor_bus import read, streams, subjects
-from lictor_bus.appends import Appends
-from lictor_bus.connection import close_nats, connect_nats
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.ledger import Changed, Log, Overtaken, Reading, WholeLedger, WholeLog
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_all
-from lictor_schema import CanonicalError
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire import read
+from lictor_bus.wire.appends import Appends
+from lictor_bus.wire.connection import close_nats, connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_all
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.core.canonical_json import CanonicalError
 
 Ids = tuple[str, ...]
 

@@ -6,45 +6,43 @@ from collections.abc import Sequence
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
-from lictor_bus.quick_redis import QuickRedis
-from lictor_bus.recorder import GateRecorder
-from lictor_bus.respond import Question, Responder
-from lictor_bus.ringing import Ringing
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.gate_recorder import GateRecorder
+from lictor_bus.service.responder import Question, Responder
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
-from lictor_feedback.answers import SERVICE, Answers
-from lictor_feedback.definitions import DefinitionShelf, Installation
-from lictor_feedback.desk import Desk, Sessions
-from lictor_feedback.engine import Engine
-from lictor_feedback.projector import projectors
-from lictor_feedback.session_log import SessionLog
-from lictor_feedback.standing import ask_standing
-from lictor_feedback.store import WITHIN_S, ServerAge, SessionStore
-from lictor_feedback.ticks import BELL
+from lictor_feedback.definition_shelf import DefinitionShelf, Installation
+from lictor_feedback.projectors import BELL, projectors
+from lictor_feedback.session.engine import Engine
+from lictor_feedback.session.log import SessionLog
+from lictor_feedback.session.questions import SessionQuestions, Sessions
+from lictor_feedback.session.replies import SERVICE, SessionReplies
+from lictor_feedback.session.store import WITHIN_S, ServerAge, SessionStore
+from lictor_feedback.task_standing import ask_standing
 from lictor_guard.errors import DefinitionError
-from lictor_schema import (
-    AnySessionEntry,
+from lictor_schema.decisions.guard_decision import GuardDecision
+from lictor_schema.gates.gate import GateRequest
+from lictor_schema.gates.gate_record import SessionGateRecord
+from lictor_schema.gates.task_standing import TaskStanding
+from lictor_schema.sessions.feedback import StampedFeedback
+from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
+from lictor_schema.sessions.session_questions import (
     FeedbackAnswer,
     FeedbackRequest,
-    GateRequest,
-    GuardDecision,
     ResetRequest,
     RestoreRequest,
     SessionAnswer,
     SessionBeginAnswer,
     SessionBeginRequest,
-    SessionBegun,
-    SessionGateRecord,
     SnapshotRequest,
-    StampedFeedback,
     StateAnswer,
     StopGateAnswer,
     StopGateRequest,
-    TaskStanding,
     ToolGateAnswer,
     ToolGateRequest,
     ToolResultAnswer,
@@ -87,31 +85,31 @@ SPEC = ServiceSpec(
         streams.GATES,
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.sess.{session}",
             message=AnySessionEntry,
             description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.guide.{session}",
             message=StampedFeedback,
             description="Feedback, when it is raised (stream GUIDANCE).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.dec.{decision}.guard.{task}",
             message=GuardDecision,
             description="Denied calls, blocked stops, bypasses and escalations (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.dec.block.refused.{task}",
             message=GuardDecision,
             description="Denials that stand in no session's log (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.gated.{gate}.{task}",
             message=SessionGateRecord,
             description="Allowed calls, and refusals that belong to no session (stream GATES).",
@@ -147,7 +145,7 @@ SPEC = ServiceSpec(
 )
 
 
-async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> Engine:
+async def make_engine(runtime: ServiceRuntime, client: Client, sessions: Sessions) -> Engine:
     """The sessions of this instance, on a connection to the store of its own."""
     age = ServerAge()
     url = runtime.settings.redis_url
@@ -172,7 +170,7 @@ async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> E
     return engine
 
 
-async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[Runnable]:
+async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
     """Everything that runs: answers, projectors, ticks."""
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
     shelf = DefinitionShelf(client, installation)
@@ -191,8 +189,8 @@ async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[R
             now_us=now_us,
         )
 
-    desk = Desk(await make_engine(runtime, client, sessions), sessions, standing)
-    answers = Answers(
+    desk = SessionQuestions(await make_engine(runtime, client, sessions), sessions, standing)
+    answers = SessionReplies(
         desk,
         GateRecorder(client, runtime.telemetry, linger_s=RECORDS_LINGER_S),
         runtime.telemetry,
@@ -201,7 +199,7 @@ async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[R
     responder = Responder(
         client, NAME, answers.by_subject(), answers.close, at_once=QUESTIONS_AT_ONCE
     )
-    ticks = Ringing(
+    ticks = EntityTimers(
         runtime.client,
         BELL,
         desk.tick,
@@ -218,7 +216,7 @@ def make_service() -> Service:
     except DefinitionError as error:
         raise BusError(str(error)) from None
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         return await make_loops(runtime, installation)
 
     return Service(spec=SPEC, loops=loops, detail=installation.told)

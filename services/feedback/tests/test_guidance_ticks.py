@@ -7,16 +7,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lictor_bus import ringing, streams, subjects
-from lictor_bus.connection import TolerantClient, connect_nats
-from lictor_bus.dead import DeadLetters, list_dead
 from lictor_bus.errors import BusError, Refused
-from lictor_bus.publish import Outgoing, publish_all, publish_one
-from lictor_bus.pull import PullSettings
-from lictor_bus.ringing import Ringing
-from lictor_bus.telemetry import Telemetry
-from lictor_bus.timers import timer_messages
-from lictor_feedback.ticks import BELL
+from lictor_bus.fold import entity_timers
+from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.fold.timers import timer_messages
+from lictor_bus.logs.dead_letters import DeadLetters, list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
+from lictor_bus.wire.pull import PullSettings
+from lictor_feedback.projectors import BELL
 
 KEY = subjects.session_key("sdk", "a session of mine")
 OTHER = subjects.session_key("sdk", "another")
@@ -33,7 +34,7 @@ async def client(clean_infra) -> AsyncIterator[TolerantClient]:
 @pytest.fixture(autouse=True)
 def quick_redelivery(monkeypatch) -> None:
     quick = PullSettings(each_on_its_own=True, batch=64, ack_wait_s=0.5)
-    monkeypatch.setattr(ringing, "_SETTINGS", quick)
+    monkeypatch.setattr(entity_timers, "_SETTINGS", quick)
 
 
 class Rung:
@@ -53,7 +54,7 @@ class Rung:
         self._rang.set()
 
     async def times(self, count: int) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.rung) < count:
                 self._rang.clear()
                 await self._rang.wait()
@@ -64,7 +65,7 @@ async def rung_by(
     client: TolerantClient, *rings: Callable[[str, int], Awaitable[None]]
 ) -> AsyncIterator[None]:
     loops = [
-        Ringing(
+        EntityTimers(
             client,
             BELL,
             ring,
@@ -127,7 +128,7 @@ async def test_a_defect_in_one_session_is_told_and_harms_no_other(client) -> Non
     async with rung_by(client, rung):
         for key in (KEY, OTHER):
             await order(client, key, in_ms(1))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while rung.tried < 2:
                 await asyncio.sleep(0.02)
         await order(client, KEY, in_ms(1))
@@ -142,7 +143,7 @@ async def test_two_instances_share_the_ticks(client) -> None:
     async with rung_by(client, one, two):
         for key in keys:
             await order(client, key, in_ms(50))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(one.rung) + len(two.rung) < len(keys):
                 await asyncio.sleep(0.02)
     assert sorted(key for key, _ in one.rung + two.rung) == sorted(keys)
@@ -171,7 +172,7 @@ async def test_a_timer_rings_after_the_service_was_away(client) -> None:
 async def test_what_is_no_tick_of_ours_is_buried(client, body) -> None:
     rung = Rung()
     await publish_one(client, streams.TIMERS, Outgoing(subjects.tick(BELL.kind, "mine"), body))
-    async with rung_by(client, rung), asyncio.timeout(20):
+    async with rung_by(client, rung), asyncio.timeout(60):
         while not [letter async for letter in list_dead(client)]:
             await asyncio.sleep(0.02)
     assert rung.tried == 0

@@ -15,24 +15,24 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from redis.exceptions import RedisError
 
-from lictor_bus import subjects
 from lictor_bus.errors import BusError
-from lictor_bus.gates import answer_question
-from lictor_bus.publish import Outgoing
-from lictor_bus.recorder import GateRecorder, Kept
-from lictor_bus.telemetry import Telemetry
-from lictor_policy.config import EvaluatorConfig
+from lictor_bus.names import subjects
+from lictor_bus.service.gate_questions import answer_question
+from lictor_bus.service.gate_recorder import GateRecorder, PendingRecord
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.publish import Outgoing
 from lictor_policy.errors import StateError
-from lictor_policy.gates import (
-    Judgement,
+from lictor_policy.gates.judgement import (
+    GateJudgement,
     judge_dispatch,
     judge_report,
     write_gate_record,
 )
-from lictor_policy.state import TaskState
-from lictor_policy_evaluator.in_force import ConfigsInForce, NoConfig
-from lictor_policy_evaluator.task_states import NotCaughtUp, TaskStates
-from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
+from lictor_policy.judge.config import EvaluatorConfig
+from lictor_policy.task.state import TaskState
+from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce, NoConfig
+from lictor_policy_evaluator.task.current_state import NotCaughtUp, TaskStates
+from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 
 log = logging.getLogger("lictor.gate")
 
@@ -55,7 +55,7 @@ GateName = Literal["report", "dispatch"]
 Request = ReportGateRequest | DispatchGateRequest
 
 
-class Standing(NamedTuple):
+class JudgedTask(NamedTuple):
     """A task as far as its history was counted."""
 
     state: TaskState | None
@@ -120,30 +120,32 @@ class Gates:
         self,
         gate: GateName,
         request: Request,
-        judge: Callable[..., Awaitable[tuple[Judgement, Standing]]],
+        judge: Callable[..., Awaitable[tuple[GateJudgement, JudgedTask]]],
     ) -> GateAnswer:
-        standing: Standing | None = None
+        standing: JudgedTask | None = None
         try:
             async with asyncio.timeout(JUDGE_WITHIN_S):
                 judged, standing = await judge(request)
         except NotCaughtUp:
-            judged = Judgement(_not_caught_up(request))
+            judged = GateJudgement(_not_caught_up(request))
         except (BusError, RedisError, OSError, TimeoutError, StateError) as error:
             log.warning("gate %s: %s: %s", gate, type(error).__name__, error)
-            judged = Judgement(_unavailable(request, error))
+            judged = GateJudgement(_unavailable(request, error))
         except Exception as error:
             log.exception("gate %s failed", gate)
-            judged = Judgement(_broken(self._service, gate, request, error))
+            judged = GateJudgement(_broken(self._service, gate, request, error))
         return await self._on_record(gate, request, judged, standing)
 
-    async def _judge_report(self, request: ReportGateRequest) -> tuple[Judgement, Standing]:
+    async def _judge_report(self, request: ReportGateRequest) -> tuple[GateJudgement, JudgedTask]:
         standing = await self._standing(request.runtime, request.task_id)
         return (
             judge_report(standing.state, request, self._now_ns() // 1000, standing.config),
             standing,
         )
 
-    async def _judge_dispatch(self, request: DispatchGateRequest) -> tuple[Judgement, Standing]:
+    async def _judge_dispatch(
+        self, request: DispatchGateRequest
+    ) -> tuple[GateJudgement, JudgedTask]:
         standing = await self._standing(request.runtime, request.task_id)
         parent = None
         if request.dispatch_kind == "task" and request.parent_task_id is not None:
@@ -153,16 +155,16 @@ class Gates:
         )
         return judged, standing
 
-    async def _standing(self, runtime: str, task_id: str) -> Standing:
+    async def _standing(self, runtime: str, task_id: str) -> JudgedTask:
         partition = subjects.partition_of(subjects.token(task_id), self._partitions)
         found, config = await asyncio.gather(
             self._tasks.now(runtime, task_id, CATCH_UP_WITHIN_S),
             self._configs.now(partition, JUDGE_WITHIN_S),
         )
-        return Standing(found.state, found.sequence, config)
+        return JudgedTask(found.state, found.sequence, config)
 
     async def _on_record(
-        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
+        self, gate: GateName, request: Request, judged: GateJudgement, standing: JudgedTask | None
     ) -> GateAnswer:
         """The answer to give, kept: first when it holds something back or a pack wants it so, else beside."""
         kept = self._kept(gate, request, judged, standing)
@@ -171,7 +173,7 @@ class Gates:
         if decision in _LETS_THROUGH and standing is not None and standing.config.records_first:
             if await self._recorder.stored_in(kept, RECORD_WITHIN_S):
                 return judged.answer
-            denied = Judgement(_unrecorded(request))
+            denied = GateJudgement(_unrecorded(request))
             self._recorder.write_soon(lambda: self._kept(gate, request, denied, standing))
             return denied.answer
         if decision in _HELD_BACK:
@@ -181,8 +183,8 @@ class Gates:
         return judged.answer
 
     def _kept(
-        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
-    ) -> Kept:
+        self, gate: GateName, request: Request, judged: GateJudgement, standing: JudgedTask | None
+    ) -> PendingRecord:
         partition = subjects.partition_of(subjects.token(request.task_id), self._partitions)
         config = self._configs.last_known(partition) if standing is None else standing.config
         record_id = str(uuid.uuid4())
@@ -196,7 +198,7 @@ class Gates:
             None if standing is None else standing.sequence,
         )
         message = Outgoing(subjects.gated(gate, request.task_id), record, record_id)
-        return Kept(gate, request.task_id, judged.answer, message)
+        return PendingRecord(gate, request.task_id, judged.answer, message)
 
 
 def _not_caught_up(request: Request) -> GateAnswer:
