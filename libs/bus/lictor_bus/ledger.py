@@ -10,7 +10,8 @@ keeps up to date. The loop, and how often and how long it is gone through, is he
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Generic, Protocol, TypeVar
@@ -24,6 +25,7 @@ from lictor_bus.wire.publish import Outgoing
 
 # As many tries as fit into the time for an answer under load, each after a longer pause than the one before.
 _TRIES = 24
+_LEAST_TRIES = 3
 _LONGEST_PAUSE_S = 0.1
 _GIVE_UP_AFTER_S = 5.0
 _HEADER_ROOM = 16 * 1024
@@ -34,6 +36,10 @@ LEDGERS: "dict[str, Ledger[Any, Any]]" = {}
 
 class Overtaken(BusError):
     """Others changed a log each time that we were about to."""
+
+
+class OutOfDate(SequenceConflict):
+    """What was read does not count any more: it is to be read and judged again."""
 
 
 class Entry(Protocol):
@@ -51,6 +57,7 @@ class Entry(Protocol):
 
 E = TypeVar("E", bound=Entry)
 S = TypeVar("S")
+R = TypeVar("R")
 Judge = Callable[[S], E | Awaitable[E | None] | None]
 
 
@@ -123,10 +130,11 @@ class Ledger(Generic[E, S]):
 
         A log that holds the entry ``entry_id`` is not judged again: the first answer stands.
         """
-        async for _ in _tries():
+
+        async def attempt() -> Changed[E, S]:
             reading = await log.read()
             if reading is None:
-                continue
+                raise OutOfDate
             if found := reading.find(entry_id):
                 return Changed(reading.state, *found)
             judged = judge(reading.state)
@@ -134,18 +142,37 @@ class Ledger(Generic[E, S]):
             if entry is None:
                 if await log.is_current(reading):
                     return Changed(reading.state, reading.last)
-                continue
+                raise OutOfDate
             if found := reading.find(entry.entry_id):
                 return Changed(reading.state, *found)
+            message = log.message(entry)
             try:
                 sequence = await appends.append(
-                    self.stream, log.message(entry), reading.last, log=log.subjects
+                    self.stream, message, reading.last, log=log.subjects
                 )
             except SequenceConflict:
                 await log.overtaken(reading)
-                continue
+                raise
             await log.appended(reading, entry, sequence)
             return Changed(reading.state, sequence, entry, is_new=True)
+
+        return await self.again(attempt)
+
+    async def again(self, attempt: Callable[[], Awaitable[R]]) -> R:
+        """Try again as long as others are faster (SequenceConflict); Overtaken when they always were.
+
+        For what changes more than one entry at a time; whatever changes one entry is judged by ``change``.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + _GIVE_UP_AFTER_S
+        for number in range(_TRIES):
+            if number:
+                # The longer, the more often we were overtaken: let others finish.
+                await asyncio.sleep(random.random() * min(_LONGEST_PAUSE_S, 0.002 * 2**number))
+            if number >= _LEAST_TRIES and clock() >= until:
+                break
+            with suppress(SequenceConflict):
+                return await attempt()
         raise Overtaken(f"others changed the {self.name} all the time; ask again")
 
 
@@ -197,16 +224,3 @@ class WholeLog(Log[E, S]):
                 remedy=self._ledger.too_large,
             )
         return Outgoing(self._ledger.subject_of(entry), body, entry.entry_id)
-
-
-async def _tries() -> AsyncIterator[int]:
-    """Try after try, until the time or the tries are up."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + _GIVE_UP_AFTER_S
-    for attempt in range(_TRIES):
-        if attempt:
-            # The longer, the more often we were overtaken: let others finish.
-            await asyncio.sleep(random.random() * min(_LONGEST_PAUSE_S, 0.002 * 2**attempt))
-        if clock() >= until:
-            return
-        yield attempt

@@ -39,6 +39,7 @@ _MOST_MEMBERS = 256
 _MOST_BYTES = 4 * 1024 * 1024
 _TRIES = 3
 _ANSWER_WITHIN_S = 1.0
+_ONCE_WITHIN_S = 5.0
 _NO_ANSWER = (BusError, NatsError, OSError, TimeoutError)
 
 
@@ -103,9 +104,7 @@ class Appends:
             message = expecting(message, after, log)
         if message.message_id is None:
             # Nobody would know it again if its answer got lost: it goes by itself, once.
-            stored = await publish_expecting(
-                self.client, stream, message, _TRIES * _ANSWER_WITHIN_S
-            )
+            stored = await publish_expecting(self.client, stream, message, _ONCE_WITHIN_S)
             return stored.sequence
         line = self._lines.get(stream)
         if line is None:
