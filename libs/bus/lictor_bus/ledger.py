@@ -20,7 +20,6 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused, SequenceConflict
 from lictor_bus.logs.entry_logs import read_log
-from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.publish import Outgoing
 
 # As many tries as fit into the time for an answer under load, each after a longer pause than the one before.
@@ -115,6 +114,16 @@ class Log(Protocol[E, S]):
         """Somebody else appended to what was read."""
 
 
+class Appender(Protocol):
+    """Stores entries: ``lictor_bus.wire.appends.Appends``."""
+
+    async def append(
+        self, stream: str, message: Outgoing, after: int | None, *, log: str | None = None
+    ) -> int:
+        """Store a message as the next of its log and return its sequence, or raise SequenceConflict."""
+        ...
+
+
 class Ledger(Generic[E, S]):
     """All logs of one kind."""
 
@@ -124,7 +133,12 @@ class Ledger(Generic[E, S]):
         LEDGERS[name] = self
 
     async def change(
-        self, appends: Appends, log: Log[E, S], judge: "Judge[S, E]", *, entry_id: str | None = None
+        self,
+        appends: Appender,
+        log: Log[E, S],
+        judge: "Judge[S, E]",
+        *,
+        entry_id: str | None = None,
     ) -> Changed[E, S]:
         """Have a log judged and keep what comes of it; Overtaken when others were always faster.
 
