@@ -69,19 +69,6 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
     return _stored_sequence(stream, answer)
 
 
-async def publish_after(
-    client: Client, stream: str, message: Outgoing, last: int | None, timeout_s: float = 10
-) -> int:
-    """Store one message and return its sequence; of one that is stored already, the sequence it has.
-
-    Raises SequenceConflict unless ``last`` is the sequence of the last message on the subject (0: there is none).
-    None stores it after whatever is there.
-    """
-    if last is not None:
-        message = expecting(message, last)
-    return (await publish_expecting(client, stream, message, timeout_s)).sequence
-
-
 def expecting(message: Outgoing, last: int, subjects: str | None = None) -> Outgoing:
     """The message, to be stored only if that is the last one on its subject, or on those of a filter."""
     headers = {**message.headers, "Nats-Expected-Last-Subject-Sequence": str(last)}
