@@ -167,6 +167,9 @@ class Ledger(Generic[E, S]):
             except SequenceConflict:
                 await log.overtaken(reading)
                 raise
+            if sequence <= reading.last:
+                # The log had it before, though the reading does not show it.
+                return Changed(reading.state, sequence, entry)
             await log.appended(reading, entry, sequence)
             return Changed(reading.state, sequence, entry, is_new=True)
 

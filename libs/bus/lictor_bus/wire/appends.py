@@ -9,7 +9,8 @@ together as soon as there is enough of it for a batch to pay, and else by itself
   before the batch.
 * The broker refuses a batch whole. Then its members go one by one, and each gets its own answer.
 * An append whose answer got lost is repeated. The broker compares it with the log before it looks at its message id, so
-  it calls that a conflict. What it was stored as can only be the next message of the log: that is looked at.
+  it calls that a conflict. What it was stored as can only be the next message of the log: that is looked at. A message
+  of the same id that somebody else stored meanwhile is a conflict: what it says may be something else.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ from typing import Any
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BatchRefused, BusError, IdTaken, SequenceConflict
-from lictor_bus.wire.publish import Outgoing, Stored, expecting, publish_batch, publish_expecting
+from lictor_bus.errors import BatchRefused, BusError, IdTaken, Refused, SequenceConflict
+from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_from
 
 log = logging.getLogger("lictor.appends")
@@ -49,6 +50,8 @@ class _Append:
     message: Outgoing
     after: int | None
     stored: "asyncio.Future[int]"
+    is_perhaps_stored: bool = False
+    """Whether it was sent and nothing is known of it."""
 
 
 @dataclass(slots=True)
@@ -94,7 +97,7 @@ class Appends:
     async def append(
         self, stream: str, message: Outgoing, after: int | None, *, log: str | None = None
     ) -> int:
-        """Store a message as the next of its log and return its sequence; of one that is stored already, its own.
+        """Store a message as the next of its log and return its sequence; of one that the log had before, its own.
 
         Raises SequenceConflict unless ``after`` is the sequence of the last message of the log (0: there is none);
         None stores it wherever. ``log`` is the filter of subjects that the log stands on, unless it is the message's
@@ -110,13 +113,13 @@ class Appends:
         if line is None:
             line = self._lines[stream] = _Line(stream)
         log = log or message.subject
+        waiting = _Append(log, message, after, asyncio.get_running_loop().create_future())
         if line.is_open and not line.waiting and log not in line.under_way:
             line.under_way.add(log)
             try:
-                return await self._store(stream, log, message, after)
+                return await self._store(stream, waiting)
             finally:
                 self._done(line, [log])
-        waiting = _Append(log, message, after, asyncio.get_running_loop().create_future())
         line.waiting.append(waiting)
         if len(line.waiting) >= BATCH_FROM:
             # A little later: what else is about to be appended goes along.
@@ -161,6 +164,8 @@ class Appends:
             )
         except _NO_ANSWER as error:
             # Refused whole, or nobody knows: each for itself finds out.
+            for each in members:
+                each.is_perhaps_stored = not isinstance(error, BatchRefused)
             log.info("%s: %d appends go one by one: %s", line.name, len(members), error)
             line.in_batch = False
             for each in members:
@@ -174,7 +179,7 @@ class Appends:
 
     async def _alone(self, line: _Line, each: _Append) -> None:
         try:
-            sequence = await self._store(line.name, each.log, each.message, each.after)
+            sequence = await self._store(line.name, each)
         except Exception as error:  # noqa: BLE001 -- it is told to whoever appends
             if not each.stored.done():
                 each.stored.set_exception(error)
@@ -184,32 +189,40 @@ class Appends:
         finally:
             self._done(line, [each.log])
 
-    async def _store(self, stream: str, log: str, message: Outgoing, after: int | None) -> int:
+    async def _store(self, stream: str, append: _Append) -> int:
+        """Store one by itself; an answer that does not come is asked for again."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return await self._tried(stream, append)
+            except (SequenceConflict, BatchRefused, Refused):
+                raise
+            except BusError:
+                append.is_perhaps_stored = True
+                if not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    async def _tried(self, stream: str, append: _Append) -> int:
+        message, after = append.message, append.after
         try:
-            stored = await self._sent(stream, message)
+            stored = await publish_expecting(self.client, stream, message, _ANSWER_WITHIN_S)
         except SequenceConflict:
-            following = await read_from(self.client, stream, log, (after or 0) + 1, 1)
+            if not append.is_perhaps_stored:
+                raise
+            following = await read_from(self.client, stream, append.log, (after or 0) + 1, 1)
             if following and following[0].headers.get("Nats-Msg-Id") == message.message_id:
                 return following[0].sequence
             raise
         if stored.is_duplicate:
-            found = await read_from(self.client, stream, log, stored.sequence, 1)
+            found = await read_from(self.client, stream, append.log, stored.sequence, 1)
             if not found or found[0].sequence != stored.sequence:
                 raise IdTaken(
-                    f"{stream} has a message {message.message_id}, but not on {log}",
+                    f"{stream} has a message {message.message_id}, but not on {append.log}",
                     remedy="give this one an id of its own",
                 )
+            if after is not None and stored.sequence > after and not append.is_perhaps_stored:
+                raise SequenceConflict(f"somebody else stored {message.message_id} meanwhile")
         return stored.sequence
-
-    async def _sent(self, stream: str, message: Outgoing) -> Stored:
-        for _ in range(_TRIES - 1):
-            try:
-                return await publish_expecting(self.client, stream, message, _ANSWER_WITHIN_S)
-            except (SequenceConflict, BatchRefused):
-                raise
-            except BusError:
-                continue
-        return await publish_expecting(self.client, stream, message, _ANSWER_WITHIN_S)
 
 
 def _fitting(ready: Sequence[_Append]) -> Sequence[_Append]:

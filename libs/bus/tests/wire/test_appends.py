@@ -83,18 +83,28 @@ async def test_a_conflict_is_that_of_its_own_member(client: Client) -> None:
     assert [sequence for sequence, _, _ in await stored(client, "log-20")] == [taken]
 
 
-async def test_what_is_stored_already_has_the_sequence_it_got_then(client: Client) -> None:
+async def test_what_a_log_had_before_has_the_sequence_it_got_then(client: Client) -> None:
     appends = Appends(client)
     known = message("log-20")
     first = await appends.append(streams.SESSIONS, known, 0)
     results = await asyncio.gather(
         *(
-            appends.append(streams.SESSIONS, known if n == 20 else message(f"log-{n}"), 0)
+            appends.append(
+                streams.SESSIONS,
+                known if n == 20 else message(f"log-{n}"),
+                first if n == 20 else 0,
+            )
             for n in range(MANY)
         )
     )
     assert results[20] == first
     assert len(set(results)) == MANY == len(await stored(client))
+
+
+async def test_the_same_id_stored_by_somebody_else_meanwhile_is_a_conflict(client: Client) -> None:
+    await Appends(client).append(streams.SESSIONS, message("a", "his", "one"), 0)
+    with pytest.raises(SequenceConflict):
+        await Appends(client).append(streams.SESSIONS, message("a", "hers", "one"), 0)
 
 
 async def test_an_id_that_another_log_has_is_not_taken_for_stored(client: Client) -> None:
