@@ -23,6 +23,8 @@ from governing_bus import ENVELOPE
 
 from lictor_approval.decision_validity import requested
 from lictor_bus.ledger import LEDGERS, Changed, Ledger, Log, OutOfDate, WholeLedger
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import DecisionAt, Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
@@ -63,9 +65,8 @@ from lictor_schema.decisions.receipt import (
 from lictor_schema.seals.erasure import ErasureEntry
 from lictor_schema.sessions.session_questions import SessionBeginRequest, ToolResultReport
 from lictor_sealer.correction.desk import EPISODES
-from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.erasure import desk as erasures
-from lictor_sealer.governed_decisions import DecisionAt, Decisions
+from lictor_supervisor.decision.desk import FOLDS
 
 ROOT = Path(__file__).parents[2]
 WRITERS = 6
@@ -350,9 +351,9 @@ async def decisions(world: World) -> int:
     key = subjects.decision_key("rt", "t")
 
     async def write(number: int) -> None:
-        known = Decisions(DecisionLog(world.client(number)))
+        known = Decisions(DecisionLog(world.client(number)), FOLDS)
 
-        def decide(at: DecisionAt) -> Any:
+        def decide(at: DecisionAt[Any, Any]) -> Any:
             asked = Asked(f"r-{number}", "rt", "t", "agent", at.now_us, at.after)
             return begin(at.state, at.switch, asked, governing)
 
@@ -365,7 +366,7 @@ async def decisions(world: World) -> int:
 
 async def switch(world: World) -> int:
     async def write(number: int) -> None:
-        known = Decisions(DecisionLog(world.client(number)))
+        known = Decisions(DecisionLog(world.client(number)), FOLDS)
         await known.turn(
             lambda held, now_us, after: kill_switch.halt(
                 held,
