@@ -123,6 +123,7 @@ class _Wire(asyncio.Protocol):
         self._answers = hiredis.Reader()
         self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -138,8 +139,17 @@ class _Wire(asyncio.Protocol):
         self._waiting.append((answer, until))
         if self._timer is None:
             self._timer = self._loop.call_at(until, self._look)
-        self._transport.write(_packed(command))
+        if not self._unsent:
+            self._loop.call_soon(self._send)
+        self._unsent.append(_packed(command))
         return answer
+
+    def _send(self) -> None:
+        """All that was asked in this turn of the loop at once: uvloop would make a system call of each."""
+        commands = b"".join(self._unsent)
+        self._unsent.clear()
+        if self._transport is not None:
+            self._transport.write(commands)
 
     def _look(self) -> None:
         """Somebody who asked may have waited too long."""
