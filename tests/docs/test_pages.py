@@ -9,9 +9,8 @@ import pytest
 import yaml
 
 from lictor_bus.service.settings import ServiceSettings
-from lictor_cli.agent import verbs as agent
+from lictor_cli.groups import GROUPS
 from lictor_cli.main import COMMANDS
-from lictor_cli.pack import verbs as pack
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -93,10 +92,10 @@ def test_every_task_that_is_named_exists(page: Path) -> None:
 def test_every_command_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"(?:`|\$ )lictor ([a-z]+)", page.read_text("utf-8")):
         assert name in COMMANDS, f"{label(page)} names lictor {name}, which is no command"
-    for group, verbs in (("pack", pack.VERBS), ("agent", agent.VERBS)):
-        named = rf"(?:`|\$ )lictor {group} ([a-z][a-z-]*)"
+    for noun, (_, verbs) in GROUPS.items():
+        named = rf"(?:`|\$ )lictor {noun} ([a-z][a-z-]*)"
         for verb in re.findall(named, page.read_text("utf-8")):
-            assert verb in verbs, f"{label(page)} names lictor {group} {verb}, which is no command"
+            assert verb in verbs, f"{label(page)} names lictor {noun} {verb}, which is no command"
 
 
 def test_the_settings_in_the_docs_are_those_in_the_code() -> None:
