@@ -83,8 +83,11 @@ def rooms() -> str:
 
 def layers() -> str:
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    # Without containers: the layers of packages, not of the modules in one.
     (contract,) = (
-        it for it in configured["tool"]["importlinter"]["contracts"] if it["type"] == "layers"
+        it
+        for it in configured["tool"]["importlinter"]["contracts"]
+        if it["type"] == "layers" and "containers" not in it
     )
     rows = [
         (str(number), ", ".join(f"`{name.strip()}`" for name in re.split(r"[|:]", layer)))
