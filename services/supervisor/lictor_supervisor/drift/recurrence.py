@@ -47,7 +47,7 @@ from lictor_supervisor.ledgers import PATCHES
 SIGHTINGS = "lictor.drifting.>"
 ALL_DRIFT = "lictor.drift.*.*"
 BY = "lictor-sealer"
-"""Who files what no human did."""
+"""Who files what no human did; by the name that stands in stored entries since the sealer did it."""
 
 # Random once, fixed for ever: changing one makes every replay file everything again.
 _RECEIVED = uuid.UUID("0f2c8a5e-7d91-4b36-a4e8-63b1d90c57f2")
