@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import packs_directory
+from lictor.installation.directories import packs_directory
 from lictor_policy.judge.config import EvaluatorConfig, load_config
 from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
 from lictor_policy.packs.pack import LoadedPack, PackReader
