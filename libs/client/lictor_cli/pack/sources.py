@@ -64,7 +64,7 @@ def methods_argument(parser: ArgumentParser) -> None:
         "--methods",
         metavar="NAMES",
         default="",
-        help="verification methods that the sealer has and this machine has not, between commas",
+        help="verification methods that the supervisor has and this machine has not, between commas",
     )
 
 
