@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lictor_bus.errors import BusError
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
-from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json
+from lictor_cli.output.terminal import common_arguments, port_number, quiet_logs, say, say_json
 from lictor_local.service_process import SERVICES
 from lictor_local.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings
 
@@ -59,13 +59,6 @@ def stack_arguments(parser: ArgumentParser) -> None:
         help="let the services answer HTTP (/health, /metrics) on consecutive ports from this one"
         " (without PORT: those they had last, or any free ones)",
     )
-
-
-def port_number(text: str) -> int:
-    """A port as an option's value."""
-    if not text.isdecimal() or int(text) > 65_535:
-        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)
 
 
 def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSettings:
