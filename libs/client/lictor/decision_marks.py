@@ -46,7 +46,7 @@ async def false_alarms(client: Client) -> frozenset[str]:
     """The ids of all decision records that are marked as false alarms."""
     by_record: dict[str, list[DecisionMark]] = {}
     if await _has_marks(client):
-        found = all_entries(client, streams.MARKS, "lictor.mark.*.*", DecisionMark.from_json)
+        found = all_entries(client, streams.MARKS, subjects.MARK.any, DecisionMark.from_json)
         async for _, mark in found:
             by_record.setdefault(mark.record_id, []).append(mark)
     return frozenset(name for name, marks in by_record.items() if false_alarm(marks))

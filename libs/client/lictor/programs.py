@@ -102,7 +102,7 @@ async def results(
         for of in _HASHES
     }
     tasks = {each.task_id for each in submissions}
-    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else "lictor.proof.*.*"
+    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else subjects.PROOF.any
     stored = follow(client, streams.PROOFS, subject, from_start=True)
     async with aclosing(stored):
         try:

@@ -52,7 +52,7 @@ async def find_decision(
     client: Client, record_id: str, task_id: str | None = None
 ) -> DecisionRecord | None:
     """A decision by its id; quick when its task is given, else the whole stream is read."""
-    subject = "lictor.dec.*.*" if task_id is None else subjects.decisions_on_task(task_id)
+    subject = subjects.DECISION.any if task_id is None else subjects.decisions_on_task(task_id)
     wanted = record_id.encode()
     async for stored in _all(client, streams.DECISIONS, subject):
         if wanted in stored.body:

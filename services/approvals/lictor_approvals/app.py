@@ -109,13 +109,13 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.proof.{verdict}.{task}",
+            subject=subjects.PROOF.pattern,
             message=ProofResult,
             description="What the prover found (stream PROOFS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.appr.{state}.{request}",
+            subject=subjects.APPROVAL.pattern,
             message=ApprovalEntry,
             description="Approval requests, and every change of their states (stream APPROVALS).",
             reads=False,
@@ -152,7 +152,7 @@ async def approval_loops(
         telemetry=runtime.telemetry,
     )
     await asking.begin()
-    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, "lictor.proof.*.*", _PULL)
+    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, subjects.PROOF.any, _PULL)
     return [
         HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
         EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),

@@ -28,7 +28,7 @@ BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval servi
 _TRIES = 20
 _HEADER_ROOM = 16 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EVERY_CHANGE = "lictor.appr.*.*"
+_EVERY_CHANGE = subjects.APPROVAL.any
 _OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
 
 Step = Callable[[RequestLife | None], ApprovalEntry | None]

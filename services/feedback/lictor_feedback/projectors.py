@@ -330,17 +330,21 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
     return [
         runtime.worker(
             streams.SESSIONS,
-            "lictor.sess.*",
+            subjects.SESSION_LOG.any,
             DecisionsOfGuards(decisions.names),
-            StreamOutbox(runtime.client, streams.DECISIONS, "lictor.dec.*.guard.{key}"),
+            StreamOutbox(
+                runtime.client, streams.DECISIONS, subjects.GUARD_DECISION.where(task="{key}")
+            ),
             partition="decisions",
             steering=decisions,
         ),
         runtime.worker(
             streams.SESSIONS,
-            "lictor.sess.*",
+            subjects.SESSION_LOG.any,
             GuidanceOfSessions(),
-            StreamOutbox(runtime.client, streams.GUIDANCE, "lictor.guide.{key}"),
+            StreamOutbox(
+                runtime.client, streams.GUIDANCE, subjects.GUIDANCE.where(session="{key}")
+            ),
             partition="guidance",
             steering=guidance,
         ),

@@ -215,7 +215,7 @@ def session_watch(runtime: ServiceRuntime, library: Library) -> SessionWatch:
     plans = SessionPlans(find)
     worker = runtime.worker(
         streams.DECISIONS,
-        "lictor.dec.*.*",
+        subjects.DECISION.any,
         SessionProcessor(plans.at),
         EventOutbox(runtime.client),
         steering=plans,

@@ -206,19 +206,19 @@ SPEC = ServiceSpec(
     streams=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
     channels=(
         StreamChannel(
-            subject="lictor.prog.{task}",
+            subject=subjects.PROGRAM.pattern,
             message=ProgramSubmission,
             description="Programs submitted for proof (stream PROGRAMS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.proof.{verdict}.{task}",
+            subject=subjects.PROOF.pattern,
             message=ProofResult,
             description="What was found (stream PROOFS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.progress.proof.{task}",
+            subject=subjects.PROOF_PROGRESS.pattern,
             message=ProofProgress,
             description="How far a proof is that takes long; not kept.",
             reads=False,

@@ -47,7 +47,7 @@ def proving_loop(
     return ConcurrentLoop(
         client,
         streams.PROGRAMS,
-        "lictor.prog.>",
+        subjects.PROGRAM.all,
         answer,
         service="prover",
         durable="proving",

@@ -12,7 +12,7 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.concurrent_loop import ConcurrentLoop
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.service.settings import whole_setting
 from lictor_prove.errors import ProverConfigError
@@ -75,19 +75,19 @@ SPEC = ServiceSpec(
     streams=(streams.APPROVALS, streams.RUNS, streams.PROGRAMS, streams.PROOFS),
     channels=(
         StreamChannel(
-            subject="lictor.appr.approved.{request}",
+            subject=subjects.APPROVAL.documented(state="approved"),
             message=ApprovalEntry,
             description="Approvals by which programs run (stream APPROVALS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.run.{task}.{request}",
+            subject=subjects.RUN.pattern,
             message=AnyRunEntry,
             description="The journals of runs: each effect, before it is made (stream RUNS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.appr.{state}.{request}",
+            subject=subjects.APPROVAL.pattern,
             message=ApprovalEntry,
             description="That a run begins, what became of it, or why it does not begin.",
             reads=False,
@@ -121,7 +121,7 @@ def make_service() -> Service:
             ConcurrentLoop(
                 runtime.client,
                 streams.APPROVALS,
-                "lictor.appr.approved.*",
+                subjects.APPROVAL.where(state="approved"),
                 runner.handle,
                 service=NAME,
                 durable=NAME,

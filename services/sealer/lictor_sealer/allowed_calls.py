@@ -55,8 +55,8 @@ class SeenCalls:
     async def since(self, session_id: str | None) -> CallsSince:
         """From where on the calls of a task count whose decision begins now."""
         gates, sessions = await asyncio.gather(
-            self._last(streams.GATES, "lictor.gated.>"),
-            self._last(streams.SESSIONS, "lictor.sess.>"),
+            self._last(streams.GATES, subjects.GATED.all),
+            self._last(streams.SESSIONS, subjects.SESSION_LOG.all),
         )
         return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
 

@@ -143,13 +143,13 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.dec.{decision}.{task}",
+            subject=subjects.DECISION.pattern,
             message=DecisionRecord,
             description="Decision records (stream DECISIONS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.ep.{decision_type}.{episode}",
+            subject=subjects.EPISODE.pattern,
             message=SealedEpisode,
             description=(
                 "Sealed episodes (stream EPISODES). The body is a seal bundle file: the sealed episode "
@@ -158,13 +158,13 @@ SPEC = ServiceSpec(
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.contents.{episode}.{part}",
+            subject=subjects.CONTENTS.pattern,
             message=EpisodePart,
             description="The messages that sealed episodes cover, with their salts, in parts (stream CONTENTS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.erased.{episode}",
+            subject=subjects.ERASURE.pattern,
             message=ErasureEntry,
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
@@ -199,7 +199,7 @@ def make_service() -> Service:
         )
         corrections = Corrections(runtime.client, log, trust, closings=closings)
         return [
-            runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+            runtime.worker(streams.DECISIONS, subjects.DECISION.any, SealerProcessor(), outbox),
             *await correction_desk.correcting_loops(runtime, corrections),
             *await erasure_desk.erasing_loops(runtime, Erasures(runtime.client, log)),
             *await decision_loops.governing_loops(runtime, outbox.seal_closed, methods),

@@ -15,7 +15,7 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_policy.events.position import EventPosition, to_micros
 from lictor_schema.events.event import Event
 
-ALL_EVENTS = "lictor.ev.>"
+ALL_EVENTS = subjects.EVENT.all
 
 
 class PastEvent(NamedTuple):
@@ -27,7 +27,7 @@ class PastEvent(NamedTuple):
 
 def events_of_task(task_id: str) -> str:
     """The subject of everything stored about a task."""
-    return f"lictor.ev.*.*.{subjects.token(task_id)}"
+    return subjects.STORED_EVENT.where(task=subjects.token(task_id))
 
 
 async def events_in_stream(

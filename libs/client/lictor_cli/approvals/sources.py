@@ -21,7 +21,7 @@ from lictor_bus.wire.read import read_from
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
 from lictor_schema.proofs.proof import ProgramSubmission
 
-EVERY_CHANGE = "lictor.appr.*.*"
+EVERY_CHANGE = subjects.APPROVAL.any
 
 
 def request_argument(parser: ArgumentParser) -> None:

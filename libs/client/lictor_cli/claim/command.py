@@ -14,6 +14,7 @@ from lictor.errors import LictorError
 from lictor.history.id_prefixes import one_of
 from lictor.history.stream_contents import extent, streams_at
 from lictor_bus.logs.entry_logs import all_entries
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import CERPA
 from lictor_bus.wire.read import read_all
 from lictor_cli.main import OK
@@ -168,7 +169,7 @@ def _event(name: str) -> CerpaEvent:
 
 async def _list(client: Client, options: Namespace) -> int:
     made: dict[tuple[str, str], CerpaClaim] = {}
-    entries = all_entries(client, CERPA, "lictor.claim.made.*", ClaimMade.from_json)
+    entries = all_entries(client, CERPA, subjects.CLAIM.where(kind="made"), ClaimMade.from_json)
     async for _, entry in entries:
         made[entry.claim.subject, entry.claim.id] = entry.claim
     if options.json:
@@ -235,7 +236,7 @@ def why_so(cycle: CerpaCycle) -> str:
 async def all_cycles(client: Client) -> dict[str, CerpaCycle]:
     """Every cycle as it is now, in the order they began."""
     found: dict[str, CerpaCycle] = {}
-    async for stored in read_all(client, CERPA, "lictor.cycle.*.*"):
+    async for stored in read_all(client, CERPA, subjects.CYCLE.any):
         try:
             cycle = CerpaCycle.from_json(stored.body)
         except (ValidationError, CanonicalError):

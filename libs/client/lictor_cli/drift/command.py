@@ -13,6 +13,7 @@ from lictor.errors import LictorError
 from lictor.history.id_prefixes import DRIFT_EVENT, whole_id
 from lictor.history.stream_contents import extent, streams_at
 from lictor_bus.logs.entry_logs import all_entries, triage_log
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import DRIFT
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import (
@@ -162,7 +163,7 @@ async def handled_drift(client: Client) -> list[Handled]:
     """Every drift event with its handling, in the order they were published."""
     entries = [
         entry
-        async for _, entry in all_entries(client, DRIFT, "lictor.triage.*", TriageEntry.from_json)
+        async for _, entry in all_entries(client, DRIFT, subjects.TRIAGE.any, TriageEntry.from_json)
     ]
     return _handled(entries)
 

@@ -14,7 +14,7 @@ from lictor_bus.wire.read import read_all
 from lictor_policy.judge.step import PastDecision, decided_in
 
 _PAGE = 500
-_ON_EVENTS = "lictor.dec.*.*"
+_ON_EVENTS = subjects.DECISION.any
 
 
 class PastDecisions:

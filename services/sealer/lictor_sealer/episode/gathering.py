@@ -13,6 +13,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from lictor_bus.names import streams, subjects
+from lictor_bus.names.subject_pattern import SubjectPattern
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import any_on_subjects, read_from, read_since
 from lictor_schema.core.canonical_json import hash_bytes
@@ -40,19 +41,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True, slots=True)
 class _Kind:
     stream: str
-    subject: str
-    """With the task's token as `{}`."""
-    place: int
-    """Which token of the subject that is."""
+    subjects: SubjectPattern
+    """With the task's token as `{task}`."""
 
 
 _KINDS: Final[dict[StrandName, _Kind]] = {
     # Those of the tool and stop gates, and refusals outside of a session; not the records on events.
-    "guard": _Kind(streams.DECISIONS, "lictor.dec.*.*.{}", 4),
-    "proofs": _Kind(streams.PROOFS, "lictor.proof.*.{}", 3),
-    "runs": _Kind(streams.RUNS, "lictor.run.{}.*", 2),
-    "gates": _Kind(streams.GATES, "lictor.gated.*.{}", 3),
-    "receipts": _Kind(streams.RECEIPTS, "lictor.rcpt.*.{}.*", 3),
+    "guard": _Kind(streams.DECISIONS, subjects.DECISION_OF_GATE),
+    "proofs": _Kind(streams.PROOFS, subjects.PROOF),
+    "runs": _Kind(streams.RUNS, subjects.RUN),
+    "gates": _Kind(streams.GATES, subjects.GATED),
+    "receipts": _Kind(streams.RECEIPTS, subjects.RECEIPT),
 }
 
 
@@ -75,9 +74,9 @@ class Gathering:
         """Of these tasks, by their tokens, those that have any message of a kind: most have none."""
         return {
             name: {
-                subject.split(".")[kind.place]
+                subject.split(".")[kind.subjects.place("task")]
                 for subject in await any_on_subjects(
-                    self._client, kind.stream, [kind.subject.format(task) for task in tasks]
+                    self._client, kind.stream, [kind.subjects.where(task=task) for task in tasks]
                 )
             }
             for name, kind in _KINDS.items()
@@ -100,7 +99,7 @@ class Gathering:
         for name, kind in _KINDS.items():
             if name not in kinds:
                 continue
-            async for page in self._pages(kind.stream, kind.subject.format(task), window):
+            async for page in self._pages(kind.stream, kind.subjects.where(task=task), window):
                 for stored in page:
                     weaver.take(name, stored)
                 await weaver.store()

@@ -253,7 +253,7 @@ class SealingOutbox:
         closings: list[Sourced[ClosedTask]] = []
         sequence = 1
         while page := await read_from(
-            self._client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE
+            self._client, streams.DECISIONS, subjects.DECISION.where(task=task), sequence, _PAGE
         ):
             closings += [
                 Sourced(task, stored.sequence, ClosedTask(stored))

@@ -109,18 +109,18 @@ class CoherenceReports:
         """Measure what the streams hold now."""
         async with self._one_at_a_time:
             measuring = Measuring(since, self._now())
-            async for stored in read_all(self._client, streams.EPISODES, "lictor.ep.*.*"):
+            async for stored in read_all(self._client, streams.EPISODES, subjects.EPISODE.any):
                 if measuring.covers(stored.stored_at):
                     await asyncio.to_thread(self._look_at, stored, measuring)
-            async for stored in read_all(self._client, streams.DRIFT, "lictor.drift.*.*"):
+            async for stored in read_all(self._client, streams.DRIFT, subjects.DRIFT.any):
                 _read_drift(stored, measuring)
             triage = all_entries(
-                self._client, streams.DRIFT, "lictor.triage.*", TriageEntry.from_json
+                self._client, streams.DRIFT, subjects.TRIAGE.any, TriageEntry.from_json
             )
             async for _, entry in triage:
                 measuring.triage(entry)
             patches = all_entries(
-                self._client, streams.PATCHES, "lictor.patch.*.*", PatchEntry.from_json
+                self._client, streams.PATCHES, subjects.PATCH.any, PatchEntry.from_json
             )
             async for _, entry in patches:
                 measuring.patch(entry)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lictor_bus.fold.entity_timers import EntityTimers
 from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_recorder import GateRecorder
 from lictor_bus.service.responder import Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
@@ -33,13 +33,13 @@ STREAMS = (
 )
 CHANNELS = (
     StreamChannel(
-        subject="lictor.act.{decision}",
+        subject=subjects.DECISION_LOG.pattern,
         message=AnyDecisionEntry,
         description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
         reads=True,
     ),
     StreamChannel(
-        subject="lictor.gated.action.{task}",
+        subject=subjects.GATED.documented(gate="action"),
         message=ActionGateRecord,
         description="Denials of the action gate that stand in no decision's log (stream GATES).",
         reads=False,

@@ -150,7 +150,10 @@ class Desk:
         """Whether a patch of the cause of a drift event was applied after it was detected."""
         events = [entry.event for _, entry in found.entries if entry.event is not None]
         applied = all_entries(
-            self.client, streams.PATCHES, "lictor.patch.applied.*", PatchEntry.from_json
+            self.client,
+            streams.PATCHES,
+            subjects.PATCH.where(state="applied"),
+            PatchEntry.from_json,
         )
         async for _, entry in applied:
             at = datetime.fromisoformat(entry.at)

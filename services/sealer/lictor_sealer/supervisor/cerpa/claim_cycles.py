@@ -44,7 +44,7 @@ from lictor_schema.contracts.drift import DriftEvent
 from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError
 
-CLAIMS = "lictor.claim.*.*"
+CLAIMS = subjects.CLAIM.any
 BY = "lictor-sealer"
 
 # Random once, fixed for ever: changing it makes every replay tell all drift again.
@@ -91,7 +91,7 @@ class ClaimsProcessor:
             raise Refused(str(error), remedy="see what it says") from None
         outputs = tuple(
             Outgoing(
-                f"lictor.cycle.{cycle.status.value}.{message.key}",
+                subjects.CYCLE.at(cycle.status.value, message.key),
                 cycle.to_json(),
                 f"{cycle.cycle_id}:{delivery.sequence}",
             )

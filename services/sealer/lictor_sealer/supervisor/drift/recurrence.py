@@ -43,8 +43,8 @@ from lictor_schema.contracts.patch import (
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import CanonicalError
 
-SIGHTINGS = "lictor.drifting.>"
-ALL_DRIFT = "lictor.drift.*.*"
+SIGHTINGS = subjects.SIGHTING.all
+ALL_DRIFT = subjects.DRIFT.any
 BY = "lictor-sealer"
 """Who files what no human did."""
 

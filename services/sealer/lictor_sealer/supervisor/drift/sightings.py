@@ -30,7 +30,7 @@ from lictor_schema.contracts.decision_log import (
 from lictor_schema.contracts.drift import DriftEvent
 from lictor_sealer.decision_log import key_of
 
-LOGS = "lictor.act.*"
+LOGS = subjects.DECISION_LOG.any
 _KEEP_S = 30 * 24 * 3600
 _PAGE = 500
 _REMEDY = "only the sealer may write logs of decisions; find out who wrote this entry"
