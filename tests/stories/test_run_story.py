@@ -57,7 +57,7 @@ async def _request(client: Client, *states: str) -> RequestLife:
     """The one request there is, when it stands so."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        found = all_entries(client, "APPROVALS", "lictor.appr.*.*", ApprovalEntry.from_json)
+        found = all_entries(client, "APPROVALS", subjects.APPROVAL.any, ApprovalEntry.from_json)
         life = folded([entry async for _, entry in found])
         if life is not None and life.state.value in states:
             return life
@@ -123,8 +123,8 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
 
         await _close_task(client)
         await reach(client, "EPISODES", 2)
-        bundle = (await read_from(client, "EPISODES", "lictor.ep.*.*", 1, 1))[0].body
-        runs = await read_from(client, "RUNS", "lictor.run.*.*", 1, 100)
+        bundle = (await read_from(client, "EPISODES", subjects.EPISODE.any, 1, 1))[0].body
+        runs = await read_from(client, "RUNS", subjects.RUN.any, 1, 100)
         exported = b"".join([line async for line in bundle_lines(client, bundle)])
 
     trust = TrustStore.load(tmp_path / "trust.json")

@@ -113,7 +113,7 @@ class Bus:
     async def entries(self) -> list[ApprovalEntry]:
         """Every change of every request."""
         found = all_entries(
-            self.client, streams.APPROVALS, "lictor.appr.*.*", ApprovalEntry.from_json
+            self.client, streams.APPROVALS, subjects.APPROVAL.any, ApprovalEntry.from_json
         )
         return [entry async for _, entry in found]
 

@@ -310,7 +310,7 @@ class Asker:
 
     async def sealed(self) -> list[SealedEpisode]:
         """The episodes of the task, each verified."""
-        stored = await read_from(self.client, streams.EPISODES, "lictor.ep.*.*", 1, 1000)
+        stored = await read_from(self.client, streams.EPISODES, subjects.EPISODE.any, 1, 1000)
         assert all(verify_bundle(each.body, TRUST).ok for each in stored)
         found = [SealBundle.from_bytes(each.body).sealed_episode for each in stored]
         episodes = [SealedEpisode.from_json(canonical_json(each)) for each in found]
@@ -323,7 +323,7 @@ class Asker:
         return found[0]
 
     async def sightings(self) -> list[DriftEvent]:
-        found = await read_from(self.client, streams.DRIFT, "lictor.drifting.*", 1, 1000)
+        found = await read_from(self.client, streams.DRIFT, subjects.SIGHTING.any, 1, 1000)
         return [DriftEvent.from_json(each.body) for each in found]
 
     async def until_sighted(self, drift_type: str, cause: str) -> DriftEvent:
@@ -371,7 +371,7 @@ async def governing_sealer(
     )
     loops = [
         *await decision_loops.governing_loops(runtime, outbox.seal_closed),
-        runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+        runtime.worker(streams.DECISIONS, subjects.DECISION.any, SealerProcessor(), outbox),
     ]
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     async with asyncio.timeout(PATIENCE_S):

@@ -85,7 +85,7 @@ class Bus:
             )
 
     async def drift(self) -> list[DriftEvent]:
-        stored = await read_from(self.client, streams.DRIFT, "lictor.drift.*.*", 1, 1000)
+        stored = await read_from(self.client, streams.DRIFT, subjects.DRIFT.any, 1, 1000)
         return [DriftEvent.from_json(each.body) for each in stored]
 
     async def patches(self, state: str = "*") -> list[PatchEntry]:
@@ -106,7 +106,7 @@ class Bus:
                 await asyncio.sleep(0.02)
 
     async def _settled(self) -> list[bytes]:
-        found = await read_from(self.client, streams.DRIFT, "lictor.drifting.*.settled", 1, 100)
+        found = await read_from(self.client, streams.DRIFT, subjects.SETTLEMENT.any, 1, 100)
         return [each.body for each in found]
 
     async def move(

@@ -48,7 +48,7 @@ async def test_a_dispatch_without_a_contract_thrice_is_red_drift_that_asks_for_a
                 await asyncio.sleep(0.05)
             while len(await _bypasses(bus)) < 3:
                 await asyncio.sleep(0.05)
-            while len(await read_from(client, streams.EPISODES, "lictor.ep.*.*", 1, 10)) < 3:
+            while len(await read_from(client, streams.EPISODES, subjects.EPISODE.any, 1, 10)) < 3:
                 await asyncio.sleep(0.05)
         asked = CoherenceQuestion(request_id="q").to_json()
         answer = await client.request(subjects.REPORT, asked, timeout=10)
