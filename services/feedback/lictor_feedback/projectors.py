@@ -7,7 +7,6 @@ whatever dies whenever.
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lictor_bus.errors import Refused, StaleState
@@ -23,6 +22,7 @@ from lictor_guard.feedback.collection import COMPLETION
 from lictor_guard.session.judge import BYPASSED
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.core.time import from_micros
 from lictor_schema.decisions.decision import (
     Decision,
     Disposition,
@@ -49,7 +49,6 @@ from lictor_schema.sessions.session_questions import Denial
 ESCALATED = "lictor.completion.escalated"
 OPERATOR_CHANNEL = "operator_channel"
 _KEEP_S = 30 * 24 * 3600
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # In an entry's JSON the quotes within a text are escaped, so these are fields and nothing else.
 _KIND = re.compile(rb'^\{"kind":"([a-z_]+)"')
@@ -320,7 +319,7 @@ def _session_of(delivery: Delivery) -> str:
 
 
 def _moment(at_us: int) -> str:
-    return utc_millis(_EPOCH + timedelta(microseconds=at_us))
+    return utc_millis(from_micros(at_us))
 
 
 def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:

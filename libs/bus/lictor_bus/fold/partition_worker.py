@@ -55,6 +55,7 @@ from lictor_bus.wire.publish import publish_all
 from lictor_bus.wire.pull import PullConsumer
 from lictor_bus.wire.read import read_from
 from lictor_bus.wire.stream_leader import leader_view
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.errors import FieldProblem
 
 log = logging.getLogger("lictor.worker")
@@ -415,7 +416,7 @@ class PartitionWorker(Generic[T, S, R]):
         headers = self._trace_headers(fold, outcome, key, delivery)
         fold.states[key] = state
         if keep_state_s:
-            until[key] = delivery.stored_at_ns // 1000 + keep_state_s * 1_000_000
+            until[key] = delivery.stored_at_ns // 1000 + keep_state_s * SECOND_US
             fold.lifetimes[key] = Lifetime(keep_state_s, until[key])
         elif until:
             until.pop(key, None)

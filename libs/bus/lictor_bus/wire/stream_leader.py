@@ -9,7 +9,7 @@ majority within less than that.
 import asyncio
 import json
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import nanoseconds
+from lictor_schema.core.time import from_micros
 
 READ_WITHIN_S = 10.0
 # Followers wait at least four seconds for their leader before they elect another (NATS: minElectionTimeout).
@@ -28,7 +29,6 @@ _LONGEST_PAUSE_S = 0.25
 _NO_MESSAGE_FOUND = 10037
 _STREAM_NOT_FOUND = 10059
 _UNAVAILABLE = 503
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The number of replicas can be changed while we run.
 _ALONE_FOR_S = 5.0
 
@@ -115,7 +115,7 @@ async def leader_finds(
 def _view(client: Client, stream: str, told: dict[str, Any]) -> LeaderView:
     state = told["state"]
     view = LeaderView(
-        _EPOCH + timedelta(microseconds=nanoseconds(told["created"]) // 1000),
+        from_micros(nanoseconds(told["created"]) // 1000),
         int(state["messages"]),
         int(state["first_seq"]),
         int(state["last_seq"]),

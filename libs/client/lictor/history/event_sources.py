@@ -12,7 +12,8 @@ from lictor.history.stream_contents import stored
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS
 from lictor_bus.wire.delivery import Delivery
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.event import Event
 
 ALL_EVENTS = subjects.EVENT.all

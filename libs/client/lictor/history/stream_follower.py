@@ -24,10 +24,10 @@ from lictor.errors import LictorError, Unreachable
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import Delivery, from_delivery
 from lictor_bus.wire.stream_leader import leader_view
+from lictor_schema.core.time import SECOND_NS
 
 log = logging.getLogger("lictor.client")
 
-_NS = 1_000_000_000
 _BATCH = 256
 _EXPIRES_S = 20.0
 _HEARTBEAT_S = 1.0
@@ -144,7 +144,7 @@ class _Consumer:
             "opt_start_seq": self._start,
             "filter_subject": self._subject,
             "ack_policy": "none",
-            "inactive_threshold": int(_FORGET_AFTER_S * _NS),
+            "inactive_threshold": int(_FORGET_AFTER_S * SECOND_NS),
             "mem_storage": True,
             "num_replicas": 1,
         }
@@ -204,8 +204,8 @@ class _Consumer:
         self._last_heard = asyncio.get_running_loop().time()
         request = {
             "batch": _BATCH,
-            "expires": int(_EXPIRES_S * _NS),
-            "idle_heartbeat": int(_HEARTBEAT_S * _NS),
+            "expires": int(_EXPIRES_S * SECOND_NS),
+            "idle_heartbeat": int(_HEARTBEAT_S * SECOND_NS),
         }
         await self._client.publish(
             f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}",

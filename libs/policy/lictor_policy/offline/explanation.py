@@ -22,6 +22,7 @@ from lictor_policy.judge.step import StepOutcome, observed, step
 from lictor_policy.packs.strict_yaml import Path
 from lictor_policy.rules.compiled_rule import CompiledRule
 from lictor_policy.task.state import QUALITIES, TaskState
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.decisions.decision import REPEATED_MATCH
 from lictor_schema.events.event import Event
 from lictor_schema.packs.pack import Condition
@@ -143,7 +144,7 @@ def _shown(fact: Fact, value: Any) -> str:
     if fact.type is FactType.QUALITY:
         return QUALITIES[int(value)].value
     if fact.type is FactType.DURATION:
-        return "never" if value >= NEVER else f"{int(value) / 1_000_000:g}s ago"
+        return "never" if value >= NEVER else f"{int(value) / SECOND_US:g}s ago"
     return scalar(value)
 
 

@@ -4,8 +4,7 @@ What is asked after that is refused, so the episode is the same whenever it is a
 """
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from lictor_bus.errors import Refused
 from lictor_bus.names import subjects
@@ -15,14 +14,12 @@ from lictor_contracts.decision.state import Deciding
 from lictor_contracts.decision.transitions import close
 from lictor_schema.contracts.decision_log import DecisionClosed
 from lictor_schema.core.ids import episode_id
+from lictor_schema.core.time import to_micros
 from lictor_sealer.allowed_calls import SeenCalls
 from lictor_sealer.decision_log import read_entry
 from lictor_sealer.episode.assembly import claimed_outcome
 from lictor_sealer.episode.task_records import RecordsSeen
 from lictor_sealer.governed_decisions import DecisionAt, Decisions
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_US: Final = timedelta(microseconds=1)
 
 
 class Closings:
@@ -120,5 +117,5 @@ def _governs(state: Deciding, seen: RecordsSeen, episode: str, closing: Delivery
         return True
     began = datetime.fromisoformat(seen.first.recorded_at)
     return state.closed is None and (
-        (began - _EPOCH) // _US <= state.begun.at_us <= closing.stored_at_ns // 1000
+        to_micros(began) <= state.begun.at_us <= closing.stored_at_ns // 1000
     )

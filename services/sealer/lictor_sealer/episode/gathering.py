@@ -7,7 +7,6 @@ becomes readable only after the sealer looked, is late: a correction covers it.
 import heapq
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from nats.aio.client import Client
@@ -17,6 +16,7 @@ from lictor_bus.names.subject_pattern import SubjectPattern
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import any_on_subjects, read_from, read_since
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.core.time import from_micros
 from lictor_schema.seals.episode_sources import StrandName
 from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import RecordsSeen, StoredRecord, TaskRecords
@@ -35,7 +35,6 @@ STREAMS: Final = (
 _PAGE = 200
 # A session may hold the work of many tasks: so many entries of others are passed over.
 _MAX_SCANNED = 50_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ class Gathering:
         self, stream: str, subject: str, window: Window
     ) -> AsyncIterator[list[Delivery]]:
         if window.after_us:
-            moment = _EPOCH + timedelta(microseconds=window.after_us + 1)
+            moment = from_micros(window.after_us + 1)
             page = await read_since(self._client, stream, subject, moment, _PAGE)
         else:
             page = await read_from(self._client, stream, subject, 1, _PAGE)

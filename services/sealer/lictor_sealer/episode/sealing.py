@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
@@ -16,6 +16,7 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_from
 from lictor_contracts.decision.state import Deciding
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.seals.episode_sources import StrandName
 from lictor_sealer.episode.assembly import assemble
@@ -45,7 +46,6 @@ _PAGE = 500
 _TOGETHER = 64
 # Room in a message for its headers.
 HEADER_ROOM = 16 * 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
 
@@ -333,6 +333,6 @@ async def weave_sessions(
 ) -> None:
     """What the logs of these sessions hold of the weaver's task: nothing of it is before the task's first event."""
     began = datetime.fromisoformat(first.recorded_at)
-    began_us = min(stored.stored_us, (began - _EPOCH) // timedelta(microseconds=1)) - 1
+    began_us = min(stored.stored_us, to_micros(began)) - 1
     narrowed = Window(max(window.after_us, began_us, 0), window.until_us)
     await gathering.weave_sessions(weaver, sessions, narrowed)

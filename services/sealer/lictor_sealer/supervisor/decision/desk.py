@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from nats.aio.client import Client
@@ -35,6 +34,7 @@ from lictor_schema.contracts.decision_questions import (
 )
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.core.ids import episode_id
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.seals.episode import EpisodeState
@@ -58,9 +58,7 @@ class Calls(Protocol):
 
 
 OPERATOR = "operator"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGE = 500
-_US = timedelta(microseconds=1)
 # The evaluator decides on the event that starts a task within milliseconds; who begins at once need not ask again.
 _TASK_WITHIN_S = 1.0
 _LOOK_EVERY_S = 0.05
@@ -138,7 +136,7 @@ class ContractDesk:
         said = request.report
         at_us = 0
         if isinstance(said, CaptureReport):
-            at_us = (said.captured_at - _EPOCH) // _US
+            at_us = to_micros(said.captured_at)
 
         async def decide(at: DecisionAt, asked: Asked) -> Decided:
             state = at.state
