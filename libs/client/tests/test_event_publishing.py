@@ -13,12 +13,12 @@ from nats.aio.client import Client
 
 import lictor
 from lictor import errors
-from lictor.event_publishing import MAX_EVENT_BYTES, read_event
+from lictor.event_publishing import read_event
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
-from lictor_schema.events.event import TaskStarted, parse_event
+from lictor_schema.events.event import MAX_EVENT_BYTES, TaskStarted, parse_event
 
 
 def started(**changes: Any) -> dict[str, Any]:

@@ -28,8 +28,9 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder
+from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry, ApprovalOrder
 from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
 from lictor_seal import TrustStore
 
@@ -51,7 +52,7 @@ class ApprovalSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ApprovalSettings":
         """Read ``LICTOR_APPROVERS`` and ``LICTOR_APPROVAL_*``."""
         limits = ApprovalLimits(
-            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
+            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", DAY_S),
             start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
         )
         return cls(
@@ -76,7 +77,7 @@ def _path(environment: Mapping[str, str], name: str) -> Path | None:
 
 
 def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedelta:
-    return timedelta(seconds=whole_setting(environment, name, default, 1, 30 * 24 * 3600))
+    return timedelta(seconds=whole_setting(environment, name, default, 1, MAX_VALID_S))
 
 
 def layers_here() -> Sequence[str]:

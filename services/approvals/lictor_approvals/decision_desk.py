@@ -18,7 +18,7 @@ from lictor_approvals.request_intake import LayersHere, submissions_of, why_stal
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.loops.handling_loop import OUTAGES
+from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
@@ -59,7 +59,7 @@ class DecisionDesk:
             answered = await self.decide(request_id, order.signed)
         except (Refused, ApprovalError) as error:
             answered = DeskAnswer.refused(request_id, error.reason, error.remedy)
-        except OUTAGES as error:
+        except BROKER_OUTAGES as error:
             log.warning("%s: %s", message.subject, error)
             answered = DeskAnswer.refused(
                 request_id,

@@ -20,7 +20,7 @@ from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.loops.handling_loop import OUTAGES
+from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient
@@ -99,7 +99,7 @@ class RequestIntake:
             except Refused as refusal:
                 await self._dead.bury(streams.PROOFS, delivery, refusal)
                 outcome = "dead"
-            except OUTAGES:
+            except BROKER_OUTAGES:
                 raise
             except Exception as error:
                 # A defect that one proof meets must not keep the others from being asked about.

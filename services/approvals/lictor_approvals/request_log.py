@@ -19,7 +19,7 @@ from lictor_bus.logs.entry_logs import all_entries, append_entry, approval_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient
-from lictor_bus.wire.publish import publish_all
+from lictor_bus.wire.publish import HEADER_ROOM, publish_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.core.time import to_micros
 
@@ -27,7 +27,6 @@ log = logging.getLogger("lictor.approvals")
 
 BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval service")
 _TRIES = 20
-_HEADER_ROOM = 16 * 1024
 _EVERY_CHANGE = subjects.APPROVAL.any
 _OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
 
@@ -104,7 +103,7 @@ class RequestLog:
                 return RequestChange(life, None)
             changed = after(life, entry)
             body = entry.to_json()
-            if len(body) + _HEADER_ROOM > self._client.max_payload:
+            if len(body) + HEADER_ROOM > self._client.max_payload:
                 raise Refused(
                     f"the request has {len(body)} bytes, more than the broker takes",
                     remedy="split the program, so that what is proved about it gets shorter",

@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
-from lictor_bus.fold.processor import CountingState, Parsed, Stepped, StreamOutbox, read_or_refuse
+from lictor_bus.fold.processor import (
+    KEEP_QUIET_S,
+    CountingState,
+    Parsed,
+    Stepped,
+    StreamOutbox,
+    read_or_refuse,
+)
 from lictor_bus.fold.timers import Timer
 from lictor_bus.logs.session_log import is_session_entry, read_session_entry
 from lictor_bus.names import streams, subjects
@@ -48,7 +55,6 @@ from lictor_schema.sessions.session_questions import Denial
 
 ESCALATED = "lictor.completion.escalated"
 OPERATOR_CHANNEL = "operator_channel"
-_KEEP_S = 30 * 24 * 3600
 
 # In an entry's JSON the quotes within a text are escaped, so these are fields and nothing else.
 _KIND = re.compile(rb'^\{"kind":"([a-z_]+)"')
@@ -116,7 +122,7 @@ class DecisionsOfGuards(CountingState):
         else:
             decision, gate = None, "tool"
         if decision is None:
-            return Stepped(count, (), "no_decision", _KEEP_S)
+            return Stepped(count, (), "no_decision", KEEP_QUIET_S)
         record = GuardDecision(
             record_id=entry.entry_id,
             recorded_at=_moment(entry.at_us),
@@ -138,7 +144,7 @@ class DecisionsOfGuards(CountingState):
         disposition = decision.decision.value
         subject = subjects.guard_decision(disposition, entry.task_id)
         output = Outgoing(subject, record.to_json(), record.record_id)
-        return Stepped(count, (output,), disposition, _KEEP_S)
+        return Stepped(count, (output,), disposition, KEEP_QUIET_S)
 
 
 def _denials(entry: AnySessionEntry) -> tuple[Denial, ...]:
@@ -278,7 +284,7 @@ class GuidanceOfSessions:
             Outgoing(subjects.guidance(message.key), each.to_json(), each.feedback_id)
             for each in raised
         )
-        return Stepped(after, outputs, "advised" if outputs else "noted", _KEEP_S)
+        return Stepped(after, outputs, "advised" if outputs else "noted", KEEP_QUIET_S)
 
     def timers(self, before: Guidance | None, after: Guidance, certain: bool) -> Sequence[Timer]:
         """The session's timer, if it changed."""

@@ -60,7 +60,7 @@ from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
 from lictor_schema.errors import FieldProblem
-from lictor_schema.events.event import Event, parse_event
+from lictor_schema.events.event import MAX_EVENT_BYTES, Event, parse_event
 from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.gates.gate_record import GateRecord
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
@@ -69,7 +69,6 @@ log = logging.getLogger("lictor.policy-evaluator")
 
 NAME = "policy-evaluator"
 # Larger than any honest report; what is larger is kept whole in the dead-letter stream.
-MAX_EVENT_BYTES = 1024 * 1024
 
 
 class EvaluatorProcessor:

@@ -11,16 +11,16 @@ from dataclasses import replace
 
 from lictor_bus.errors import SequenceConflict
 from lictor_bus.logs.entry_logs import EntryLog, append_entry, run_journal
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams
 from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_run.errors import EntryTooLarge, Fenced
 from lictor_schema.approvals.run import AnyRunEntry
 
 log = logging.getLogger("lictor.runner")
 
 _PAUSE_S = 0.5
-_HEADER_ROOM = 16 * 1024
 
 
 class StreamJournal:
@@ -48,7 +48,7 @@ class StreamJournal:
     async def append(self, entry: AnyRunEntry) -> None:
         """Add an entry: it is stored when this returns. Outages are waited out; Fenced when another writes here."""
         size = len(entry.to_json())
-        if size + _HEADER_ROOM > self._client.max_payload:
+        if size + HEADER_ROOM > self._client.max_payload:
             # The broker's answer to it looks like an outage, and would be waited out for ever.
             raise EntryTooLarge(
                 f"an entry of the journal has {size} bytes, more than the broker takes; pass less, or"

@@ -24,7 +24,7 @@ from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError, Refused, SequenceConflict
 from lictor_bus.logs.entry_logs import EntryLog, append_entry, approval_log, read_entry
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery

@@ -15,7 +15,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import last_sequence, read_all
+from lictor_bus.wire.read import PAGE, last_sequence, read_all
 from lictor_contracts.decision.state import Deciding
 from lictor_schema.contracts.decision_log import CallsSince
 from lictor_schema.core.canonical_json import CanonicalError
@@ -23,7 +23,6 @@ from lictor_schema.gates.gate_record import SessionGateRecord
 from lictor_schema.sessions.session_log import CallFinished, CallReserved
 from lictor_schema.sessions.session_questions import ToolGateRequest
 
-_PAGE = 500
 _MAX_KNOWN = 1000
 _ASK_WITHIN_S = 1.0
 
@@ -101,7 +100,7 @@ class SeenCalls:
         """Every message on a subject, from a sequence on, that was not read before."""
         after = seen.read.get(subject, since)
         found: list[Delivery] = []
-        async for each in read_all(self._client, stream, subject, _PAGE, after=after):
+        async for each in read_all(self._client, stream, subject, PAGE, after=after):
             if seen.until_us is not None and each.stored_at_ns // 1000 > seen.until_us:
                 break
             found.append(each)

@@ -19,6 +19,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway, StreamMismatch
 from lictor_bus.names import subjects
+from lictor_bus.wire.error_codes import UNAVAILABLE
 
 # 2.12 has batches and schedules too, but its first release refuses roll-ups in a batch, so that nothing is decided, and
 # later ones could lose pins; our tests don't run on it.
@@ -30,7 +31,6 @@ DUPLICATE_WINDOW_S = 600
 # What the server fills in where nothing is said.
 _SERVERS_OWN = {"retention", "compression", "metadata", "consumer_limits"}
 _NO_ROOM = (10023, 10047)
-_UNAVAILABLE = 503
 
 EVENTS = "EVENTS"
 DECISIONS = "DECISIONS"
@@ -299,7 +299,7 @@ async def declare(
                 "the NATS server answers but JetStream does not: see whether its cluster has a leader."
             ) from None
         except APIError as error:
-            if error.code == _UNAVAILABLE:
+            if error.code == UNAVAILABLE:
                 raise JetStreamAway(
                     f"stream {name} can't be declared yet: {error.description}; see whether NATS has a leader."
                 ) from error

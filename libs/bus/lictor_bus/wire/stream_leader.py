@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import nanoseconds
+from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
 from lictor_schema.core.time import from_micros
 
 READ_WITHIN_S = 10.0
@@ -27,8 +28,6 @@ _ANSWER_WITHIN_S = 2.0
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 0.25
 _NO_MESSAGE_FOUND = 10037
-_STREAM_NOT_FOUND = 10059
-_UNAVAILABLE = 503
 # The number of replicas can be changed while we run.
 _ALONE_FOR_S = 5.0
 
@@ -162,7 +161,7 @@ async def _ask(
     error = told.get("error")
     if error is None or error.get("err_code") == _NO_MESSAGE_FOUND:
         return told
-    if error.get("code") == _UNAVAILABLE:
+    if error.get("code") == UNAVAILABLE:
         return None
-    kind = StreamMissing if error.get("err_code") == _STREAM_NOT_FOUND else BusError
+    kind = StreamMissing if error.get("err_code") == STREAM_NOT_FOUND else BusError
     raise kind(f"reading {stream} failed: {error.get('description')}")

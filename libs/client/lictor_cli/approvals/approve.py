@@ -4,6 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import timedelta
 
 from lictor_cli.approvals.decide import say_about, saying_arguments
+from lictor_schema.approvals.approval import MAX_VALID_S
 
 HELP = """\
 Approve a request: exactly the program, layer and guarantees that `lictor approvals show` shows. The decision
@@ -25,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> timedelta:
-    if not text.isdecimal() or not 1 <= int(text) <= 30 * 24 * 3600:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_VALID_S:
         raise ArgumentTypeError(f"{text!r} is not a whole number of seconds up to 30 days")
     return timedelta(seconds=int(text))
 

@@ -11,7 +11,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
-from lictor.gate_questions import UNANSWERED
+from lictor.fast.verdicts import UNANSWERED
 from lictor.governed_decision import ask_contract
 from lictor.history.id_prefixes import TASK, one_of, whole_or_given
 from lictor.installation.broker_connection import reach

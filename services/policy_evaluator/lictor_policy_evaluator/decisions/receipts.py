@@ -17,6 +17,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCE
 from lictor_bus.wire.read import read_from
 from lictor_policy.decisions.receipts import find_dishonesty
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S
@@ -33,7 +34,6 @@ log = logging.getLogger("lictor.receipt")
 _PAGE = 100
 _TRIES = 20
 _ASK_WITHIN_S = 5.0
-_WRONG_LAST_SEQUENCE = 10071
 # In a record the quotes within a text are escaped, so this is the field and nothing else.
 _STARTED = b'"event_type":"task_started"'
 
@@ -199,7 +199,7 @@ class Receipts:
         error = content.get("error")
         if error is None:
             return int(content["seq"])
-        if error.get("err_code") == _WRONG_LAST_SEQUENCE:
+        if error.get("err_code") == WRONG_LAST_SEQUENCE:
             return None
         raise BusError(f"{streams.RECEIPTS} refused a receipt: {error.get('description')}")
 

@@ -23,6 +23,7 @@ from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_bus.wire.read import last_on_subjects
 from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, utc_millis
@@ -53,7 +54,6 @@ from lictor_sealer.episode.decision_closing import Closings
 from lictor_sealer.episode.gathering import Gathering, Window
 from lictor_sealer.episode.leaf_size import fitted
 from lictor_sealer.episode.sealing import (
-    HEADER_ROOM,
     TASK_HEADER,
     covered_until,
     weave_decision,

@@ -8,12 +8,20 @@ from typing import NamedTuple, TypeVar
 from nats.aio.client import Client
 
 from lictor_bus.errors import Refused
-from lictor_bus.fold.processor import SOURCE_SEQUENCE, CountingState, Parsed, Sourced, Stepped
+from lictor_bus.fold.processor import (
+    KEEP_QUIET_S,
+    SOURCE_SEQUENCE,
+    CountingState,
+    Parsed,
+    Sourced,
+    Stepped,
+)
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.episode_contents import PartToStore, store_parts
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.publish import HEADER_ROOM
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_contracts.decision.state import Deciding
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.time import to_micros
@@ -39,13 +47,9 @@ from lictor_sealer.log.stream import Entry, EpisodeLog, sealed_episode_of
 from lictor_sealer.log.tree import Draft
 
 TASK_HEADER = "Lictor-Task"
-KEEP_STATE_S = 30 * 24 * 3600
 
-_PAGE = 500
 # So many closings are looked up together.
 _TOGETHER = 64
-# Room in a message for its headers.
-HEADER_ROOM = 16 * 1024
 
 T = TypeVar("T")
 
@@ -108,7 +112,7 @@ class SealerProcessor(CountingState):
         """One more record; the closing one leads to an episode."""
         count = (state or 0) + 1
         if message.value.task_closed:
-            return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_STATE_S)
+            return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_QUIET_S)
         return Stepped(count, (), "recorded")
 
 
@@ -253,7 +257,7 @@ class SealingOutbox:
         closings: list[Sourced[ClosedTask]] = []
         sequence = 1
         while page := await read_from(
-            self._client, streams.DECISIONS, subjects.DECISION.where(task=task), sequence, _PAGE
+            self._client, streams.DECISIONS, subjects.DECISION.where(task=task), sequence, PAGE
         ):
             closings += [
                 Sourced(task, stored.sequence, ClosedTask(stored))

@@ -28,7 +28,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.service.responder import QuestionHandler
 from lictor_bus.wire.connection import TolerantClient
-from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.publish import HEADER_ROOM, Outgoing, publish_after
 from lictor_contracts.cerpa.claim_cycles import ClaimRefused, SubjectClaims, claimed
 from lictor_contracts.drift.triage import Triage, TriageRefused, moved, received, refuse_alone
 from lictor_contracts.patch.life import PatchStepRefused, folded, stepped
@@ -47,7 +47,6 @@ log = logging.getLogger("lictor.desk")
 # Random once, fixed for ever: changing it keeps every request that is repeated twice.
 _ENTRY = uuid.UUID("61d4f0b8-9e2a-4c75-8b13-7f0a5ce92d84")
 _TRIES = 20
-_HEADER_ROOM = 16 * 1024
 _CORRECT = "correct the named fields and ask again"
 
 
@@ -250,7 +249,7 @@ class Desk:
             return None
 
     def _fitting(self, body: bytes) -> bytes:
-        if len(body) + _HEADER_ROOM > self.client.max_payload:
+        if len(body) + HEADER_ROOM > self.client.max_payload:
             raise Refused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
                 remedy="tell it in smaller pieces",

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_contracts.action.gate import Judged, judge
 from lictor_contracts.action.verification import Methods
 from lictor_contracts.decision import kill_switch, progress, transitions
@@ -58,7 +58,6 @@ class Calls(Protocol):
 
 
 OPERATOR = "operator"
-_PAGE = 500
 # The evaluator decides on the event that starts a task within milliseconds; who begins at once need not ask again.
 _TASK_WITHIN_S = 1.0
 _LOOK_EVERY_S = 0.05
@@ -324,7 +323,7 @@ class ContractDesk:
                 streams.DECISIONS,
                 subjects.decisions_on_task(task_id),
                 after + 1,
-                _PAGE,
+                PAGE,
             )
             for stored in page:
                 record = _read(stored.body, stored.sequence)

@@ -29,7 +29,7 @@ from lictor_bus.logs.entry_logs import append_entry, patch_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
-from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_contracts.drift.recurrence import Recurrence, RecurrenceError, counted, settled
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, Fingerprint, TriageState
 from lictor_schema.contracts.patch import (
@@ -55,7 +55,6 @@ _PROPOSED = uuid.UUID("b7915ce0-28f4-4d6a-9c03-1ea84d5f7b69")
 _STATE_FORMAT = 2
 _RAISED = "raised:"
 _SETTLED = ".settled"
-_PAGE = 500
 _AT_ONCE = 32
 _REMEDY = "only the sealer may write sightings of drift; find out who wrote this one"
 
@@ -187,7 +186,7 @@ class RecurrenceOutbox:
 
     async def _search(self) -> int:
         until, sequence = 0, 1
-        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, _PAGE):
+        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, PAGE):
             until = max(until, *(_source(stored) or 0 for stored in page))
             sequence = page[-1].sequence + 1
         return until
