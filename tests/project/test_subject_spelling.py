@@ -51,7 +51,7 @@ STILL_SPELLED = (
     "services/feedback/lictor_feedback/app.py",
     "services/feedback/lictor_feedback/session/replies.py",
     "services/policy_evaluator/lictor_policy_evaluator/app.py",
-    "services/sealer/lictor_sealer/supervisor/decision/answers.py",
+    "services/supervisor/lictor_supervisor/decision/answers.py",
 )
 _QUESTION = re.compile(r"lictor\.(gate|session|contract|receipt|desk|ask)\.")
 _OPEN = re.compile(r"[*>{]|\Z")

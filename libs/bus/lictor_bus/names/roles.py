@@ -5,8 +5,9 @@ named. Passwords are not in it: the server reads them from its environment (``NA
 
 A runtime publishes events in its own name only, asks gates, and reads decisions and episodes, but not the messages that
 an episode covers. Only the evaluator writes decisions, only the sealer episodes, and only it erases, on an operator's
-order. Every user has inboxes of its own, so nobody overhears the answers to
-another, and only services may write to inboxes, so nobody else can answer in their place.
+order. The sealer holds the private key of the log, and no runtime can send it anything. Every user has inboxes of its
+own, so nobody overhears the answers to another, and only services may write to inboxes, so nobody else can answer in
+their place.
 """
 
 import sys
@@ -114,20 +115,15 @@ def _ours() -> tuple[Role, ...]:
                 streams.EPISODES,
                 streams.CONTENTS,
                 streams.ERASURES,
-                streams.DRIFT,
-                streams.PATCHES,
-                streams.CERPA,
                 streams.ACTIONS,
-                streams.TIMERS,
-                streams.GATES,
                 # Read only: an episode holds what others wrote there about its task.
+                streams.GATES,
                 streams.PROOFS,
                 streams.RECEIPTS,
                 streams.SESSIONS,
                 streams.RUNS,
             ),
-            # Which packs are in force, and their envelopes.
-            looks_at=(streams.EVENTS, streams.PACKS),
+            looks_at=(streams.EVENTS,),
             writes=(
                 subjects.EPISODE.any,
                 subjects.LOG.any,
@@ -135,6 +131,32 @@ def _ours() -> tuple[Role, ...]:
                 subjects.ERASURE.any,
                 # To erase what an operator orders to be erased; every other stream it writes keeps what it holds.
                 f"$JS.API.STREAM.MSG.DELETE.{streams.CONTENTS}",
+                # It ends the log of a decision whose task closed.
+                subjects.DECISION_LOG.any,
+            ),
+            # Operators only: nothing that a runtime may ask reaches who holds the private key.
+            answers=("lictor.desk.correct", "lictor.desk.erase"),
+        ),
+        _service(
+            "supervisor",
+            declares=(
+                streams.ACTIONS,
+                streams.TIMERS,
+                streams.GATES,
+                streams.SESSIONS,
+                streams.DRIFT,
+                streams.PATCHES,
+                streams.CERPA,
+            ),
+            # Which packs are in force, and their envelopes; which tasks run; what the report is about.
+            looks_at=(
+                streams.EVENTS,
+                streams.PACKS,
+                streams.DECISIONS,
+                streams.EPISODES,
+                streams.DEAD,
+            ),
+            writes=(
                 subjects.DECISION_LOG.any,
                 subjects.GATED.where(gate="action"),
                 subjects.SCHEDULE.where(kind="decision"),
@@ -150,7 +172,7 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.gate.action.*",
                 "lictor.contract.*",
                 "lictor.contract.*.*",
-                "lictor.desk.*",
+                *(f"lictor.desk.{desk}" for desk in ("triage", "patch", "claim", "event")),
                 "lictor.ask.report",
             ),
         ),
@@ -240,6 +262,8 @@ def _service(
         publish=(
             *writes,
             subjects.DEAD_LETTER.where(service=name),
+            # The health check of its container asks under its own name.
+            subjects.health(name),
             *api,
             *folds,
             *looks,
@@ -288,11 +312,14 @@ def _runtime(name: str, services: Iterable[str]) -> Role:
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),
         subscribe=(subjects.PROOF_PROGRESS.any, f"{subjects.inboxes(name)}.>"),
-        not_publish=tuple(
-            subject
-            for stream in _READABLE_BY_RUNTIMES
-            for service in services
-            for subject in _consumer_of(stream, service)
+        not_publish=(
+            subjects.health("sealer"),
+            *(
+                subject
+                for stream in _READABLE_BY_RUNTIMES
+                for service in services
+                for subject in _consumer_of(stream, service)
+            ),
         ),
     )
 
