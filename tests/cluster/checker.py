@@ -21,7 +21,7 @@ from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
 from lictor_schema.core.canonical_json import canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle
 
 # When nothing comes for so long, on a machine however loaded, then it does not come.

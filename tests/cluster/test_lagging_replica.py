@@ -37,8 +37,7 @@ from lictor_bus.wire.read import (
     read_since,
 )
 from lictor_bus.wire.stream_leader import leader_view
-from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import TriageEntry, TriageState
 from lictor_schema.core.ids import episode_id
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox

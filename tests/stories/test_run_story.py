@@ -25,11 +25,11 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import canonical_json, hash_bytes
 from lictor_schema.proofs.proof import ProofVerdict
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import Entry, Message, SealBundle, TrustStore, verify_bundle
 
 PATIENCE_S = 60.0

@@ -18,7 +18,7 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_schema.core.canonical_json import canonical_json, hash_bytes
 from lictor_schema.decisions.decision import DecisionRecord, Disposition
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, TrustStore, verify_bundle
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

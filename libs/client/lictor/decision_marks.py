@@ -10,9 +10,9 @@ from lictor.desk_orders import ask_desk, new_request_id
 from lictor_bus.logs.entry_logs import all_entries, read_log
 from lictor_bus.names import streams, subjects
 from lictor_policy.decisions.marks import false_alarm
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkKind, MarkOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 OF = "policy-evaluator"
 

@@ -26,6 +26,7 @@ from lictor.errors import LictorError
 from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
 from lictor.gate_questions import GATE_TIMEOUT_S, ask_gate, build_question
 from lictor_bus.names import subjects
+from lictor_schema.contracts.action import Precondition, SafeActionContract
 from lictor_schema.contracts.decision_log import RetriesSeen
 from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
@@ -37,7 +38,6 @@ from lictor_schema.contracts.decision_questions import (
     VerifyAnswer,
     VerifyRequest,
 )
-from lictor_schema.contracts.envelope import Precondition, SafeActionContract
 from lictor_schema.core.base_model import Scalar
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
 from lictor_schema.errors import describe_validation_error

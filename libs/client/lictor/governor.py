@@ -33,7 +33,6 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.ids import episode_id
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkKind
@@ -47,7 +46,9 @@ from lictor_schema.events.operator_context import (
     ReportAnchor,
 )
 from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.sessions.session_questions import (
     Resource,
     StopGateAnswer,

@@ -23,13 +23,8 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import submission_id as derived_id
-from lictor_schema.proofs.proof import (
-    Language,
-    ProgramHashOf,
-    ProgramSubmission,
-    ProofResult,
-    program_hash,
-)
+from lictor_schema.proofs.program import Language, ProgramHashOf, ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult
 
 PROOF_TIMEOUT_S = 120.0
 _HASHES: tuple[ProgramHashOf | None, ...] = ("bytes", None)

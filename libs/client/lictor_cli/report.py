@@ -28,10 +28,10 @@ from lictor_cli.output.terminal import (
 from lictor_cli.selection import since_argument
 from lictor_contracts.report.measurements import Measuring
 from lictor_schema.contracts.coherence_report import CoherenceReport, SloVerdict
-from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SealError, TrustStore, verify_bundle
 
 HELP = """\

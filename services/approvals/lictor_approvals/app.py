@@ -29,9 +29,9 @@ from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
 from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
 NAME = "approvals"

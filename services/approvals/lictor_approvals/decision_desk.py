@@ -22,8 +22,8 @@ from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.time import from_micros
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.approvals")
 

@@ -27,7 +27,8 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult, program_hash
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult
 
 log = logging.getLogger("lictor.approvals")
 

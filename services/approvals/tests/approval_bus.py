@@ -27,8 +27,9 @@ from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats,
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0

@@ -55,7 +55,6 @@ from lictor_policy_evaluator.packs.release_follower import (
 from lictor_policy_evaluator.session_watch import session_watch
 from lictor_policy_evaluator.task.current_state import TaskStates
 from lictor_policy_evaluator.task.standing import Standings
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
@@ -64,6 +63,7 @@ from lictor_schema.events.event import MAX_EVENT_BYTES, Event, parse_event
 from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.gates.gate_record import GateRecord
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.policy-evaluator")
 

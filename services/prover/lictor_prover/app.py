@@ -29,7 +29,8 @@ from lictor_prover import __version__
 from lictor_prover.answer_cache import AnswerCache
 from lictor_prover.proof_results import answer, answered_before, result_id
 from lictor_prover.submission_loop import proving_loop
-from lictor_schema.proofs.proof import ProgramSubmission, ProofProgress, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofProgress, ProofResult
 
 log = logging.getLogger("lictor.prover")
 

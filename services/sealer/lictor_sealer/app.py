@@ -19,9 +19,9 @@ from lictor_bus.wire.publish import Outgoing, publish_batch
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.decisions.decision import DecisionRecord
-from lictor_schema.seals.episode import SealedEpisode
 from lictor_schema.seals.episode_part import EpisodePart
 from lictor_schema.seals.erasure import ErasureEntry
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
 from lictor_sealer import __version__
 from lictor_sealer.correction import desk as correction_desk

@@ -14,7 +14,7 @@ from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import decision_id
 from lictor_schema.decisions.decision import DecisionRecord
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import Entry, Message, SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox

@@ -12,12 +12,13 @@ from task_messages import gate_answer, proof, receipt, store, uuid
 from lictor_bus.errors import Refused
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.canonical_json import canonical_json, content_hash
 from lictor_schema.core.ids import episode_id
-from lictor_schema.seals.episode import EpisodeState, OutcomeCode, RecordDigest, SealedEpisode
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.episode import EpisodeState, OutcomeCode, RecordDigest
 from lictor_schema.seals.episode_sources import EpisodeSources
 from lictor_schema.seals.erasure import ErasureOrder
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, StreamAudit, TrustStore, verify_bundle
 from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.correction.next_version import CorrectionRefused

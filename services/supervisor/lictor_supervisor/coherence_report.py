@@ -24,16 +24,15 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_contracts.errors import ContractError
 from lictor_contracts.report.measurements import Measuring
-from lictor_schema.contracts.coherence_report import CoherenceReport
-from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.patch import (
+from lictor_schema.contracts.coherence_report import (
     CoherenceAnswer,
     CoherenceQuestion,
-    PatchEntry,
-    TriageEntry,
+    CoherenceReport,
 )
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SealError, TrustStore, verify_bundle
 
 log = logging.getLogger("lictor.reports")

@@ -25,20 +25,17 @@ from lictor_schema.contracts.cerpa_claim import (
     MeasurementReport,
 )
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
-from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageMove
 from lictor_schema.contracts.patch import (
-    CoherenceAnswer,
-    CoherenceQuestion,
-    DeskAnswer,
     PatchEntry,
     PatchProposal,
     PatchRequest,
     PatchSettled,
     PatchStep,
-    TriageEntry,
-    TriageMove,
 )
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 from lictor_supervisor.cerpa.claim_cycles import (
     CLAIMS,

@@ -38,9 +38,10 @@ from lictor_schema.contracts.cerpa_claim import (
     EventSeen,
     MeasurementReport,
 )
-from lictor_schema.contracts.drift import DriftSeverity, TriageState
-from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageEntry, TriageMove
+from lictor_schema.contracts.drift import DriftSeverity, TriageEntry, TriageMove, TriageState
+from lictor_schema.contracts.patch import PatchEntry, PatchStep
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.desk")
 

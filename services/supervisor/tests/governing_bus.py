@@ -33,7 +33,7 @@ from lictor_schema.core.canonical_json import canonical_json, content_hash
 from lictor_schema.core.ids import decision_id
 from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, PackStamp
 from lictor_schema.packs.release import ConfigSwitch, PackBundle
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import FOLDS, Closings

@@ -16,8 +16,15 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_contracts.drift.events import Cause, drift_events
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
-from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageMove
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    DriftType,
+    TriageMove,
+    TriageState,
+)
+from lictor_schema.contracts.patch import PatchEntry, PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 from lictor_supervisor import drift_loops
 

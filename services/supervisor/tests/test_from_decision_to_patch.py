@@ -11,9 +11,13 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.coherence_report import SloName, SloVerdict
+from lictor_schema.contracts.coherence_report import (
+    CoherenceAnswer,
+    CoherenceQuestion,
+    SloName,
+    SloVerdict,
+)
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType
-from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
 
 
 async def bypass(asker: Asker) -> None:

@@ -18,7 +18,8 @@ from lictor_bus.wire.publish import Outgoing, publish_after
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.approvals.run import AnyRunEntry, parse_run_entry
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError
 
 

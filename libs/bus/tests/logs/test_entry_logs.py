@@ -14,8 +14,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import TriageEntry, TriageState
 
 
 @pytest.fixture

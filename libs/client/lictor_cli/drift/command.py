@@ -25,8 +25,14 @@ from lictor_cli.output.terminal import (
     say_table,
 )
 from lictor_cli.selection import since_argument
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
-from lictor_schema.contracts.patch import TriageEntry, TriageMove
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    DriftType,
+    TriageEntry,
+    TriageMove,
+    TriageState,
+)
 from lictor_schema.core.base_model import utc_millis
 
 HELP = """\

@@ -54,8 +54,8 @@ async def correct(options: Namespace) -> int:
     from lictor.history.id_prefixes import EPISODE, id_at
     from lictor.installation.broker_connection import reach
     from lictor_bus.wire.connection import close_nats
-    from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
     from lictor_schema.errors import describe_validation_error
+    from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
     from lictor_schema.seals.episode import OutcomeCode
 
     quiet_logs()

@@ -43,7 +43,7 @@ from lictor_schema.contracts.decision_log import (
     SwitchReleased,
 )
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType
-from lictor_schema.contracts.envelope import VerificationResult
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
 _FEATURE: Final = "freshness.featureTtls."

@@ -13,7 +13,7 @@ from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.wording import listed, quoted
 from lictor_schema.core.time import SECOND_US, from_micros
-from lictor_schema.sessions.agent_definition import RateLimitSpec
+from lictor_schema.sessions.tool_policy import RateLimitSpec
 
 EXACT = 128
 SLICES = 128

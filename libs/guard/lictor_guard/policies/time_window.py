@@ -15,7 +15,7 @@ from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.wording import quoted
 from lictor_schema.core.time import from_micros
-from lictor_schema.sessions.agent_definition import TimeWindowSpec
+from lictor_schema.sessions.tool_policy import TimeWindowSpec
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 # Two weeks: on one day of the first, the window may fall into what a change of the clocks leaves out.

@@ -26,13 +26,8 @@ from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.coverage import CoverageReport
-from lictor_schema.proofs.proof import (
-    PROGRAM_HASH_OF,
-    CertificateLevel,
-    GuaranteeResult,
-    ProgramHashOf,
-    ProofVerdict,
-)
+from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
+from lictor_schema.proofs.proof import CertificateLevel, GuaranteeResult, ProofVerdict
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""

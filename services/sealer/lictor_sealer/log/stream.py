@@ -14,7 +14,7 @@ from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.canonical_json import canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import Frontier, SealBundle, SigningKey
 from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
 

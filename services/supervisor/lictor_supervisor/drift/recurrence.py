@@ -31,14 +31,19 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_contracts.drift.recurrence import Recurrence, RecurrenceError, counted, settled
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, Fingerprint, TriageState
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    Fingerprint,
+    TriageEntry,
+    TriageState,
+)
 from lictor_schema.contracts.patch import (
     PatchEntry,
     PatchProposal,
     PatchRequest,
     PatchSettled,
     PatchState,
-    TriageEntry,
 )
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import CanonicalError

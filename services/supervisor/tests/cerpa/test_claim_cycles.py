@@ -27,8 +27,9 @@ from lictor_schema.contracts.cerpa_cycle import (
     Measurement,
 )
 from lictor_schema.contracts.drift import DriftSeverity
-from lictor_schema.contracts.patch import DeskAnswer, PatchOperation, PatchProposal
+from lictor_schema.contracts.patch import PatchOperation, PatchProposal
 from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.services.desk_answer import DeskAnswer
 
 NOW = datetime.now(UTC)
 BEFORE = NOW - timedelta(hours=1)
