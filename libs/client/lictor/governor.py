@@ -27,7 +27,7 @@ from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.runtimes.guarded_session import Guarding, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
-from lictor.tasks import ReportedBy, Task
+from lictor.tasks import Task
 from lictor_bus.logs.dead_letters import find_dead
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import last_on_subjects, read_all
@@ -45,7 +45,13 @@ from lictor_schema.events.operator_context import (
     OperatorContext,
     ReportAnchor,
 )
-from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
+from lictor_schema.gates.gate import (
+    DispatchGateRequest,
+    GateAnswer,
+    GateRequest,
+    ReportedBy,
+    ReportGateRequest,
+)
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofResult
 from lictor_schema.services.desk_answer import DeskAnswer

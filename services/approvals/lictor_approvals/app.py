@@ -23,7 +23,7 @@ from lictor_bus.loops.handling_loop import HandlingLoop
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.service.settings import whole_setting
+from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
@@ -56,8 +56,8 @@ class ApprovalSettings:
             start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
         )
         return cls(
-            people=_path(environment, "LICTOR_APPROVERS"),
-            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            people=path_setting(environment, "LICTOR_APPROVERS"),
+            policies=path_setting(environment, "LICTOR_POLICY_APPROVERS"),
             limits=limits,
             policy=policy_in_force(environment, limits),
         )
@@ -69,11 +69,6 @@ class ApprovalSettings:
             return known
         # Nobody says whose policies count, so ours does; a runner is told so by a file of its own.
         return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
-
-
-def _path(environment: Mapping[str, str], name: str) -> Path | None:
-    text = environment.get(name, "")
-    return Path(text) if text else None
 
 
 def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedelta:

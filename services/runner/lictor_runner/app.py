@@ -14,7 +14,7 @@ from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.concurrent_loop import ConcurrentLoop
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.service.settings import whole_setting
+from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
 from lictor_run.run_limits import RunLimits
@@ -42,8 +42,8 @@ class RunnerSettings:
         """Read ``LICTOR_APPROVERS``, ``LICTOR_POLICY_APPROVERS`` and ``LICTOR_RUN_*``."""
         names = environment.get("LICTOR_RUN_ENV", "").split(",")
         return cls(
-            people=_path(environment, "LICTOR_APPROVERS"),
-            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            people=path_setting(environment, "LICTOR_APPROVERS"),
+            policies=path_setting(environment, "LICTOR_POLICY_APPROVERS"),
             at_once=whole_setting(environment, "LICTOR_RUNS_AT_ONCE", 2, 1, 64),
             limits=RunLimits(
                 wall_s=float(whole_setting(environment, "LICTOR_RUN_TIMEOUT_S", 120, 1, 86_400)),
@@ -61,11 +61,6 @@ class RunnerSettings:
     def environment(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         """What trusted layers see."""
         return {name: environment[name] for name in self.shown if name in environment}
-
-
-def _path(environment: Mapping[str, str], name: str) -> Path | None:
-    text = environment.get(name, "")
-    return Path(text) if text else None
 
 
 SPEC = ServiceSpec(

@@ -34,3 +34,8 @@ def utc_millis(micros: int) -> str:
 def utc_second(seconds: int) -> str:
     """Seconds since 1970 as UTC text without zone."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+def quoted_list(texts: tuple[str, ...]) -> str:
+    """A JSON array of texts."""
+    return "[" + ",".join(map(quoted, texts)) + "]"

@@ -12,14 +12,13 @@ from typing import Any
 from lictor_policy.conditions.compiled_condition import read_leaf
 from lictor_policy.conditions.condition_text import leaf_text, parts_of, scalar
 from lictor_policy.conditions.facts import Fact, FactType, Predicate
-from lictor_policy.conditions.temporal_conditions import NEVER
+from lictor_policy.conditions.temporal_conditions import NEVER, never_fails
 from lictor_policy.decisions.json_text import rfc3339
-from lictor_policy.errors import EvaluatorError, PackError
+from lictor_policy.errors import EvaluatorError
 from lictor_policy.events.content import claim_type_of
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import StepOutcome, observed, step
-from lictor_policy.packs.strict_yaml import Path
 from lictor_policy.rules.compiled_rule import CompiledRule
 from lictor_policy.task.state import QUALITIES, TaskState
 from lictor_schema.core.time import SECOND_US
@@ -127,17 +126,13 @@ def answer(
     """A condition with all its parts, whether they were needed or not."""
     kind, parts = parts_of(condition)
     if kind == "leaf":
-        leaf = read_leaf(condition, (), _defect)
+        leaf = read_leaf(condition, (), never_fails)
         was = _shown(leaf.fact, leaf.fact.compute(state, event, position))
         return ConditionAnswer(leaf_text(condition), bool(leaf.holds(state, event, position)), was)
     answers = tuple(answer(part, state, event, position) for part in parts)
     held = [part.holds for part in answers]
     holds = all(held) if kind == "all" else any(held) if kind == "any" else not held[0]
     return ConditionAnswer(kind, holds, parts=answers)
-
-
-def _defect(path: Path, problem: str) -> PackError:
-    return PackError(f"{'.'.join(map(str, path))}: {problem}")
 
 
 def _shown(fact: Fact, value: Any) -> str:

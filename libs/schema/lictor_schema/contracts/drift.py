@@ -20,6 +20,7 @@ from lictor_schema.core.base_model import (
     UuidText,
 )
 from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ranked_text import RankedText
 
 FINGERPRINT_VERSION = 1
 
@@ -37,16 +38,8 @@ class DriftType(StrEnum):
     CONTENTION = "contention"
 
 
-class DriftSeverity(StrEnum):
+class DriftSeverity(RankedText):
     """How soon somebody must look: green (log only) < yellow (review) < red (at once)."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "DriftSeverity":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     GREEN = "green"
     YELLOW = "yellow"
@@ -65,16 +58,8 @@ class PatchType(StrEnum):
     MANUAL_REVIEW = "manual_review"
 
 
-class TriageState(StrEnum):
+class TriageState(RankedText):
     """How far the handling of a drift event is; it only moves forward."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "TriageState":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     NEW = "new"
     TRIAGED = "triaged"

@@ -20,6 +20,7 @@ from lictor_schema.core.base_model import (
     OptionalText,
     Positive,
 )
+from lictor_schema.core.ranked_text import RankedText
 
 
 class BlastRadius(StrEnum):
@@ -43,16 +44,8 @@ class BlastRadius(StrEnum):
     LARGE = "large"
 
 
-class Threshold(StrEnum):
+class Threshold(RankedText):
     """A blast radius that obligations start strictly above; `none` means from tiny on."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "Threshold":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     NONE = "none"
     TINY = "tiny"
