@@ -305,7 +305,7 @@ _NAMES_IN = {
         "Authorization BlastRadius DegradeStep ExecutionPlan Precondition RetryPolicy "
         "RollbackPlan SafeActionContract TargetRef Verification VerificationResult"
     ),
-    "lictor_schema.contracts.patch": "DeskAnswer",
+    "lictor_schema.services.desk_answer": "DeskAnswer",
     "lictor_schema.decisions.decision": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
         "MatchedRule OperatorNotice PackStamp ProfileStamp RequiredAction Severity "
