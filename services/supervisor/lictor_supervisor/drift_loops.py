@@ -1,23 +1,11 @@
-"""What the sealer runs to learn from drift: its recurrence, the patches it asks for, and the desk of operators."""
+"""What the supervisor runs to learn from drift: its recurrence, the patches it asks for, and the desk of operators."""
 
-import logging
-import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
-from lictor_contracts.patch.remedies import (
-    EnvelopeInPack,
-    envelopes_in,
-    pack_documents,
-    pack_remedy,
-)
-from lictor_policy.errors import PackError
-from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
     ClaimRequest,
@@ -29,14 +17,12 @@ from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQ
 from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageMove
 from lictor_schema.contracts.patch import (
     PatchEntry,
-    PatchProposal,
-    PatchRequest,
     PatchSettled,
     PatchStep,
 )
-from lictor_schema.core.base_model import utc_millis
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
+from lictor_supervisor import FORMERLY
 from lictor_supervisor.cerpa.claim_cycles import (
     CLAIMS,
     CerpaOutbox,
@@ -44,21 +30,17 @@ from lictor_supervisor.cerpa.claim_cycles import (
     DriftTelling,
     PatchTelling,
 )
-from lictor_supervisor.coherence_report import CoherenceReports
+from lictor_supervisor.coherence_report import CoherenceReports, ReportPage
 from lictor_supervisor.drift.recurrence import (
     ALL_DRIFT,
-    BY,
     SIGHTINGS,
     RecurrenceOutbox,
     RecurrenceProcessor,
 )
 from lictor_supervisor.operator_desk import Desk
 from lictor_supervisor.patch.settlements import PATCH_ENTRIES, SettlementOutbox, SettlingProcessor
+from lictor_supervisor.patch.suggestion import suggested_patch
 
-log = logging.getLogger("lictor.supervisor")
-
-FORMERLY = "sealer"
-"""The service that ran all this before."""
 STREAMS = (streams.DRIFT, streams.PATCHES, streams.CERPA)
 
 CHANNELS = (
@@ -151,17 +133,6 @@ QUESTIONS = (
 )
 
 
-class ReportPage:
-    """The coherence report over HTTP, as soon as the service runs."""
-
-    def __init__(self) -> None:
-        self.reports: CoherenceReports | None = None
-
-    async def __call__(self) -> bytes | None:
-        """The report as JSON."""
-        return None if self.reports is None else await self.reports.page()
-
-
 async def learning_loops(
     runtime: ServiceRuntime, trust: Callable[[], TrustStore], page: ReportPage | None = None
 ) -> Sequence[Runnable]:
@@ -216,30 +187,6 @@ async def learning_loops(
         ),
         Responder(desk.client, runtime.service, answers, _nothing_left),
     ]
-
-
-def suggested_patch(request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
-    """The change of the packs of this installation, as they are now, that answers a request."""
-    files = DirectoryFiles(Path(os.environ.get("LICTOR_PACKS", "policy-packs")))
-    found: list[tuple[str, str]] = []
-    for pack_id in files.pack_ids():
-        name = f"{pack_id}/{PACK_FILE}"
-        try:
-            found.append((name, files.read(name).decode("utf-8")))
-        except (PackError, UnicodeDecodeError) as error:
-            log.warning("no patch is suggested for %s: %s", name, error)
-    return pack_remedy(
-        request,
-        _envelopes_in(tuple(found)),
-        proposed_by=BY,
-        proposed_at=utc_millis(event.detected_at),
-    )
-
-
-@lru_cache(maxsize=1)
-def _envelopes_in(files: tuple[tuple[str, str], ...]) -> Mapping[str, EnvelopeInPack]:
-    """Packs rarely change, and reading one takes longer than everything else about a request."""
-    return envelopes_in(pack_documents(files))
 
 
 async def _nothing_left() -> None:

@@ -13,17 +13,19 @@ Nobody is answered before what he reported is committed, or found missing by one
 
 import asyncio
 import logging
-import random
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.errors import BusError
+from lictor_bus.ledger import Ledger, Log, Reading
+from lictor_bus.names import streams
+from lictor_bus.wire.publish import Outgoing
 from lictor_feedback.session.fold import LogFolder, encoded
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.store import STORE_TROUBLE, CursorMoved, SessionStore, Stored
@@ -35,20 +37,16 @@ log = logging.getLogger("lictor.feedback")
 
 A = TypeVar("A")
 
+SESSIONS = Ledger[AnySessionEntry, "_Found"]("session", streams.SESSIONS)
+BEGINNINGS = Ledger[AnySessionEntry, bool]("beginning of the session", streams.SESSIONS)
+
 _MAX_KNOWN = 100_000
-# As many as fit into the time for an answer: who is overtaken under load goes on trying.
-_TRIES = 24
-_LONGEST_PAUSE_S = 0.1
 # Long enough for most logs; short enough for a report to be appended blindly in the time that is left.
 _CATCH_UP_WITHIN_S = 0.8
 
 
 class UnknownSession(Exception):
     """No session of that name ever began."""
-
-
-class Overtaken(BusError):
-    """Others changed the session each time we were about to."""
 
 
 class StoreAway(BusError):
@@ -103,14 +101,14 @@ class Engine:
         tell_doubt: Callable[[str], Awaitable[None]],
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._log = log
+        self.log = log
         self._store = store
         self._session_for = session_for
         self._tell_doubt = tell_doubt
         self._now_ns = now_ns
         self._known: OrderedDict[str, CachedSession] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._ours: set[str] = set()
+        self.ours: set[str] = set()
         self._folding: dict[str, tuple[asyncio.Task[int], float]] = {}
         """Folds under way, and since when."""
         self._folder = LogFolder(log, store, session_for)
@@ -121,7 +119,7 @@ class Engine:
         if found is not None:
             self._known.move_to_end(key)
             return found
-        first = await self._log.begun(key)
+        first = await self.log.begun(key)
         if first is None:
             raise UnknownSession(key)
         sequence, begun = first
@@ -155,49 +153,18 @@ class Engine:
     async def change(self, key: str, operation: SessionOperation[A]) -> DecidedAnswer[A]:
         """Answer a question that is expected to change the session."""
         known = await self.known(key)
-        names = list(operation.names(known.session))
-        async with self._alone(key):
-            for attempt in range(_TRIES):
-                await _pause(attempt)
-                decided = await self._attempt(key, known, names, operation)
-                if decided is not None:
-                    return decided
-        raise Overtaken("others change the session all the time")
+        answers: list[A] = []
 
-    async def _attempt(
-        self, key: str, known: CachedSession, names: list[str], operation: SessionOperation[A]
-    ) -> DecidedAnswer[A] | None:
-        """One try to answer; None when the log had grown meanwhile."""
-        before = self._moment(known)
-        async with self._mark() as mark:
-            stored = await self._load_for_write(key, names, mark)
-            if stored.cursor is None:
-                await self._catch_up(key)
-                return None
-            facts = _facts(stored)
-            entry, answer = operation.decide(known.session, facts, self.now_us())
-            if entry is None:
-                await self._guarded(self._store.unmark(key, mark))
-                if not self._is_complete(known, stored):
-                    if await self._log.last(key) != stored.cursor:
-                        await self._catch_up(key)
-                        return None
-                    self._verified(known, before)
-                return DecidedAnswer(answer, stored.cursor)
-            try:
-                sequence = await self._log.append(key, entry, stored.cursor)
-            except SequenceConflict:
-                await self._catch_up(key)
-                return None
-            changes = known.session.fold(entry, sequence, facts)
-            try:
-                await self._store.commit(key, stored.cursor, sequence, encoded(changes))
-            except CursorMoved:
-                # Somebody found our entry in the log and folded it before us.
-                pass
-            except STORE_TROUBLE as error:
-                await self._not_folded(key, sequence, error)
-            return DecidedAnswer(answer, sequence)
+        def judge(found: _Found) -> AnySessionEntry | None:
+            entry, answer = operation.decide(known.session, found.facts, self.now_us())
+            answers.append(answer)
+            return entry
+
+        async with self._alone(key), self._marks() as marks:
+            names = list(operation.names(known.session))
+            log = _SomeFacts(self, key, known, names, marks)
+            changed = await SESSIONS.change(self.log, log, judge)
+        return DecidedAnswer(answers[-1], changed.sequence)
 
     async def change_whole(
         self,
@@ -207,44 +174,28 @@ class Engine:
     ) -> DecidedAnswer[A]:
         """Answer a question that concerns every fact of a session; waits for its fold as long as `within_s`."""
         known = await self.known(key)
-        async with self._alone(key):
-            for attempt in range(_TRIES):
-                await _pause(attempt)
-                async with self._mark() as mark:
-                    await self._load_for_write(key, (), mark)
-                    stored = await self._guarded(self._store.whole(key))
-                    # A fold that was committed since we set our mark took it away.
-                    cursor = stored.cursor if mark in stored.pending else None
-                    if cursor is None or cursor != await self._log.last(key):
-                        await self._catch_up(key, within_s)
-                        continue
-                    entry, answer = await decide(known.session, stored, self.now_us())
-                    if entry is None:
-                        await self._guarded(self._store.unmark(key, mark))
-                        return DecidedAnswer(answer, cursor)
-                    try:
-                        sequence = await self._log.append(key, entry, cursor)
-                    except SequenceConflict:
-                        await self._catch_up(key, within_s)
-                        continue
-                try:
-                    # From the log, as everybody else would: it is rare, and there is one way to do it.
-                    await self._catch_up(key, within_s, at_least=sequence)
-                except StoreAway as error:
-                    await self._not_folded(key, sequence, error)
-                return DecidedAnswer(answer, sequence)
-        raise Overtaken("others change the session all the time")
+        answers: list[A] = []
+
+        async def judge(found: _Found) -> AnySessionEntry | None:
+            entry, answer = await decide(known.session, found.stored, self.now_us())
+            answers.append(answer)
+            return entry
+
+        async with self._alone(key), self._marks() as marks:
+            log = _EveryFact(self, key, known, (), marks, within_s)
+            changed = await SESSIONS.change(self.log, log, judge)
+        return DecidedAnswer(answers[-1], changed.sequence)
 
     async def begin(self, key: str, session: SessionJudge, entry: SessionBegun) -> bool:
         """Store the first entry of a session; False when it has begun already."""
         age = self._store.age
-        try:
-            sequence = await self._log.append(key, entry, 0)
-        except SequenceConflict:
-            if await self._log.begun(key) is not None:
-                return False
-            # Only what is no entry stands there.
-            sequence = await self._log.append(key, entry, await self._log.last(key))
+        begun = _Beginning(self.log, key)
+        changed = await BEGINNINGS.change(
+            self.log, begun, lambda has_begun: None if has_begun else entry
+        )
+        if changed.entry is None:
+            return False
+        sequence = changed.sequence
         nothing = Facts(dict.fromkeys(session.names_to_fold(entry)))
         changes = session.fold(entry, sequence, nothing)
         try:
@@ -272,18 +223,18 @@ class Engine:
         entry = entry.model_copy(update={"definition_hash": known.begun.definition_hash})
         # Before, too: whoever dies after appending tells nobody.
         await self._doubt_everywhere(key)
-        sequence = await self._log.append(key, entry, None)
+        sequence = await self.log.append(streams.SESSIONS, self.log.message(key, entry), None)
         await self._doubt_everywhere(key)
         return DecidedAnswer(answer, sequence)
 
     async def _begun_by(self, key: str, session: SessionJudge) -> CachedSession:
-        first = await self._log.begun(key)
+        first = await self.log.begun(key)
         if first is None:
             raise UnknownSession(key)
         sequence, begun = first
         return CachedSession(session, begun, sequence)
 
-    async def _not_folded(self, key: str, sequence: int, error: Exception) -> None:
+    async def not_folded(self, key: str, sequence: int, error: Exception) -> None:
         """It is in the log, where everybody must look now, even if the store lost the mark that says so."""
         log.warning("session %s: %d is not folded yet: %s", key, sequence, error)
         await self._doubt_everywhere(key)
@@ -314,29 +265,29 @@ class Engine:
 
     async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> Stored:
         """Facts that hold everything which was answered before now."""
-        before = self._moment(known)
+        before = self.moment(known)
         stored = await self._guarded(self._store.load(key, names))
-        if self._is_complete(known, stored):
+        if self.is_complete(known, stored):
             return stored
-        last = await self._log.last(key)
+        last = await self.log.last(key)
         if stored.cursor is None or stored.cursor != last:
-            await self._catch_up(key, at_least=last)
+            await self.catch_up(key, at_least=last)
             stored = await self._guarded(self._store.load(key, names))
             if stored.cursor is None or stored.cursor < last:
                 raise StoreAway("the store lost the session again; ask again")
             return stored
-        self._verified(known, before)
+        self.verified(known, before)
         return stored
 
-    def _moment(self, known: CachedSession) -> tuple[int, int]:
+    def moment(self, known: CachedSession) -> tuple[int, int]:
         return self._store.age, known.doubts
 
-    def _verified(self, known: CachedSession, before: tuple[int, int]) -> None:
+    def verified(self, known: CachedSession, before: tuple[int, int]) -> None:
         """What was loaded after that moment was found complete; unless it is in doubt again, so it stays."""
-        if self._moment(known) == before:
+        if self.moment(known) == before:
             known.verified_at = before[0]
 
-    def _is_complete(self, known: CachedSession, stored: Stored) -> bool:
+    def is_complete(self, known: CachedSession, stored: Stored) -> bool:
         """Whether nothing that was answered can be missing in these facts.
 
         The age is asked after loading: a connection made for it tells the age before it answers.
@@ -344,11 +295,32 @@ class Engine:
         return (
             stored.cursor is not None
             and known.verified_at == self._store.age
-            and stored.pending <= self._ours
+            and stored.pending <= self.ours
         )
 
-    async def _load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+        """Some facts of a session, and leave a mark; StoreAway when the store does not answer."""
         return await self._guarded(self._store.load_for_write(key, list(names), mark))
+
+    async def whole(self, key: str) -> Stored:
+        """All facts of a session."""
+        return await self._guarded(self._store.whole(key))
+
+    async def unmark(self, key: str, mark: str) -> None:
+        """Take a mark away."""
+        await self._guarded(self._store.unmark(key, mark))
+
+    async def commit(
+        self, key: str, after: int | None, sequence: int, changes: Mapping[str, Fact | None]
+    ) -> None:
+        """Keep what an entry changed that is in the log already, if the store can."""
+        try:
+            await self._store.commit(key, after, sequence, encoded(changes))
+        except CursorMoved:
+            # Somebody found our entry in the log and folded it before us.
+            pass
+        except STORE_TROUBLE as error:
+            await self.not_folded(key, sequence, error)
 
     async def _guarded(self, loading: Awaitable[A]) -> A:
         try:
@@ -356,7 +328,7 @@ class Engine:
         except STORE_TROUBLE as error:
             raise StoreAway(f"{type(error).__name__}: {error}") from error
 
-    async def _catch_up(
+    async def catch_up(
         self, key: str, within_s: float = _CATCH_UP_WITHIN_S, *, at_least: int = 0
     ) -> None:
         """Fold what the log has and the store lacks; whoever waits for the same joins. Behind when it takes long.
@@ -391,13 +363,13 @@ class Engine:
 
     async def _fold(self, key: str) -> int:
         known = self._known.get(key)
-        before = (-1, -1) if known is None else self._moment(known)
+        before = (-1, -1) if known is None else self.moment(known)
         reached = await self._guarded(self._folder.catch_up(key))
         if not reached:
             self._known.pop(key, None)
             raise UnknownSession(key)
         if known is not None:
-            self._verified(known, before)
+            self.verified(known, before)
         return reached
 
     @asynccontextmanager
@@ -410,14 +382,139 @@ class Engine:
             yield
 
     @asynccontextmanager
-    async def _mark(self) -> AsyncGenerator[str, None]:
-        """A mark of our own; what it stands for is nobody's any more when we are done, however that ended."""
-        mark = uuid.uuid4().hex
-        self._ours.add(mark)
+    async def _marks(self) -> AsyncGenerator[list[str], None]:
+        """Marks of our own; what they stand for is nobody's any more when we are done, however that ended."""
+        marks: list[str] = []
         try:
-            yield mark
+            yield marks
         finally:
-            self._ours.discard(mark)
+            self.ours.difference_update(marks)
+
+
+class _Found(NamedTuple):
+    """What a question is judged on."""
+
+    stored: Stored
+    facts: Facts
+    mark: str
+
+
+class _SomeFacts(Log[AnySessionEntry, _Found]):
+    """A session's log, folded by the store: those facts that a question needs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        key: str,
+        known: CachedSession,
+        names: Sequence[str],
+        marks: list[str],
+        within_s: float | None = None,
+    ) -> None:
+        self._engine = engine
+        self._key = key
+        self._known = known
+        self._names = names
+        self._marks = marks
+        self._within_s = within_s
+        self._before = engine.moment(known)
+
+    async def read(self) -> Reading[AnySessionEntry, _Found] | None:
+        self._before = self._engine.moment(self._known)
+        found = await self._loaded(self._mark())
+        if found is None:
+            await self._catch_up()
+            return None
+        return Reading(found, found.stored.cursor or 0)
+
+    async def _loaded(self, mark: str) -> _Found | None:
+        stored = await self._engine.load_for_write(self._key, self._names, mark)
+        return None if stored.cursor is None else _Found(stored, _facts(stored), mark)
+
+    def message(self, entry: AnySessionEntry) -> Outgoing:
+        return self._engine.log.message(self._key, entry)
+
+    async def is_current(self, reading: Reading[AnySessionEntry, _Found]) -> bool:
+        engine, (stored, _, mark) = self._engine, reading.state
+        await engine.unmark(self._key, mark)
+        if not engine.is_complete(self._known, stored):
+            if await engine.log.last(self._key) != stored.cursor:
+                await self._catch_up()
+                return False
+            engine.verified(self._known, self._before)
+        return True
+
+    async def appended(
+        self, reading: Reading[AnySessionEntry, _Found], entry: AnySessionEntry, sequence: int
+    ) -> None:
+        stored, facts, _ = reading.state
+        changes = self._known.session.fold(entry, sequence, facts)
+        await self._engine.commit(self._key, stored.cursor, sequence, changes)
+
+    async def overtaken(self, reading: Reading[AnySessionEntry, _Found]) -> None:  # noqa: ARG002
+        await self._catch_up()
+
+    async def _catch_up(self, at_least: int = 0) -> None:
+        within = () if self._within_s is None else (self._within_s,)
+        await self._engine.catch_up(self._key, *within, at_least=at_least)
+
+    def _mark(self) -> str:
+        """A new mark: the one of the try before stands for nothing any more."""
+        self._engine.ours.difference_update(self._marks)
+        self._marks[:] = [uuid.uuid4().hex]
+        self._engine.ours.update(self._marks)
+        return self._marks[0]
+
+
+class _EveryFact(_SomeFacts):
+    """The same, all of it."""
+
+    async def _loaded(self, mark: str) -> _Found | None:
+        await self._engine.load_for_write(self._key, (), mark)
+        stored = await self._engine.whole(self._key)
+        # A fold that was committed since we set our mark took it away.
+        if mark not in stored.pending or stored.cursor != await self._engine.log.last(self._key):
+            return None
+        return _Found(stored, Facts({}), mark)
+
+    async def is_current(self, reading: Reading[AnySessionEntry, _Found]) -> bool:
+        await self._engine.unmark(self._key, reading.state.mark)
+        return True
+
+    async def appended(
+        self,
+        reading: Reading[AnySessionEntry, _Found],  # noqa: ARG002
+        entry: AnySessionEntry,  # noqa: ARG002
+        sequence: int,
+    ) -> None:
+        self._engine.ours.difference_update(self._marks)
+        try:
+            # From the log, as everybody else would: it is rare, and there is one way to do it.
+            await self._catch_up(at_least=sequence)
+        except StoreAway as error:
+            await self._engine.not_folded(self._key, sequence, error)
+
+
+class _Beginning(Log[AnySessionEntry, bool]):
+    """The log of a session that most likely has not begun: whether it has is looked at when something is there."""
+
+    def __init__(self, log: SessionLog, key: str) -> None:
+        self._log = log
+        self._key = key
+        self._is_new = True
+
+    async def read(self) -> Reading[AnySessionEntry, bool]:
+        if self._is_new:
+            return Reading(False, 0)
+        # Only what is no entry may stand there.
+        last = await self._log.last(self._key)
+        return Reading(await self._log.begun(self._key) is not None, last)
+
+    def message(self, entry: AnySessionEntry) -> Outgoing:
+        return self._log.message(self._key, entry)
+
+    async def overtaken(self, reading: Reading[AnySessionEntry, bool]) -> None:  # noqa: ARG002
+        self._is_new = False
 
 
 def _facts(stored: Stored) -> Facts:
@@ -427,9 +524,3 @@ def _facts(stored: Stored) -> Facts:
             for name, value in stored.facts.items()
         }
     )
-
-
-async def _pause(attempt: int) -> None:
-    """Let others finish: the longer, the more often we were overtaken."""
-    if attempt:
-        await asyncio.sleep(random.random() * min(_LONGEST_PAUSE_S, 0.002 * 2**attempt))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from lictor_bus.errors import BatchRefused, BusError
+from lictor_bus.ledger import OutOfDate
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCE
@@ -19,7 +20,7 @@ from lictor_seal import Frontier, SealBundle, SigningKey
 from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
 
 
-class LogOvertaken(BusError):
+class LogOvertaken(OutOfDate):
     """Another sealer appended first; nothing was stored."""
 
 
