@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from nats.aio.client import Client
 
 from lictor_bus.ledger import Reading, WholeLedger, WholeLog
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
