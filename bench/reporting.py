@@ -13,6 +13,7 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import last_sequence
 from lictor_local.embedded_servers import Endpoints
 
@@ -31,24 +32,30 @@ def emit(title: str, result: Mapping[str, object], as_json: bool) -> None:
         print(f"  {name:<{width}}  {value}")
 
 
+async def start_cold(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """A module of ours in a Python of its own."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, cwd=ROOT, env=environment
+    )
+
+
+start_module = start_cold
+"""How services start; the tests have them start warm."""
+
+
 @asynccontextmanager
 async def service_process(
     module: str, endpoints: Endpoints, **environment: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A service as a child process; ended at exit."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "LICTOR_NATS_URL": endpoints.nats_url,
-            "LICTOR_REDIS_URL": endpoints.redis_url,
-            "LICTOR_LOG_LEVEL": "WARNING",
-            **environment,
-        },
-    )
+    whole = {
+        **os.environ,
+        "LICTOR_NATS_URL": endpoints.nats_url,
+        "LICTOR_REDIS_URL": endpoints.redis_url,
+        "LICTOR_LOG_LEVEL": "WARNING",
+        **environment,
+    }
+    process = await start_module(module, whole)
     try:
         yield process
     finally:
@@ -62,7 +69,7 @@ async def wait_until_ready(client: Client, service: str, timeout_s: float = 30) 
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         try:
-            answer = await client.request(f"lictor.health.{service}", b"", timeout=1)
+            answer = await client.request(subjects.health(service), b"", timeout=1)
             if json.loads(answer.data)["ready"]:
                 return
         except NatsError:

@@ -16,7 +16,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import data_directory, judge_url
+from lictor.installation.directories import data_directory
+from lictor.installation.endpoints import judge_url
 from lictor.runtimes.http.application import HttpAdapter
 from lictor.runtimes.http.openapi import document
 from lictor.runtimes.http.sessions import HttpSessions

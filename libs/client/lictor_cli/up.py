@@ -11,13 +11,8 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import (
-    Running,
-    agents_directory,
-    data_directory,
-    find_running,
-    packs_directory,
-)
+from lictor.installation.directories import agents_directory, data_directory, packs_directory
+from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
@@ -135,7 +130,7 @@ async def _say_where(stack: Stack, *, as_json: bool) -> None:
 async def _definitions(running: Running) -> str:
     """The definitions that are stored; what can't be read now is no reason to stop."""
     # After the options are read: it takes longer to load than `--help` may.
-    from lictor_cli.agent.sources import stored_names
+    from lictor.history.stored_definitions import stored_names
 
     try:
         async with streams_at(running.nats_url, "up") as client:
