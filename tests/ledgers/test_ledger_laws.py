@@ -49,10 +49,11 @@ from lictor_schema.contracts.drift import (
     DriftType,
     Fingerprint,
     PatchType,
+    TriageEntry,
     TriageState,
 )
 from lictor_schema.contracts.envelope import DTE
-from lictor_schema.contracts.patch import PatchEntry, PatchRequest, PatchState, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry, PatchRequest, PatchState
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.decisions.decision import Disposition, PackStamp
 from lictor_schema.decisions.mark import DecisionMark

@@ -49,7 +49,8 @@ from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
 from lictor_schema.core.canonical_json import CanonicalError
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 log = logging.getLogger("lictor.runner")
 

@@ -13,17 +13,14 @@ from lictor_schema.contracts.cerpa_claim import (
     MeasurementReport,
 )
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
-from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageMove
 from lictor_schema.contracts.patch import (
-    CoherenceAnswer,
-    CoherenceQuestion,
-    DeskAnswer,
     PatchEntry,
     PatchSettled,
     PatchStep,
-    TriageEntry,
-    TriageMove,
 )
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 from lictor_supervisor import FORMERLY
 from lictor_supervisor.cerpa.claim_cycles import (
@@ -48,49 +45,49 @@ STREAMS = (streams.DRIFT, streams.PATCHES, streams.CERPA)
 
 CHANNELS = (
     StreamChannel(
-        subject="lictor.drifting.{fingerprint}",
+        subject=subjects.SIGHTING.pattern,
         message=DriftEvent,
         description="Every sighting of drift, with its own severity (stream DRIFT).",
         reads=True,
     ),
     StreamChannel(
-        subject="lictor.drifting.{fingerprint}.settled",
+        subject=subjects.SETTLEMENT.pattern,
         message=PatchSettled,
         description="Among the sightings: their patch was applied or rejected (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.drift.{type}.{severity}",
+        subject=subjects.DRIFT.pattern,
         message=DriftEvent,
         description="Drift events with the severity that their recurrence gives them (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.triage.{drift}",
+        subject=subjects.TRIAGE.pattern,
         message=TriageEntry,
         description="How far the handling of each drift event is (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.patch.{state}.{patch}",
+        subject=subjects.PATCH.pattern,
         message=PatchEntry,
         description="Patches: proposed, approved, rejected, applied, failed (stream PATCHES).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.claim.made.{subject}",
+        subject=subjects.CLAIM.documented(kind="made"),
         message=ClaimMade,
         description="Claims about a subject (stream CERPA).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.claim.report.{subject}",
+        subject=subjects.CLAIM.documented(kind="report"),
         message=EventSeen,
         description="What operators reported of a subject; drift of it stands on `drift` (stream CERPA).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.cycle.{status}.{subject}",
+        subject=subjects.CYCLE.pattern,
         message=CerpaCycle,
         description="Cycles of CERPA, each time they begin or move (stream CERPA).",
         reads=False,
@@ -168,7 +165,7 @@ async def learning_loops(
             streams.DRIFT,
             ALL_DRIFT,
             DriftTelling(),
-            CerpaOutbox(runtime.client, "lictor.claim.drift.{key}"),
+            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="drift", subject="{key}")),
             partition="drift-telling",
             formerly=FORMERLY,
         ),
@@ -176,7 +173,7 @@ async def learning_loops(
             streams.PATCHES,
             PATCH_ENTRIES,
             PatchTelling(),
-            CerpaOutbox(runtime.client, "lictor.claim.patch.{key}"),
+            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="patch", subject="{key}")),
             partition="patch-telling",
             formerly=FORMERLY,
         ),
@@ -184,7 +181,7 @@ async def learning_loops(
             streams.CERPA,
             CLAIMS,
             ClaimsProcessor(),
-            CerpaOutbox(runtime.client, "lictor.cycle.*.{key}"),
+            CerpaOutbox(runtime.client, subjects.CYCLE.where(subject="{key}")),
             partition="claims",
             formerly=FORMERLY,
         ),

@@ -32,8 +32,8 @@ from lictor_cli.output.terminal import (
 )
 from lictor_cli.verb import Verb
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalOrder, ApprovalRequest
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 

@@ -12,8 +12,7 @@ from nats.aio.client import Client
 from lictor.history.stream_contents import extent, streams_at
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names.streams import DRIFT
-from lictor_schema.contracts.drift import DriftEvent, TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageState
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from lictor_feedback.session.questions import SessionQuestions
 from lictor_feedback.session.store import Behind, StoreAway
 from lictor_feedback.unlogged_denials import Gate, GateQuestion, GateRefusal, decision_on
 from lictor_guard.errors import DefinitionError, GuardError
+from lictor_guard.session.tool_gate import UNKNOWN_SESSION
 from lictor_guard.text.wording import beyond_agent
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.gates.gate import GateAnswer, GateRequest
@@ -48,7 +49,6 @@ from lictor_schema.sessions.session_questions import (
 log = logging.getLogger("lictor.feedback")
 
 SERVICE = "feedback"
-UNKNOWN_SESSION = "lictor.unknown-session"
 UNAVAILABLE = "lictor.unavailable"
 UNRECORDED = "lictor.unrecorded"
 UNUSABLE = "lictor.unusable-definition"

@@ -22,8 +22,8 @@ from lictor_bus.wire.appends import Appends
 from lictor_policy.decisions.marks import marked
 from lictor_policy.errors import Unacceptable
 from lictor_policy_evaluator.decisions.record_lookup import find_record
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.desk")
 

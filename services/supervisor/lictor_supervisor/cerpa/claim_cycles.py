@@ -91,7 +91,7 @@ class ClaimsProcessor:
             raise Refused(str(error), remedy="see what it says") from None
         outputs = tuple(
             Outgoing(
-                f"lictor.cycle.{cycle.status.value}.{message.key}",
+                subjects.CYCLE.at(cycle.status.value, message.key),
                 cycle.to_json(),
                 f"{cycle.cycle_id}:{delivery.sequence}",
             )
