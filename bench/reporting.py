@@ -14,6 +14,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from lictor.embedded import Endpoints
+from lictor_bus.read import last_sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 500
@@ -84,6 +85,25 @@ async def reach(client: Client, stream: str, messages: int, timeout_s: float = 1
                 f"{stream} holds {found} messages after {timeout_s} s, not {messages}"
             )
         await asyncio.sleep(0.02)
+
+
+async def acknowledged(client: Client, stream: str, durable: str, timeout_s: float = 60) -> None:
+    """Wait until the consumer's worker has acknowledged all that its stream holds for it now.
+
+    By sequence: the broker counts a message as pending only a moment after it has said that it is stored.
+    """
+    js, deadline = client.jetstream(), time.monotonic() + timeout_s
+    info = await js.consumer_info(stream, durable)
+    newest = await last_sequence(
+        client, stream, info.config.filter_subject or ">", timeout_s=timeout_s
+    )
+    while (done := info.ack_floor.stream_seq if info.ack_floor else 0) < newest:
+        if time.monotonic() > deadline:
+            raise RuntimeError(
+                f"{durable} acknowledged {done} of {stream} in {timeout_s} s, not {newest}"
+            )
+        await asyncio.sleep(0.02)
+        info = await js.consumer_info(stream, durable)
 
 
 async def publish_events(client: Client, events: list[tuple[str, bytes]]) -> None:

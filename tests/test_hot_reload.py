@@ -76,14 +76,14 @@ class Evaluator:
         return json.loads(answer.data)
 
     async def until_in_force(self, config_hash: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await self.health())["config_hash"] != config_hash:
                 await asyncio.sleep(0.05)
 
     async def refused(self, sequence: int) -> str:
         """Why the release at that place was refused."""
         subject = subjects.pack_refusal("main")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 for stored in await read_from(self.client, PACKS, subject, sequence, 10):
                     refusal = ReleaseRefusal.from_json(stored.body)

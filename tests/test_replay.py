@@ -13,7 +13,15 @@ import nats
 import pytest
 import redis.asyncio
 from nats.aio.client import Client
-from reporting import ROOT, publish_events, reach, service_process, sized_stream, wait_until_ready
+from reporting import (
+    ROOT,
+    acknowledged,
+    publish_events,
+    reach,
+    service_process,
+    sized_stream,
+    wait_until_ready,
+)
 from workload import story_events
 
 from lictor.embedded import EmbeddedServers, Endpoints
@@ -123,14 +131,8 @@ async def switched(client: Client, to: Bundled) -> None:
 
 async def settled(client: Client) -> None:
     """Wait until the evaluator has committed everything."""
-    async with asyncio.timeout(30):
-        for partition in range(4):
-            name = f"policy-evaluator-{partition}"
-            while True:
-                info = await client.jetstream().consumer_info("EVENTS", name)
-                if not info.num_pending and not info.num_ack_pending:
-                    break
-                await asyncio.sleep(0.05)
+    for partition in range(4):
+        await acknowledged(client, "EVENTS", f"policy-evaluator-{partition}")
 
 
 def summary(report: Report) -> tuple[int, int, int, int, int]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -59,7 +60,7 @@ def _follow(living: LivingLayer, program: str, seed: int) -> str:
         return result
 
     try:
-        World(living, call).run(source, "generated.py")["main"]()
+        World(living, call).run(ast.parse(source), "generated.py")["main"]()
     except _ERRORS:
         return "raised"
     lockstep.complete()

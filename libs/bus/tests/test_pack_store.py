@@ -87,7 +87,7 @@ async def test_what_steers_is_heeded_in_order_and_not_folded(bench):
     workers = [bench.worker(partition, steering=steering[partition]) for partition in range(2)]
     async with bench.running(*workers):
         await bench.until(streams.DECISIONS, 3)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while sum(len(each.heeded) for each in steering) < 4:
                 await asyncio.sleep(0.02)
     assert await bench.totals("a") == [1, 3, 6]

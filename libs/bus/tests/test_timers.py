@@ -75,7 +75,7 @@ async def test_timers_outlive_the_broker(own_servers, own_bench):
     await order(own_bench, timer("a", 1.0, "survivor"))
     await own_servers.kill_nats()
     await own_servers.start_nats()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not own_bench.client.is_connected:
             await asyncio.sleep(0.02)
     async with own_bench.running(relay(own_bench)):

@@ -208,12 +208,12 @@ def test_a_server_that_says_nothing_is_silence_in_time() -> None:
     hold = threading.Event()
 
     def say_nothing(_: socket.socket) -> None:
-        hold.wait(5)
+        hold.wait(60)
 
     with server(say_nothing) as url, Connection(url) as connection:
         begun = time.monotonic()
         assert isinstance(connection.request("a", b"?", 0.3), Silence)
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 30
         hold.set()
 
 

@@ -19,10 +19,11 @@ async def certificate(cli, tmp_path: Path) -> Path:
     """The certificate of the example that is proved."""
     told = await cli("prove", "--json", *LAYERS, PROVED, "--certificate", tmp_path / "certs")
     assert told.returncode == 0, told.stderr
-    named = json.loads(told.stdout)["certificate"]
-    assert named["level"] == "c"
-    file = Path(named["file"])
-    assert named["hash"].removeprefix("sha256:")[:12] in file.name
+    report = json.loads(told.stdout)
+    proof = report["proof"]
+    assert (proof["certificate_level"], report["certificate"]["missing"]) == ("c", None)
+    file = Path(report["certificate"]["file"])
+    assert proof["certificate_hash"].removeprefix("sha256:")[:12] in file.name
     return file
 
 

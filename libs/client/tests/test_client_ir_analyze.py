@@ -93,7 +93,7 @@ async def test_prove_tells_coverage_by_what_is_proved_or_by_what_is_named(cli) -
     assert "required_enforced  mail: short_texts is required and not stated;" in told.stdout
     assert "it was added to the proof, and holds" in told.stdout
     told = await cli("prove", "--json", *LAYERS, PROGRAM)
-    found = json.loads(told.stdout)
+    found = json.loads(told.stdout)["proof"]
     assert found["coverage"]["level"] == "entailment"
     assert [each["name"] for each in found["analysis"]["standings"]] == [
         each["name"] for each in found["guarantees"]
@@ -175,7 +175,8 @@ async def test_prove_and_analyze_agree_where_a_layer_has_preconditions(
         "from tools.mail.trusted.effects import send\n"
         f"{promises}def main():\n    send('a@b')\n"
     )
-    proved = json.loads((await cli("prove", "--json", "p.py")).stdout)["analysis"]["standings"]
+    told = await cli("prove", "--json", "p.py")
+    proved = json.loads(told.stdout)["proof"]["analysis"]["standings"]
     told = await cli("ir", "analyze", "--json", "--timeout", "60", "p.py")
     analyzed = json.loads(told.stdout)["guarantees"]
     assert [each["redundant"] for each in analyzed] == redundant

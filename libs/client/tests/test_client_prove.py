@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import z3  # pyright: ignore[reportMissingTypeStubs]
+
+from lictor_schema import ProofResult
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PROVED = EXAMPLES / "programs/newsletter.py"
@@ -16,15 +20,28 @@ COMMANDS = EXAMPLES / "programs/newsletter.lictor"
 LAYERS = ("--import-root", EXAMPLES / "layers")
 
 
+def proof_in(line: str) -> dict[str, Any]:
+    """The proof of one line of `--json`: whatever was found, it is what the prover would publish."""
+    report = json.loads(line)
+    assert list(report) == ["file", "proof", "broken", "certificate", "smtlib", "request_id"]
+    proof = report["proof"]
+    assert list(proof) == list(ProofResult.model_fields)
+    assert json.loads(ProofResult.from_json(json.dumps(proof)).to_json()) == proof
+    return proof
+
+
 async def test_one_object_a_file_and_success_only_when_all_are_proved(cli) -> None:
     told = await cli("prove", "--json", *LAYERS, PROVED, REFUTED)
     assert told.returncode == 1, told.stderr
-    first, second = map(json.loads, told.stdout.splitlines())
-    assert (first["file"], first["verdict"]) == (str(PROVED), "proved")
-    assert (second["file"], second["verdict"]) == (str(REFUTED), "refuted")
+    lines = told.stdout.splitlines()
+    assert [json.loads(line)["file"] for line in lines] == [str(PROVED), str(REFUTED)]
+    first, second = map(proof_in, lines)
+    assert (first["verdict"], second["verdict"]) == ("proved", "refuted")
     assert [each["verdict"] for each in first["guarantees"]] == ["proved"] * 4
-    assert first["ms"] > 0
+    assert first["elapsed_ms"] > 0
     assert first["reasons"] == []
+    again = proof_in((await cli("prove", "--json", *LAYERS, PROVED)).stdout)
+    assert (again["task_id"], again["submission_id"]) == ("local", first["submission_id"])
     assert (await cli("prove", *LAYERS, PROVED)).returncode == 0
 
 
@@ -65,10 +82,62 @@ async def test_what_is_no_program_is_rejected_with_a_reason(
         path.write_bytes(content)
     told = await cli("prove", "--json", *LAYERS, path)
     assert told.returncode == 1
-    document = json.loads(told.stdout)
+    document = proof_in(told.stdout)
     assert document["verdict"] == "rejected"
     assert [each["code"] for each in document["reasons"]] == [code]
     assert "Traceback" not in told.stderr
+
+
+async def test_what_is_not_decided_in_time_has_the_same_shape_and_names_its_layer(
+    cli, tmp_path: Path
+) -> None:
+    program = tmp_path / "hard.py"
+    program.write_text(
+        "from lictor_layer import guarantee\n"
+        "from tools.mail.trusted import contracts as mail\n"
+        "from tools.mail.trusted.effects import send_mail\n"
+        "@guarantee(mail.at_most(0))\n"
+        "def main(x: int, y: int, z: int) -> None:\n"
+        "    if x > 0 and y > 0 and z > 0 and x * x * x + y * y * y == z * z * z:\n"
+        "        send_mail('a@b', 'A', 'hello')\n"
+    )
+    told = await cli("prove", "--json", "--timeout", "0.2", *LAYERS, program)
+    assert told.returncode == 1
+    proof = proof_in(told.stdout)
+    assert (proof["verdict"], proof["guarantees"][0]["verdict"]) == ("unknown", "unknown")
+    assert proof["layer_hash"] is not None
+    shown = await cli("prove", "--timeout", "0.2", *LAYERS, program)
+    # Why it is undecided stands below the guarantee.
+    guarantee, why = shown.stdout.splitlines()[1:3]
+    assert guarantee.startswith("    unknown   at_most(0)")
+    assert proof["reasons"][0]["message"] == f"at_most(0) can't be decided: {why.strip()}"
+
+
+async def test_a_condition_that_can_break_is_told_with_a_run_around_the_proof(
+    cli, tmp_path: Path
+) -> None:
+    program = tmp_path / "asserts.py"
+    program.write_text(
+        "from tools.mail.trusted.effects import list_contacts\n"
+        "def main() -> None:\n"
+        "    for contact in list_contacts('newsletter'):\n"
+        "        assert len(contact.name) < 5\n"
+    )
+    told = await cli("prove", "--json", *LAYERS, program)
+    assert proof_in(told.stdout)["verdict"] == "refuted"
+    (broken,) = json.loads(told.stdout)["broken"]
+    assert (broken["kind"], broken["line"], broken["verdict"]) == ("assertion", 4, "refuted")
+    assert "list_contacts (c1) returns" in broken["counterexample"]
+    assert broken["counterexample"].splitlines()[1] in (await cli("prove", *LAYERS, program)).stdout
+
+
+async def test_a_file_name_that_is_no_text_is_no_trouble(cli, tmp_path: Path) -> None:
+    for suffix, content in ((b".py", PROVED.read_bytes()), (b".ir", b"effect-ir v9")):
+        path = tmp_path / os.fsdecode(b"n\xff" + suffix)
+        path.write_bytes(content)
+        told = await cli("prove", "--json", *LAYERS, path)
+        wanted = "proved" if suffix == b".py" else "rejected"
+        assert proof_in(told.stdout)["verdict"] == wanted, told.stderr
 
 
 async def test_a_layer_that_does_not_load_judges_nothing(cli, tmp_path: Path) -> None:
@@ -77,8 +146,8 @@ async def test_a_layer_that_does_not_load_judges_nothing(cli, tmp_path: Path) ->
     (trusted / "effects.py").write_text("raise RuntimeError('no')\n")
     told = await cli("prove", "--json", "--import-root", tmp_path, PROVED, tmp_path / "none.py")
     assert told.returncode == 5
-    document = json.loads(told.stdout.splitlines()[0])
-    assert document["verdict"] == "rejected"
+    document, unreadable = map(proof_in, told.stdout.splitlines())
+    assert document["verdict"] == unreadable["verdict"] == "rejected"
     assert document["reasons"][0]["code"] == "layer.broken"
     assert "effects.py" in document["reasons"][0]["message"]
     for command in (("ir", "show"), ("ir", "summary"), ("ir", "analyze")):
@@ -93,7 +162,7 @@ async def test_a_program_that_can_not_run_is_told_so_with_its_proof(cli, tmp_pat
     told = await cli("prove", *LAYERS, program)
     assert told.returncode == 0, told.stderr
     assert "can't be approved or run: main takes count" in told.stdout
-    document = json.loads((await cli("prove", "--json", *LAYERS, program)).stdout)
+    document = proof_in((await cli("prove", "--json", *LAYERS, program)).stdout)
     assert (document["executable"], document["cannot_run"]["code"]) == (False, "inputs.not_run")
 
 
@@ -116,7 +185,7 @@ async def test_commands_are_told_by_their_name_or_by_an_option(cli, tmp_path: Pa
     said = await cli("prove", "--json", "--language", "commands", *LAYERS, other)
     for told in (named, said):
         assert told.returncode == 0, told.stdout + told.stderr
-        document = json.loads(told.stdout)
+        document = proof_in(told.stdout)
         assert (document["verdict"], document["executable"]) == ("proved", True)
     shown = await cli("ir", "show", *LAYERS, COMMANDS)
     assert "effect c2: send_mail(" in shown.stdout
@@ -131,7 +200,7 @@ async def test_a_document_is_proved_and_is_no_program(cli, tmp_path: Path) -> No
     assert "this is a description" in told.stdout
     refused = await cli("prove", "--json", "--language", "commands", *LAYERS, described)
     assert refused.returncode == 1
-    assert json.loads(refused.stdout)["reasons"][0]["code"] == "program.descriptive"
+    assert proof_in(refused.stdout)["reasons"][0]["code"] == "program.descriptive"
 
 
 async def test_a_document_is_proved_without_any_layer_and_that_is_said(cli, tmp_path: Path) -> None:
@@ -144,8 +213,8 @@ async def test_a_document_is_proved_without_any_layer_and_that_is_said(cli, tmp_
         assert "no trusted layer: what its calls demand and promise is the document's own" in (
             told.stdout
         )
-        alone = json.loads((await cli("prove", "--json", described)).stdout)
-        bound = json.loads((await cli("prove", "--json", *LAYERS, described)).stdout)
+        alone = proof_in((await cli("prove", "--json", described)).stdout)
+        bound = proof_in((await cli("prove", "--json", *LAYERS, described)).stdout)
         assert (alone["verdict"], alone["layer_hash"]) == (bound["verdict"], None)
         assert bound["layer_hash"] is not None
 
@@ -167,7 +236,8 @@ async def test_every_goal_is_written_whatever_was_found_and_says_what_was_found(
                 answers.setdefault(int(at), set()).add(str(solver.check()))
         # Of a guarantee that is refuted one part can be broken; of the others none.
         assert {at: "sat" in found for at, found in answers.items()} == {
-            at: each["verdict"] == "refuted" for at, each in enumerate(document["guarantees"])
+            at: each["verdict"] == "refuted"
+            for at, each in enumerate(document["proof"]["guarantees"])
         }
     shown = await cli("prove", *LAYERS, "--smtlib", "goals", REFUTED)
     assert "smtlib  " in shown.stdout

@@ -146,18 +146,18 @@ def test_half_a_character_is_denied() -> None:
 @pytest.mark.parametrize("pattern", ["(a+a+)+b", "(a|aa)+b", "(.*)*b", r"(\w|\w\w)*-"])
 def test_five_megabytes_are_matched_at_once_whatever_the_pattern(pattern: str) -> None:
     value = "a" * 5_000_000
-    begun = time.monotonic()
+    begun = time.process_time()
     assert denials({"command": value}, rule(deny=(pattern,))) == []
     assert denials({"command": value}, rule(allow=(pattern,)))
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_counted_repetition_is_not_let_loose_on_a_long_text() -> None:
     bomb = rule(deny=("a.{400}c",))
     assert denials({"command": "ab" * 10_000}, bomb) == []
-    begun = time.monotonic()
+    begun = time.process_time()
     (reason,) = denials({"command": "ab" * 2_500_000}, bomb)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert "5000000 characters are too many" in reason
 
 

@@ -143,12 +143,12 @@ def test_known_programs_fold_away(contract: Contract) -> None:
 
 
 def test_a_thousand_known_keys_are_compared_in_groups() -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     assert goal(Distinct(ACT, KEY), *(act(at, f"k{at}") for at in range(1_000))).folded
     assert goal(SharesValue(ACT, ACT, KEY), *(act(at, f"k{at}") for at in range(1_000))).folded
     before = [note(0, "k"), *(act(at, f"k{at}") for at in range(1_000))]
     assert goal(Before(NOTE, ACT), *before).folded
-    assert time.monotonic() - begun < 4
+    assert time.process_time() - begun < 4
 
 
 def test_many_keys_that_are_not_known_stay_linear() -> None:

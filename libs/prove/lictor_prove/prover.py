@@ -7,7 +7,6 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,13 +43,33 @@ from lictor_prove.signatures import signature_of
 from lictor_prove.standing import analysis_of
 
 if TYPE_CHECKING:
+    from lictor_prove.commands import Commands
     from lictor_prove.coverage import Stated, Use
+    from lictor_prove.python import ParsedProgram
     from lictor_schema.coverage import CoverageReport
 
-__all__ = ["Proof", "Settings", "Verdict", "document_of", "prove", "prove_document"]
+__all__ = [
+    "Proof",
+    "ReadProgram",
+    "Settings",
+    "Verdict",
+    "document_of",
+    "prove",
+    "prove_document",
+    "read",
+]
 
 MAX_GUESSED: Final = 2_000
 """Documents up to so many atoms are run once with plain values, in case that breaks something."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgram:
+    """A program that was read: what is proved about it, and what its source was parsed to."""
+
+    document: Document
+    """What it states, and what its layer adds."""
+    parsed: ParsedProgram | Commands
 
 
 def prove(
@@ -67,14 +86,15 @@ def prove(
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
     try:
-        document = document_of(source, name=name, layer=layer, target=target, language=language)
+        program = read(source, name=name, layer=layer, target=target, language=language)
     except Rejected as refused:
         return rejected(*refused.reasons, read_ms=_since(begun), layer_hash=layer.hash)
     read_ms = _since(begun)
+    document = program.document
     signature = signature_of(layer, document)
     proof = prove_document(document, settings, progress=progress, signature=signature)
     told = time.perf_counter()
-    coverage = _coverage(source, document, proof, layer, target, settings, signature, language)
+    coverage = _coverage(source, program, proof, layer, target, settings, signature)
     timings = replace(
         proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
@@ -89,20 +109,20 @@ def prove(
 
 def _coverage(
     source: str,
-    document: Document,
+    program: ReadProgram,
     proof: Proof,
     layer: Layer,
     target: str,
     settings: Settings,
     signature: Signature,
-    language: Executable,
 ) -> CoverageReport | None:
     if not layer.policies:
         return None
     from lictor_prove.coverage import covered
 
+    document = program.document
     program_hash = document.source_hash or f"sha256:{sha256(source.encode()).hexdigest()}"
-    use, stated = _said(source, target, layer, language)
+    use, stated = _said(program.parsed, target, layer)
     budget = Budget(_spare_ms(settings, proof.ms), memory_mb=settings.memory_mb)
     # What the layer demands of its calls is not what the program says about them.
     said = signature.without_demands()
@@ -128,18 +148,15 @@ def _coverage(
 
 
 def _said(
-    source: str, target: str, layer: Layer, language: Executable
+    parsed: ParsedProgram | Commands, target: str, layer: Layer
 ) -> tuple[Use, Sequence[Stated]]:
     """What a program uses, and what it states."""
     from lictor_prove.coverage import Use, stated, uses
+    from lictor_prove.python import ParsedProgram
 
-    if language == "python":
-        tree = ast.parse(source)
-        return uses(tree, target, layer), stated(tree, target, layer)
-    from lictor_prove.commands import read_commands
-
-    commands = read_commands(source, layer=layer)
-    return Use(commands.called, anything=False), commands.stated
+    if isinstance(parsed, ParsedProgram):
+        return uses(parsed.tree, target, layer), stated(parsed.tree, target, layer)
+    return Use(parsed.called, anything=False), parsed.stated
 
 
 def _broken_by(guarantees: Sequence[GuaranteeResult]) -> list[str]:
@@ -162,15 +179,28 @@ def document_of(
     language: Executable = "python",
 ) -> Document:
     """All that is proved about a program: what it states, and what its layer adds. Raises Rejected."""
+    return read(source, name=name, layer=layer, target=target, language=language).document
+
+
+def read(
+    source: str,
+    *,
+    name: str,
+    layer: Layer,
+    target: str = "main",
+    language: Executable = "python",
+) -> ReadProgram:
+    """The program with its document; its source is parsed here, and nowhere after. Raises Rejected."""
     if language == "commands":
-        return _document_of_commands(source, name, layer, target)
+        return _read_commands(source, name, layer, target)
     # The front-end is large, and documents can be proved without it.
     from lictor_prove.coverage import uses
     from lictor_prove.policies import with_required, with_row_identity
-    from lictor_prove.python import read_program
+    from lictor_prove.python import parse_program, read_parsed
 
     try:
-        document = read_program(source, name=name, target=target, layer=layer)
+        parsed = parse_program(source)
+        document = read_parsed(parsed, name=name, target=target, layer=layer)
     except (RecursionError, MemoryError):
         raise Rejected(
             Reason(
@@ -180,12 +210,12 @@ def document_of(
             )
         ) from None
     if layer.policies:
-        use = uses(ast.parse(source), target, layer).with_calls_of(document)
+        use = uses(parsed.tree, target, layer).with_calls_of(document)
         document = with_required(document, layer, use.policies(layer))
-    return with_row_identity(document)
+    return ReadProgram(with_row_identity(document), parsed)
 
 
-def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> Document:
+def _read_commands(source: str, name: str, layer: Layer, target: str) -> ReadProgram:
     from lictor_prove.commands import lowered, read_commands
     from lictor_prove.coverage import Use
     from lictor_prove.policies import with_required, with_row_identity
@@ -193,7 +223,8 @@ def _document_of_commands(source: str, name: str, layer: Layer, target: str) -> 
     commands = read_commands(source, layer=layer)
     document = lowered(commands, name=name, target=target)
     used = Use(commands.called, anything=False).with_calls_of(document).policies(layer)
-    return with_row_identity(with_required(document, layer, used) if used else document)
+    whole = with_row_identity(with_required(document, layer, used) if used else document)
+    return ReadProgram(whole, commands)
 
 
 def prove_document(

@@ -130,7 +130,7 @@ def test_a_proof_that_takes_too_long_is_unknown_and_the_next_is_not(pool: Pool) 
     proof = pool.prove(Job(_hard(), settings=PATIENT))
     assert proof.verdict is Verdict.UNKNOWN
     assert proof.reasons[0].code == "prover.timeout"
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 50
     assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
 
 
@@ -142,7 +142,7 @@ def test_a_pathological_program_does_not_stall_others() -> None:
             assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
         assert not stuck.future.done()
         stuck.cancel()
-        proof = stuck.result(timeout=10)
+        proof = stuck.result(timeout=60)
         assert proof.reasons[0].code == "prover.cancelled"
 
 
@@ -165,7 +165,7 @@ def test_a_worker_that_is_killed_gives_unknown_and_is_replaced(pool: Pool) -> No
     )
     (worker,) = [line for line in found.stdout.splitlines() if "lictor_prove.worker" in line]
     os.kill(int(worker.split()[0]), signal.SIGKILL)
-    proof = ticket.result(timeout=20)
+    proof = ticket.result(timeout=60)
     assert proof.reasons[0].code == "prover.crashed"
     assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
 
@@ -213,4 +213,4 @@ def test_a_closed_pool_gives_up_what_is_running() -> None:
     pool = Pool(1)
     tickets = [pool.submit(Job(_hard(), settings=slow)) for _ in range(2)]
     pool.close()
-    assert {ticket.result(timeout=10).verdict for ticket in tickets} == {Verdict.UNKNOWN}
+    assert {ticket.result(timeout=60).verdict for ticket in tickets} == {Verdict.UNKNOWN}

@@ -382,8 +382,8 @@ def test_same_program_gives_the_same_document() -> None:
 
 def test_thousand_effects_are_read_quickly() -> None:
     source = program("\n".join(f"send('a{n}@x', 'hi')" for n in range(1000)))
-    begun = time.perf_counter()
+    begun = time.process_time()
     document = read(source)
     assert len(document.atoms) == 1000
-    # Far above what it takes, for slow machines.
-    assert time.perf_counter() - begun < 5
+    # Far above what it takes, for slow machines; by our own time, for busy ones.
+    assert time.process_time() - begun < 5

@@ -11,9 +11,10 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lictor_prove.layers.load import LivingLayer
+from lictor_prove.python import ParsedProgram
 from lictor_run.boundary import Boundary
 from lictor_run.frames import read_frame, write_frame
 from lictor_run.limits import Limits, end_with_parent, hold_to
@@ -25,6 +26,9 @@ from lictor_run.undoing import undo_all
 from lictor_run.values import Json, Reader
 from lictor_run.world import World
 from lictor_schema.runs import UndoKind
+
+if TYPE_CHECKING:
+    from lictor_prove.commands import Commands
 
 _REMEDY = "look at what the program and its layer use, then have the program approved again"
 
@@ -87,7 +91,7 @@ def main(arguments: list[str]) -> None:
     line = Line(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
     order = line.hear()
     hold_to(Limits(**order["limits"]))
-    ended = _carried_out(order, line)
+    ended = carried_out(order, line)
     # Before the last word: after it, the parent waits for nothing.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -97,7 +101,7 @@ def main(arguments: list[str]) -> None:
     os._exit(0)
 
 
-def _carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
+def carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
     """How it ended: without a code, when it ended well."""
     try:
         if order["do"] == "run":
@@ -117,33 +121,36 @@ def _carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
 def _run(order: Mapping[str, Any], line: Line) -> None:
     approved = approved_of(order["approved"])
     living = load_layer_again(order["layer"], approved.layer_hash)
-    document = read_again(approved, living)
+    program = read_again(approved, living)
     reader = Reader(living.rows)
-    boundary = Boundary(approved.run_id, living, reader, line, Lockstep(document))
+    boundary = Boundary(approved.run_id, living, reader, line, Lockstep(program.document))
     line.ask("ready")
     with living.runtime.active():
-        if approved.language == "commands":
-            _run_commands(approved, living, boundary)
+        if isinstance(program.parsed, ParsedProgram):
+            _run_python(approved, program.parsed, living, boundary, reader)
         else:
-            _run_python(approved, living, boundary, reader)
+            _run_commands(program.parsed, living, boundary)
     boundary.complete()
 
 
 def _run_python(
-    approved: Approved, living: LivingLayer, boundary: Boundary, reader: Reader
+    approved: Approved,
+    parsed: ParsedProgram,
+    living: LivingLayer,
+    boundary: Boundary,
+    reader: Reader,
 ) -> None:
     world = World(living, boundary.call)
-    names = world.run(approved.program, approved.source_name)
+    names = world.run(parsed.tree, approved.source_name)
     for schema, row in world.rows(names).items():
         reader.add(schema, row)
     names[approved.target]()
 
 
-def _run_commands(approved: Approved, living: LivingLayer, boundary: Boundary) -> None:
+def _run_commands(commands: Commands, living: LivingLayer, boundary: Boundary) -> None:
     # Most programs are written in Python, and don't pay for this.
-    from lictor_prove.commands import execute, read_commands
+    from lictor_prove.commands import execute
 
-    commands = read_commands(approved.program, layer=living.layer)
     execute(commands, {}, boundary.call_by_name, rows=living.rows)
 
 

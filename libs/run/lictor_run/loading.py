@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lictor_ir.document import Document
 from lictor_ir.jsonform import document_hash
 from lictor_prove.errors import ProveError, Rejected
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
-from lictor_prove.prover import document_of
+from lictor_prove.prover import ReadProgram, read
 from lictor_prove.runnable import why_not_run
 from lictor_run.orders import Approved
 from lictor_run.stopping import RunStopped
@@ -35,8 +34,8 @@ def load_layer_again(root: str, layer_hash: str) -> LivingLayer:
         raise stale("stale.layer", f"the trusted layer can't be loaded: {error}") from None
 
 
-def read_again(approved: Approved, living: LivingLayer) -> Document:
-    """The document of the program, if all of it is what was approved."""
+def read_again(approved: Approved, living: LivingLayer) -> ReadProgram:
+    """The program, if all of it is what was approved. What was parsed here is what runs."""
     language = approved.language
     if not is_executable(language):
         raise RunStopped(
@@ -48,7 +47,7 @@ def read_again(approved: Approved, living: LivingLayer) -> Document:
     if found != approved.program_hash:
         raise stale("stale.program", f"the program is {found}, not {approved.program_hash}")
     try:
-        document = document_of(
+        program = read(
             approved.program,
             name=approved.source_name,
             layer=living.layer,
@@ -59,6 +58,7 @@ def read_again(approved: Approved, living: LivingLayer) -> Document:
         raise stale("stale.rejected", f"the program is rejected now: {refused}") from None
     except ProveError as error:
         raise stale("stale.layer", f"the program can't be read under its layer: {error}") from None
+    document = program.document
     found = document_hash(document)
     if found != approved.ir_hash:
         raise stale("stale.ir", f"the program's Effect IR is now {found}, not {approved.ir_hash}")
@@ -68,7 +68,7 @@ def read_again(approved: Approved, living: LivingLayer) -> Document:
     never = why_not_run(document)
     if never is not None:
         raise RunStopped(never.code, never.message, never.remedy)
-    return document
+    return program
 
 
 def stale(code: str, message: str) -> RunStopped:

@@ -56,11 +56,10 @@ class World:
             self._modules[name] = _module(name, self._members(trusted))
         self._attach()
 
-    def run(self, source: str, name: str) -> dict[str, Any]:
+    def run(self, tree: ast.Module, name: str) -> dict[str, Any]:
         """Runs the module of a program and gives its names. Nothing has effects before its target is called."""
         # Annotations tell the front-end something; at run time they need no meaning.
         flags = future_module.annotations.compiler_flag
-        tree = ast.parse(source, name)
         _refuse_ways_out(tree)
         code = compile(tree, name, "exec", flags=flags, dont_inherit=True)
         names: dict[str, Any] = {"__name__": NAME, "__builtins__": self._builtins()}

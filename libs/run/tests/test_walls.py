@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import builtins
 from collections.abc import Mapping
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +22,7 @@ from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.prover import document_of
 from lictor_run.boundary import Boundary
+from lictor_run.child import Line, carried_out
 from lictor_run.errors import ValueRefused
 from lictor_run.lockstep import Lockstep
 from lictor_run.stopping import RunStopped
@@ -72,7 +78,7 @@ def test_a_program_that_got_past_the_front_end_still_reaches_nothing(
     living: LivingLayer, text: str
 ) -> None:
     with pytest.raises(ESCAPES[text]):
-        World(living, _nothing).run(text, "escape.py")
+        World(living, _nothing).run(ast.parse(text), "escape.py")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +155,7 @@ async def test_a_document_that_breaks_off_in_whatever_way_stops_the_run_at_once(
 
     monkeypatch.setattr(traces, "run", broken)
     lockstep = Lockstep(document_of(program("send('x')"), name="p", layer=living.layer))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with pytest.raises(RunStopped, match="nobody foresaw this"):
             await asyncio.to_thread(lockstep.expect, "send", {"text": "x"})
 
@@ -267,3 +273,25 @@ def test_a_row_of_another_class_with_the_same_name_becomes_the_layers_own() -> N
     wrong = row_class("Person", {"name": str})
     with pytest.raises(TypeError):
         Reader({"Person": Person}).read(written(wrong(name="Ada")))
+
+
+def test_what_runs_is_what_was_read_and_parsed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = Bank.at(tmp_path)
+    source = program("send('x')")
+    order = {"approved": asdict(bank.approved(source)), "layer": str(bank.root), "do": "run"}
+    line = Line(BytesIO())
+    monkeypatch.setattr(line, "say", lambda *_, **__: None)
+    monkeypatch.setattr(line, "hear", lambda: {"say": "go"})
+    real, parsed = builtins.compile, list[object]()
+
+    def compiling(text: Any, *args: Any, **named: Any) -> Any:
+        if text == source:
+            parsed.append(text)
+        return real(text, *args, **named)
+
+    monkeypatch.setattr(builtins, "compile", compiling)
+    assert carried_out(order, line) == {"code": None}
+    assert bank.done() == [["send", "x"]]
+    assert parsed == [source]

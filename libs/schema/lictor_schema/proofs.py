@@ -80,11 +80,16 @@ def is_executable(language: str) -> TypeGuard[Executable]:
 
 def refuse_descriptive(submission: ProgramSubmission) -> ProofReason | None:
     """Why the submission can't be approved or run, whatever was proved about it; None when it is a program."""
-    if is_executable(submission.language):
+    return why_descriptive(submission.language, submission.source_name)
+
+
+def why_descriptive(language: Language, source_name: str) -> ProofReason | None:
+    """Why what is written in the language can't be approved or run; None when it is a program."""
+    if is_executable(language):
         return None
     return ProofReason(
         code="program.descriptive",
-        message=f"{submission.source_name} is an Effect IR document: it tells what happens, and nothing executes it",
+        message=f"{source_name} is an Effect IR document: it tells what happens, and nothing executes it",
         remedy="write the program in Python or in commands, and have that proved",
     )
 

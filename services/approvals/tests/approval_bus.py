@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from approval_samples import ALICE, BOB, LAYER, proof, statement, submission
+from reporting import acknowledged
 
 from lictor.embedded import Endpoints
 from lictor_approval.deciding import Limits
@@ -35,7 +36,7 @@ from lictor_schema import (
 )
 from lictor_seal import SigningKey, TrustStore
 
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 @dataclass
@@ -142,16 +143,7 @@ class Bus:
 
     async def until_handled(self) -> None:
         """Wait until every proof was taken in."""
-        js = self.client.jetstream()
-
-        async def idle() -> bool:
-            info = await js.consumer_info(streams.PROOFS, "approvals")
-            return not info.num_pending and not info.num_ack_pending
-
-        end = time.monotonic() + PATIENCE_S
-        while not await idle():
-            assert time.monotonic() < end, "the service did not take in every proof"
-            await asyncio.sleep(0.02)
+        await acknowledged(self.client, streams.PROOFS, "approvals")
 
     def decision(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> ApprovalDecision:
         """What somebody says, by their own clock."""

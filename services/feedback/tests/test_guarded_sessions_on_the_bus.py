@@ -20,7 +20,7 @@ from lictor_schema import (
 
 async def until(count, found):
     """Wait until a stream shows so many messages."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(messages := await found()) < count:
             await asyncio.sleep(0.02)
     return messages
@@ -224,7 +224,7 @@ async def test_lictor_watch_shows_denied_calls_and_blocked_stops(asker, monkeypa
     monkeypatch.setenv("LICTOR_NATS_URL", asker.endpoints.nats_url)
     options = ArgumentParser()
     watch.arguments(options)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await watch.run(options.parse_args(arguments)) == 0
     call, stop = capsys.readouterr().out.splitlines()
     assert "block" in call

@@ -64,7 +64,7 @@ async def projecting(runtime: Runtime) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(worker.run()) for worker in workers]
     yield
     last = (await runtime.client.jetstream().stream_info("SESSIONS")).state.last_seq
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for fold in ("decisions", "guidance"):
             while int(await runtime.redis.get(_cursor(fold)) or 0) < last:
                 await asyncio.sleep(0.02)

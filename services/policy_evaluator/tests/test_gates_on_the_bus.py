@@ -148,7 +148,7 @@ async def test_a_gate_counts_the_event_that_was_stored_a_moment_before(runtime: 
         await other.start()
         attached = await other.attach()
         assert (await other.may_complete()).decision == "allow"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (kept := await other.records()):
                 await asyncio.sleep(0.01)
         assert (kept[0].state_sequence or 0) >= attached
@@ -160,7 +160,7 @@ async def test_every_answer_is_recorded_with_its_question(runtime: Runtime):
     held = await runtime.may_complete()
     denied = await runtime.may_dispatch(report_anchor=None)
     assert (allowed.decision, denied.decision) == ("allow", "deny")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(records := await runtime.records()) < 3:
             await asyncio.sleep(0.01)
     by_request = {record.request.request_id: record for record in records}
@@ -233,7 +233,7 @@ async def test_an_answer_that_can_not_be_recorded_is_given_and_counted(clean_inf
         await runtime.client.jetstream().delete_stream(streams.GATES)
         assert (await runtime.may_report()).decision == "allow"
         assert (await runtime.may_dispatch(report_anchor=None)).decision == "deny"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for decision in ("allow", "deny"):
                 counted = f'decision="{decision}",gate='
                 while not any(
@@ -246,7 +246,7 @@ async def test_an_answer_that_can_not_be_recorded_is_given_and_counted(clean_inf
 async def test_many_answers_at_once_are_all_recorded(runtime: Runtime):
     await runtime.start()
     answers = await asyncio.gather(*(runtime.may_report(f"Part {n}.") for n in range(90)))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(kept := await runtime.records()) < 90:
             await asyncio.sleep(0.05)
     assert {each.request.request_id for each in kept} == {each.request_id for each in answers}

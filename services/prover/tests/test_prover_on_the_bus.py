@@ -2,10 +2,14 @@
 
 import asyncio
 import dataclasses
+import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
@@ -300,3 +304,46 @@ async def test_nobody_there_is_not_a_proof(clean_infra):
     async with lictor.connect(clean_infra.nats_url) as governor:
         with pytest.raises(NotInTime, match="not proved"):
             await governor.prove(NEWSLETTER, task_id="t", timeout_s=0.3)
+
+
+async def _printed(*arguments: str | Path, cwd: Path) -> list[dict[str, Any]]:
+    """The lines of `lictor prove --json`."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [Path(sys.executable).with_name("lictor"), "prove", "--json", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+async def test_the_command_prints_a_proof_made_here_as_one_that_was_submitted(
+    clean_infra: Endpoints, tmp_path: Path
+) -> None:
+    texts = {"proved.py": NEWSLETTER, "refuted.py": WITH_A_COPY, "rejected.py": "def main(:\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    submitting = ("--submit", "--task", "t", "--url", clean_infra.nats_url)
+    async with prover(clean_infra):
+        submitted = await _printed(*texts, *submitting, cwd=tmp_path)
+    making = ("--import-root", LAYERS, "--certificate", "certs")
+    here = await _printed(*texts, *making, cwd=tmp_path)
+    verdicts = [each["proof"]["verdict"] for each in here]
+    assert verdicts == ["proved", "refuted", "rejected"]
+    # Who asked and when; and what depends on how fast solvers were: times, analysis, evidence in a certificate.
+    own = {"submission_id", "task_id", "decided_at"}
+    own |= {"elapsed_ms", "timings", "analysis", "coverage", "certificate_hash"}
+    for one, other in zip(here, submitted, strict=True):
+        assert one.keys() == other.keys()
+        assert one["file"] == other["file"]
+        mine, theirs = one["proof"], other["proof"]
+        assert list(mine) == list(theirs) == list(ProofResult.model_fields)
+        for name in mine:
+            assert (mine[name] is None) == (theirs[name] is None), (one["file"], name)
+            if name not in own:
+                assert mine[name] == theirs[name], (one["file"], name)
+        assert ProofResult.from_json(json.dumps(mine)).verdict == mine["verdict"]

@@ -41,7 +41,7 @@ from lictor_schema import (
 )
 from lictor_seal import SigningKey, TrustStore
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 TASK = "task-1"
 POLICY = """
 from lictor_layer import domain_policy

@@ -51,7 +51,7 @@ KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
 HASH = "sha256:" + "0" * 64
 RESULT = "sha256:" + "1" * 64
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 SPREAD = {"hops": 0, "fanout": 1, "tool_calls": 1, "chain_depth": 1}
 
 ENVELOPE: dict[str, Any] = {

@@ -30,7 +30,7 @@ from lictor_seal import TrustStore
 from lictor_sealer import learning
 
 NOW = datetime.now(UTC) - timedelta(hours=1)
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 PACK = """\
 apiVersion: lictor/v1

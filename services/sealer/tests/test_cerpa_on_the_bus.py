@@ -81,7 +81,7 @@ async def tell(bus: Bus, *events: CerpaEvent) -> None:
 
 async def cycles(bus: Bus, count: int) -> list[CerpaCycle]:
     """Wait until that many cycles are published; in their order."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             stored = await read_from(bus.client, streams.CERPA, "lictor.cycle.*.*", 1, 100)
             if len(stored) >= count:

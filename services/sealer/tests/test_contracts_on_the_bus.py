@@ -281,7 +281,7 @@ async def test_what_is_no_entry_in_a_log_stops_nothing(asker: Asker) -> None:
     await asker.ready()
     log = subjects.decision_log(asker.key)
     await asker.client.publish("$JS.API.STREAM.INFO.DRIFT", b"", reply=log)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(await read_from(asker.client, streams.ACTIONS, log, 1, 100)) < 4:
             await asyncio.sleep(0.02)
     assert (await asker.act())["decision"] == "allow"

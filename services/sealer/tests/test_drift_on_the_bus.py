@@ -172,7 +172,7 @@ async def test_a_foreign_message_among_the_events_does_not_hide_what_was_publish
     await asyncio.sleep(0.2)
     async with learning_sealer(bus.endpoints):
         await bus.see(sighting("e2"))
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while await _messages(bus, "lictor.drift.bypass.yellow") < 1:
                 await asyncio.sleep(0.02)
     assert await _messages(bus, "lictor.drift.bypass.green") == 2, "ours once, and the foreign one"

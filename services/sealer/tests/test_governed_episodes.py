@@ -124,7 +124,7 @@ async def test_a_frozen_task_is_not_sealed_until_somebody_resumes_it(asker: Aske
     await asker.ready()
     await asker.order("freeze")
     await asker.close()
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not (dead := [each async for each in list_dead(asker.client)]):
             await asyncio.sleep(0.02)
     assert "frozen" in dead[0].letter.reason
@@ -141,7 +141,7 @@ async def test_the_kill_switch_keeps_closed_tasks_from_being_sealed(asker: Asker
     await asker.ready()
     await asker.order("halt")
     await asker.close()
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not [each async for each in list_dead(asker.client)]:
             await asyncio.sleep(0.02)
     assert await asker.sealed() == []

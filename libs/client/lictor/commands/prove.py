@@ -3,25 +3,24 @@
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lictor.cli import FAILED, LAYER, OK
 from lictor.commands.counting import counting
 from lictor.commands.layer_source import layer_arguments, layer_of, layer_roots, names_layer
 from lictor.commands.output import common_arguments, printable, quiet_logs, say, say_json
 from lictor.commands.prove_goals import written_goals
-from lictor.commands.prove_text import told
+from lictor.commands.prove_text import Broken, FileReport, Written, told
 from lictor.errors import LayerUnusable, LictorError
 
 if TYPE_CHECKING:
-    from lictor_prove.errors import Reason
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof import Proof
     from lictor_prove.settings import Settings
-    from lictor_prove.standing import Analysis
-    from lictor_schema import ProofResult
     from lictor_schema.proofs import Language
 
 HELP = """\
@@ -33,6 +32,8 @@ The trusted layer is Python code that is run to learn what it declares: name onl
 With --submit, the running prover decides, with its own layers.
 """
 MAX_BYTES = 4 * 1024 * 1024
+LOCAL_TASK = "local"
+"""The task of a proof that nobody submitted."""
 _BROKEN = "layer.broken"
 
 
@@ -128,40 +129,41 @@ async def run(options: Namespace) -> int:
         raise LictorError("--smtlib is for proofs made here: leave --submit or --smtlib out.")
     codes = [OK]
     if options.submit:
-        for document in await _submitted(options):
-            codes.append(_tell(document, options))
+        for report in await _submitted(options):
+            codes.append(_tell(report, options))
         return max(codes)
     with counting("proving", len(options.files), quiet=options.json) as advance:
-        for document in _proved_here(options):
-            codes.append(_tell(document, options))
+        for report in _proved_here(options):
+            codes.append(_tell(report, options))
             advance()
     return max(codes)
 
 
-def _tell(document: dict[str, Any], options: Namespace) -> int:
+def _tell(report: FileReport, options: Namespace) -> int:
     if options.json:
-        say_json(document)
+        say_json(report.document())
     else:
-        for line in told(document, _lines(document["file"])):
+        for line in told(report, _lines(report.file)):
             say(line)
-        for line in (document.get("summary") or "").splitlines() if options.summary else ():
+        for line in (report.summary or "").splitlines():
             say(f"    {line}")
-        for line in _next_step(document) if options.submit else ():
+        for line in _next_step(report) if options.submit else ():
             say(f"    {line}")
-    if any(reason["code"] == _BROKEN for reason in document["reasons"]):
+    if any(reason.code == _BROKEN for reason in report.proof.reasons):
         return LAYER
-    return OK if document["verdict"] == "proved" else FAILED
+    return OK if report.proof.verdict == "proved" else FAILED
 
 
-def _next_step(document: dict[str, Any]) -> Iterator[str]:
+def _next_step(report: FileReport) -> Iterator[str]:
     """The ids that the next commands take."""
-    yield f"submission {document['submission_id']} of task {printable(document['task_id'])}"
-    if document["verdict"] != "proved":
+    proof = report.proof
+    yield f"submission {proof.submission_id} of task {printable(proof.task_id)}"
+    if proof.verdict != "proved":
         return
-    if document["request_id"] is None:
+    if report.request_id is None:
         yield "no approval is asked for yet; `lictor approvals list` shows what waits"
     else:
-        yield f"request {document['request_id']}: `lictor approvals show {document['request_id']}`"
+        yield f"request {report.request_id}: `lictor approvals show {report.request_id}`"
 
 
 def _lines(file: str) -> list[str]:
@@ -192,19 +194,19 @@ def read_source(path: Path) -> str:
 # -- in this process -------------------------------------------------------------------------------
 
 
-def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
+def _proved_here(options: Namespace) -> Iterator[FileReport]:
     try:
         from lictor_ir.errors import IrError
         from lictor_prove.documents import prove_alone, prove_bound, read_document
-        from lictor_prove.errors import ProverConfigError
+        from lictor_prove.errors import ProverConfigError, Reason
         from lictor_prove.limited import prove_limited
+        from lictor_prove.proof import rejected
         from lictor_prove.prover import prove
         from lictor_prove.settings import Settings
     except ModuleNotFoundError as error:
         raise LictorError(
             f"{error.name} is not installed here; install lictor-prove, or use --submit."
         ) from None
-    from lictor_schema import is_executable
 
     total_ms = round(options.timeout * 1000)
     # Reading a program takes time too.
@@ -221,58 +223,112 @@ def _proved_here(options: Namespace) -> Iterator[dict[str, Any]]:
     for name in options.files:
         path = Path(name)
         language = language_of(path, options)
+        telling = partial(_report, path, name, language, options=options, settings=settings)
         try:
             source = read_source(path)
         except LictorError as error:
-            yield _refused(name, "source.unreadable", str(error), "name a readable file")
+            # Of what could not be read there is no text, and the hash is that of none.
+            reason = Reason("source.unreadable", str(error), "name a readable file")
+            yield telling("", rejected(reason))
             continue
+        layer = None
         try:
             if language != "ir":
+                layer = layer_for(path)
                 proving = partial(
                     prove,
                     source,
-                    name=path.name,
-                    layer=layer_for(path),
+                    name=_source_name(path),
+                    layer=layer,
                     target=options.target,
                     language=language,
                     settings=settings,
                 )
             elif names_layer(options) or layer_roots(path, options)[0]:
                 document = read_document(source.encode())
-                proving = partial(prove_bound, document, layer_for(path), settings)
+                layer = layer_for(path)
+                proving = partial(prove_bound, document, layer, settings)
             else:
                 proving = partial(prove_alone, read_document(source.encode()), settings)
             proof = prove_limited(proving, settings)
+            if proof.layer_hash is None and layer is not None:
+                proof = replace(proof, layer_hash=layer.hash)
         except IrError as error:
             remedy = "name a program (.py, .lictor), or a document in one of its two forms"
-            yield _refused(name, "ir.unreadable", str(error), remedy)
-            continue
+            proof = rejected(Reason("ir.unreadable", str(error), remedy))
         except (LayerUnusable, ProverConfigError) as error:
-            yield _refused(name, _BROKEN, str(error), "mend the layer; no program is judged by it")
-            continue
-        told = (
-            _document(name, proof)
-            if options.certificate is None
-            else _certified(path, language, proof, options.certificate, settings)
-        )
-        if options.smtlib is not None:
-            told["smtlib"] = written_goals(path, proof, options.smtlib)
-        yield {**told, "executable": is_executable(language) and proof.cannot_run is None}
+            remedy = "mend the layer; no program is judged by it"
+            proof = rejected(Reason(_BROKEN, str(error), remedy))
+        yield telling(source, proof)
+
+
+def _source_name(path: Path) -> str:
+    """The name of a file as text: not every name is any, and what is published must be."""
+    return path.name.encode(errors="replace").decode()
+
+
+def _report(
+    path: Path,
+    file: str,
+    language: "Language",
+    source: str,
+    proof: "Proof",
+    *,
+    options: Namespace,
+    settings: "Settings",
+) -> FileReport:
+    """The proof as the running prover would publish it, and what only a proof made here can tell."""
+    from lictor_prove.proof_result import proof_result
+    from lictor_schema.ids import submission_id
+    from lictor_schema.proofs import program_hash
+
+    written = None
+    if options.certificate is not None:
+        proof, written = _certified(path, language, proof, options.certificate, settings)
+    name = _source_name(path)
+    question = (language, name, options.target, proof.layer_hash or "", program_hash(source))
+    summary = proof.summary() if options.summary else None
+    return FileReport(
+        file=file,
+        proof=proof_result(
+            proof,
+            submission_id=submission_id(LOCAL_TASK, *question),
+            task_id=LOCAL_TASK,
+            program=source,
+            language=language,
+            source_name=name,
+            decided_at=datetime.now(UTC),
+        ),
+        broken=tuple(
+            Broken(
+                each.kind,
+                each.text,
+                each.line,
+                each.verdict.value,
+                None if each.counterexample is None else str(each.counterexample),
+            )
+            for each in proof.obligations
+            if each.verdict.value != "proved"
+        ),
+        undecided=tuple(each.reason for each in proof.guarantees),
+        summary=None if summary is None else summary.text(),
+        certificate=written,
+        smtlib=None if options.smtlib is None else written_goals(path, proof, options.smtlib),
+    )
 
 
 def _certified(
     path: Path, language: "Language", proof: "Proof", folder: Path, settings: "Settings"
-) -> dict[str, Any]:
-    """The proof, and where its certificate was written."""
+) -> tuple["Proof", Written | None]:
+    """The proof with its certificate, and where that was written."""
     from lictor_ir.certificate.format import FrontEnd
     from lictor_prove.certify import certified
 
     front_end = FrontEnd.DOCUMENT if language == "ir" else FrontEnd(language)
     proof = certified(proof, front_end, settings)
-    document, made = _document(str(path), proof), proof.certificate
+    made = proof.certificate
     if made is None:
-        missing = {"missing": proof.uncertified} if proof.uncertified else None
-        return {**document, "certificate": missing}
+        return proof, Written(missing=proof.uncertified) if proof.uncertified else None
     file = folder / f"{path.stem}-{made.hash.removeprefix('sha256:')[:12]}.certificate.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -281,93 +337,13 @@ def _certified(
         raise LictorError(
             f"the certificate can't be written to {file}: {error.strerror or error}"
         ) from None
-    told = {"hash": made.hash, "level": made.level.value, "file": str(file)}
-    return {**document, "certificate": told}
-
-
-def _refused(file: str, code: str, message: str, remedy: str) -> dict[str, Any]:
-    reason = {"code": code, "message": message, "remedy": remedy, "line": None, "column": None}
-    return {
-        "file": file,
-        "verdict": "rejected",
-        "guarantees": [],
-        "reasons": [reason],
-        "ms": 0.0,
-    }
-
-
-def _document(file: str, proof: "Proof") -> dict[str, Any]:
-    return {
-        "file": file,
-        "verdict": proof.verdict.value,
-        "guarantees": [
-            {
-                "name": each.name,
-                "verdict": each.verdict.value,
-                "description": each.description or None,
-                "required_by": each.required_by or None,
-                "strength": None if each.strength is None else each.strength.value,
-                "decided_by": each.how,
-                "counterexample": None if each.counterexample is None else str(each.counterexample),
-                "reason": each.reason or None,
-                "ms": round(each.ms, 3),
-            }
-            for each in proof.guarantees
-        ],
-        "reasons": [_reason(each) for each in proof.reasons],
-        "broken": [
-            {
-                "kind": each.kind,
-                "text": each.text,
-                "line": each.line,
-                "verdict": each.verdict.value,
-                "counterexample": None if each.counterexample is None else str(each.counterexample),
-            }
-            for each in proof.obligations
-            if each.verdict.value != "proved"
-        ],
-        "coverage": None if proof.coverage is None else proof.coverage.model_dump(mode="json"),
-        "analysis": None if proof.analysis is None else _analysis(proof.analysis),
-        "summary": None if (summary := proof.summary()) is None else summary.text(),
-        "ir_hash": proof.ir_hash,
-        "layer_hash": proof.layer_hash,
-        "cannot_run": None if proof.cannot_run is None else _reason(proof.cannot_run),
-        "ms": round(proof.ms, 3),
-    }
-
-
-def _reason(reason: "Reason") -> dict[str, Any]:
-    return {
-        "code": reason.code,
-        "message": reason.message,
-        "remedy": reason.remedy,
-        "line": reason.line,
-        "column": reason.column,
-    }
-
-
-def _analysis(analysis: "Analysis") -> dict[str, Any]:
-    return {
-        "standings": [
-            {
-                "name": each.name,
-                "possibility": each.possibility.value,
-                "vacuous": each.is_vacuous,
-                "redundant": each.is_redundant,
-                "implied_by": list(each.implied_by),
-                "reason": each.reason or None,
-                "witness": list(each.witness),
-            }
-            for each in analysis.standings
-        ],
-        "complete": analysis.is_complete,
-    }
+    return proof, Written(file=str(file))
 
 
 # -- by the prover on the bus ----------------------------------------------------------------------
 
 
-async def _submitted(options: Namespace) -> list[dict[str, Any]]:
+async def _submitted(options: Namespace) -> list[FileReport]:
     from lictor.commands.prove_requests import request_ids
     from lictor.programs import Program
     from lictor.session import connect
@@ -391,20 +367,6 @@ async def _submitted(options: Namespace) -> list[dict[str, Any]]:
         found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
     requests = await request_ids(options.url, found)
     return [
-        {
-            **_result_document(file, result),
-            "request_id": requests.get(result.submission_id),
-        }
-        for file, result in zip(options.files, found, strict=True)
+        FileReport(file=file, proof=proof, request_id=requests.get(proof.submission_id))
+        for file, proof in zip(options.files, found, strict=True)
     ]
-
-
-def _result_document(file: str, result: "ProofResult") -> dict[str, Any]:
-    document = result.model_dump(mode="json")
-    return {
-        "file": file,
-        "verdict": document.pop("verdict"),
-        "guarantees": document.pop("guarantees"),
-        "ms": document.pop("elapsed_ms"),
-        **document,
-    }

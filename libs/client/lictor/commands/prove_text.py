@@ -1,11 +1,19 @@
-"""A proof's verdict in lines for a person."""
+"""What `lictor prove` reports about one file: as JSON, and in lines for a person."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lictor.commands.output import counted, printable
-from lictor_schema import CoverageReport, CoverageStatus, ProofStrength
+from lictor_schema import (
+    CoverageReport,
+    CoverageStatus,
+    GuaranteeResult,
+    ProofAnalysis,
+    ProofReason,
+    ProofResult,
+    ProofVerdict,
+)
 
 _IMPOSSIBLE = {
     "impossible": "no program can keep it",
@@ -13,52 +21,99 @@ _IMPOSSIBLE = {
 }
 
 
-def told(document: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A precondition, a possible error or an assertion that is not proved."""
+
+    kind: str
+    text: str
+    line: int | None
+    verdict: str
+    counterexample: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where a certificate was written, or why there is none."""
+
+    file: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """What was found about one file, by whichever prover, and what this command did with it."""
+
+    file: str
+    proof: ProofResult
+    broken: tuple[Broken, ...] | None = None
+    """None from the running prover, which does not publish it."""
+    undecided: tuple[str, ...] = ()
+    """For a person: why a guarantee is not decided, one text a guarantee. The proof's reasons say it, too."""
+    summary: str | None = None
+    """For a person who asks for it, whatever the verdict is."""
+    certificate: Written | None = None
+    smtlib: Mapping[str, Any] | None = None
+    request_id: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of the report: the same fields in every case, around the proof as it is published."""
+        return {
+            "file": self.file,
+            "proof": self.proof.model_dump(mode="json", by_alias=True),
+            "broken": None if self.broken is None else [asdict(each) for each in self.broken],
+            "certificate": None if self.certificate is None else asdict(self.certificate),
+            "smtlib": self.smtlib,
+            "request_id": self.request_id,
+        }
+
+
+def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
     """What was found about one program."""
-    yield f"{document['verdict']:<9} {printable(document['file'])}  ({document['ms']:.0f} ms)"
-    for guarantee in document["guarantees"]:
-        yield from _guarantee(guarantee)
-    if not document["guarantees"] and document["verdict"] == "proved":
+    proof = report.proof
+    is_proved = proof.verdict is ProofVerdict.PROVED
+    is_rejected = proof.verdict is ProofVerdict.REJECTED
+    yield f"{proof.verdict.value:<9} {printable(report.file)}  ({proof.elapsed_ms} ms)"
+    for at, guarantee in enumerate(proof.guarantees):
+        yield from _guarantee(guarantee, report.undecided[at] if report.undecided else "")
+    if not proof.guarantees and is_proved:
         yield "    no guarantee is stated: the program may do whatever its trusted calls allow"
-    if document["verdict"] == "proved" and not document.get("executable", True):
-        yield from _cannot_run(document.get("cannot_run"))
-    if document["verdict"] != "rejected" and document["layer_hash"] is None:
+    if is_proved and not proof.executable:
+        yield from _cannot_run(proof.cannot_run)
+    if not is_rejected and proof.layer_hash is None:
         yield "    no trusted layer: what its calls demand and promise is the document's own word"
-    for broken in document.get("broken") or ():
+    for broken in report.broken or ():
         yield from _broken(broken, source)
-    if document["verdict"] == "rejected" or not (document["guarantees"] or document.get("broken")):
-        for reason in document["reasons"]:
+    if is_rejected or not (proof.guarantees or report.broken):
+        for reason in proof.reasons:
             yield from _reason(reason, source)
-    yield from _analysis(document.get("analysis"))
-    yield from _coverage(document.get("coverage"))
-    yield from _certificate(document)
-    yield from _goals(document.get("smtlib"))
+    yield from _analysis(proof.analysis)
+    yield from _coverage(proof.coverage)
+    yield from _certificate(report)
+    yield from _goals(report.smtlib)
 
 
-def _cannot_run(never: Mapping[str, Any] | None) -> Iterator[str]:
-    if never is None or never["code"] == "program.descriptive":
+def _cannot_run(never: ProofReason | None) -> Iterator[str]:
+    if never is None or never.code == "program.descriptive":
         yield "    this is a description: it tells what happens, and nothing runs it"
         return
-    yield f"    can't be approved or run: {printable(never['message'])}  [{never['code']}]"
-    yield f"        to do: {printable(never['remedy'])}"
+    yield f"    can't be approved or run: {printable(never.message)}  [{never.code}]"
+    yield f"        to do: {printable(never.remedy)}"
 
 
-def _guarantee(guarantee: Mapping[str, Any]) -> Iterator[str]:
-    required = guarantee.get("required_by") or guarantee.get("required")
-    by = " (required by the layer)" if required else ""
-    strength = guarantee.get("strength")
-    holds = f": {ProofStrength(strength).words}" if strength else ""
-    yield f"    {guarantee['verdict']:<9} {printable(guarantee['name'])}{by}{holds}"
-    if guarantee["verdict"] == "unknown" and guarantee.get("reason"):
-        yield f"        {printable(guarantee['reason'])}"
-    yield from _run(guarantee.get("counterexample"))
+def _guarantee(guarantee: GuaranteeResult, undecided: str) -> Iterator[str]:
+    by = " (required by the layer)" if guarantee.required else ""
+    holds = f": {guarantee.strength.words}" if guarantee.strength else ""
+    yield f"    {guarantee.verdict.value:<9} {printable(guarantee.name)}{by}{holds}"
+    if guarantee.verdict is ProofVerdict.UNKNOWN and undecided:
+        yield f"        {printable(undecided)}"
+    yield from _run(guarantee.counterexample)
 
 
-def _broken(broken: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
-    kind = str(broken["kind"]).replace("_", " ")
-    yield f"    {broken['verdict']:<9} {kind}: {printable(broken['text'])}"
-    yield from _place(broken.get("line"), None, source)
-    yield from _run(broken.get("counterexample"))
+def _broken(broken: Broken, source: Sequence[str]) -> Iterator[str]:
+    yield f"    {broken.verdict:<9} {broken.kind.replace('_', ' ')}: {printable(broken.text)}"
+    yield from _place(broken.line, None, source)
+    yield from _run(broken.counterexample)
 
 
 def _run(counterexample: str | None) -> Iterator[str]:
@@ -68,10 +123,10 @@ def _run(counterexample: str | None) -> Iterator[str]:
         yield f"        {' ' * indent}{shown}"
 
 
-def _reason(reason: Mapping[str, Any], source: Sequence[str]) -> Iterator[str]:
-    yield f"    {printable(reason['message'])}  [{reason['code']}]"
-    yield from _place(reason.get("line"), reason.get("column"), source)
-    yield f"        to do: {printable(reason['remedy'])}"
+def _reason(reason: ProofReason, source: Sequence[str]) -> Iterator[str]:
+    yield f"    {printable(reason.message)}  [{reason.code}]"
+    yield from _place(reason.line, reason.column, source)
+    yield f"        to do: {printable(reason.remedy)}"
 
 
 def _place(line: int | None, column: int | None, source: Sequence[str]) -> Iterator[str]:
@@ -88,35 +143,31 @@ def _place(line: int | None, column: int | None, source: Sequence[str]) -> Itera
         yield f"           | {' ' * (column - 1)}^"
 
 
-def _analysis(analysis: Mapping[str, Any] | None) -> Iterator[str]:
-    for standing in (analysis or {}).get("standings", ()):
-        name = printable(standing["name"])
-        if standing["possibility"] in _IMPOSSIBLE:
-            yield f"    {standing['possibility']}  {name}: {_IMPOSSIBLE[standing['possibility']]}"
-        elif standing["vacuous"]:
+def _analysis(analysis: ProofAnalysis | None) -> Iterator[str]:
+    for standing in () if analysis is None else analysis.standings:
+        name, possibility = printable(standing.name), standing.possibility.value
+        if possibility in _IMPOSSIBLE:
+            yield f"    {possibility}  {name}: {_IMPOSSIBLE[possibility]}"
+        elif standing.vacuous:
             yield f"    vacuous  {name}: the program never does what it speaks of"
-        if standing["redundant"]:
-            others = ", ".join(map(printable, standing["implied_by"]))
+        if standing.redundant:
+            others = ", ".join(map(printable, standing.implied_by))
             yield f"    redundant  {name}: {f'implied by {others}' if others else 'it holds of every program'}"
 
 
-def _coverage(coverage: Mapping[str, Any] | None) -> Iterator[str]:
-    if coverage is None:
-        return
-    for domain in CoverageReport.from_json(json.dumps(coverage)).domains:
+def _coverage(coverage: CoverageReport | None) -> Iterator[str]:
+    for domain in () if coverage is None else coverage.domains:
         if domain.status.loudness > CoverageStatus.COVERED_BY_ENTAILMENT.loudness:
             yield f"    {domain.status.value}  {printable(f'{domain.domain}: {domain.told()}')}"
 
 
-def _certificate(document: Mapping[str, Any]) -> Iterator[str]:
-    here = document.get("certificate")
-    if here is None:
-        if document.get("certificate_hash"):
-            yield f"    certificate  level {document['certificate_level']}: {document['certificate_hash']}"
-    elif "missing" in here:
-        yield f"    no certificate: {printable(here['missing'])}"
-    else:
-        yield f"    certificate  level {here['level']}: {printable(here['file'])}"
+def _certificate(report: FileReport) -> Iterator[str]:
+    here, proof = report.certificate, report.proof
+    if here is not None and here.file is None:
+        yield f"    no certificate: {printable(here.missing or '')}"
+    elif proof.certificate_hash is not None:
+        where = proof.certificate_hash if here is None else printable(here.file or "")
+        yield f"    certificate  level {proof.certificate_level}: {where}"
 
 
 def _goals(written: Mapping[str, Any] | None) -> Iterator[str]:

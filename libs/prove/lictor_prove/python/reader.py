@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from lictor_ir.document import Document, Parameter, Span
@@ -28,15 +29,39 @@ from lictor_prove.python.values import ForeignV, ModuleV, Sym, Value
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedProgram:
+    """The text of a program in the subset, and its syntax tree: parsed once, for all who look at the program."""
+
+    source: Source
+    tree: ast.Module
+
+
+def parse_program(source: str) -> ParsedProgram:
+    """The syntax tree of a program, or Rejected when it is no program in the subset."""
+    text = Source(source)
+    try:
+        return ParsedProgram(text, parse(source))
+    except Refusal as refusal:
+        reason = _reason(text, refusal.node, refusal.code, refusal.message, refusal.remedy)
+        raise Rejected(reason) from None
+
+
 def read_program(source: str, *, name: str, target: str = "main", layer: Layer) -> Document:
     """The document of a program, or Rejected with the reasons and where they stand."""
-    text = Source(source)
+    return read_parsed(parse_program(source), name=name, target=target, layer=layer)
+
+
+def read_parsed(
+    parsed: ParsedProgram, *, name: str, target: str = "main", layer: Layer
+) -> Document:
+    """The document of a program that is parsed already, or Rejected with the reasons and where they stand."""
+    text = parsed.source
     machine: Machine | None = None
     try:
-        tree = parse(source)
         program = _Program(text, layer)
         machine = program.machine
-        return program.read(tree, name, target)
+        return program.read(parsed.tree, name, target)
     except Refusal as refusal:
         node = refusal.node or (machine.at if machine is not None else None)
         raise Rejected(_reason(text, node, refusal.code, refusal.message, refusal.remedy)) from None
