@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lictor_bus import streams
+from lictor_bus import gate, streams
 from lictor_bus.errors import ReservedName
+from lictor_bus.gates.table import answered_by, asked_by
 from lictor_bus.subjects import SESSION_DOUBT, inboxes, token
 
 OPERATORS = "ops"
@@ -99,13 +100,6 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.packs.bundle.*",
                 "lictor.packs.refused.*",
             ),
-            answers=(
-                "lictor.gate.report",
-                "lictor.gate.dispatch",
-                "lictor.receipt.*",
-                "lictor.desk.mark",
-                "lictor.ask.standing",
-            ),
             hears=("lictor.packs.release.*",),
         ),
         _service(
@@ -147,13 +141,6 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.claim.*.*",
                 "lictor.cycle.*.*",
             ),
-            answers=(
-                "lictor.gate.action.*",
-                "lictor.contract.*",
-                "lictor.contract.*.*",
-                "lictor.desk.*",
-                "lictor.ask.report",
-            ),
         ),
         _service(
             "feedback",
@@ -174,10 +161,8 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.sched.guidance.*",
                 "lictor.gated.tool.*",
                 "lictor.gated.stop.*",
-                "lictor.ask.standing",
                 SESSION_DOUBT,
             ),
-            answers=("lictor.gate.tool.*", "lictor.gate.stop.*", "lictor.session.*.*"),
             hears=(SESSION_DOUBT,),
         ),
         _service(
@@ -197,7 +182,6 @@ def _ours() -> tuple[Role, ...]:
                 ),
                 "lictor.sched.approval.*",
             ),
-            answers=("lictor.desk.approval",),
         ),
         _service(
             "runner",
@@ -229,16 +213,17 @@ def _service(
     *,
     declares: Sequence[str],
     writes: Sequence[str],
-    answers: Sequence[str] = (),
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
     api = [call for stream in (*declares, *looks_at, streams.DEAD) for call in _declaring(stream)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
+    asks = [each.wildcard for each in asked_by(name)]
+    answers = [each.wildcard for each in answered_by(name)]
     return Role(
         user=name,
-        publish=(*writes, f"lictor.dead.{name}.*.*", *api, *folds, *looks, "_INBOX.>"),
+        publish=(*writes, *asks, f"lictor.dead.{name}.*.*", *api, *folds, *looks, "_INBOX.>"),
         subscribe=(*answers, *hears, f"lictor.health.{name}", f"{inboxes(name)}.>"),
     )
 
@@ -252,13 +237,7 @@ def _operators() -> Role:
             "lictor.prog.*",
             "lictor.packs.*.*",
             "lictor.def.*",
-            "lictor.gate.*",
-            # Triage, patches, marks on decisions and approvals of programs: no runtime may ask there.
-            "lictor.desk.*",
-            "lictor.ask.report",
-            # Approvals, the kill-switch, and how any runtime's decision stands.
-            "lictor.contract.*",
-            "lictor.contract.show.*",
+            *(each.wildcard for each in asked_by(gate.OPERATORS)),
             "lictor.health.*",
             *_reading("*"),
         ),
@@ -272,12 +251,8 @@ def _runtime(name: str, services: Iterable[str]) -> Role:
         user=name,
         publish=(
             f"lictor.ev.{own}.*",
-            f"lictor.receipt.{own}",
             "lictor.prog.*",
-            "lictor.gate.*",
-            f"lictor.gate.*.{own}",
-            f"lictor.session.*.{own}",
-            f"lictor.contract.*.{own}",
+            *(each.subject_of(name) for each in asked_by(gate.RUNTIMES)),
             "lictor.health.*",
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),

@@ -10,13 +10,13 @@ from lictor_bus import streams, subjects
 from lictor_bus.connection import connect_nats, connect_redis
 from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
+from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.denials import FEEDBACK
 from lictor_bus.quick_redis import QuickRedis
-from lictor_bus.recorder import GateRecorder
-from lictor_bus.respond import Question, Responder
 from lictor_bus.ringing import Ringing
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_feedback import __version__
-from lictor_feedback.answers import SERVICE, Answers
+from lictor_feedback.answers import Answers
 from lictor_feedback.definitions import DefinitionShelf, Installation
 from lictor_feedback.desk import Desk, Sessions
 from lictor_feedback.engine import Engine
@@ -28,51 +28,18 @@ from lictor_feedback.ticks import BELL
 from lictor_guard.errors import DefinitionError
 from lictor_schema import (
     AnySessionEntry,
-    FeedbackAnswer,
-    FeedbackRequest,
-    GateRequest,
     GuardDecision,
-    ResetRequest,
-    RestoreRequest,
-    SessionAnswer,
-    SessionBeginAnswer,
-    SessionBeginRequest,
     SessionBegun,
     SessionGateRecord,
-    SnapshotRequest,
     StampedFeedback,
-    StateAnswer,
-    StopGateAnswer,
-    StopGateRequest,
     TaskStanding,
-    ToolGateAnswer,
-    ToolGateRequest,
-    ToolResultAnswer,
-    ToolResultReport,
-    UsageReport,
 )
 
-NAME = SERVICE
+NAME = FEEDBACK
 # Allowed calls are answered in less than a tenth of the time that it takes to write one down.
 RECORDS_LINGER_S = 0.05
 # Changes of one session wait for each other, and must not keep those of another waiting.
 QUESTIONS_AT_ONCE = 256
-
-_OPERATIONS = (
-    ("begin", SessionBeginRequest, SessionBeginAnswer, "A session begins, or goes on."),
-    ("show", GateRequest, SessionBeginAnswer, "A session as it began; changes nothing."),
-    ("result", ToolResultReport, ToolResultAnswer, "A call has ended; counted once."),
-    ("collect", FeedbackRequest, FeedbackAnswer, "What should the agent hear now?"),
-    ("usage", UsageReport, SessionAnswer, "Tokens or money were used; counted once."),
-    ("snapshot", SnapshotRequest, StateAnswer, "Keep the session's state under a name."),
-    (
-        "restore",
-        RestoreRequest,
-        StateAnswer,
-        "Set the session's state back; what was logged stays.",
-    ),
-    ("reset", ResetRequest, StateAnswer, "Forget what policies, providers and checkers know."),
-)
 
 SPEC = ServiceSpec(
     name=NAME,
@@ -116,32 +83,6 @@ SPEC = ServiceSpec(
             message=SessionGateRecord,
             description="Allowed calls, and refusals that belong to no session (stream GATES).",
             reads=False,
-        ),
-    ),
-    questions=(
-        Question(
-            subject="lictor.gate.tool.{runtime}",
-            title="gate.tool",
-            request=ToolGateRequest,
-            answer=ToolGateAnswer,
-            description="Gate `tool`: may this tool be called?",
-        ),
-        Question(
-            subject="lictor.gate.stop.{runtime}",
-            title="gate.stop",
-            request=StopGateRequest,
-            answer=StopGateAnswer,
-            description="Gate `stop`: may the agent stop working?",
-        ),
-        *(
-            Question(
-                subject=f"lictor.session.{operation}.{{runtime}}",
-                title=f"session.{operation}",
-                request=request,
-                answer=answer,
-                description=description,
-            )
-            for operation, request, answer, description in _OPERATIONS
         ),
     ),
 )
@@ -192,14 +133,14 @@ async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[R
         )
 
     desk = Desk(await make_engine(runtime, client, sessions), sessions, standing)
-    answers = Answers(
-        desk,
-        GateRecorder(client, runtime.telemetry, linger_s=RECORDS_LINGER_S),
+    gates = GateRunner(
+        client,
+        NAME,
+        Answers(desk).bound(),
         runtime.telemetry,
-        max_payload=client.max_payload,
-    )
-    responder = Responder(
-        client, NAME, answers.by_subject(), answers.close, at_once=QUESTIONS_AT_ONCE
+        desk.close,
+        at_once=QUESTIONS_AT_ONCE,
+        records_linger_s=RECORDS_LINGER_S,
     )
     ticks = Ringing(
         runtime.client,
@@ -208,7 +149,7 @@ async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[R
         dead=DeadLetters(runtime.client, NAME),
         telemetry=runtime.telemetry,
     )
-    return [*projectors(runtime, shelf.name_of), ticks, responder]
+    return [*projectors(runtime, shelf.name_of), ticks, gates]
 
 
 def make_service() -> Service:

@@ -4,11 +4,13 @@ import json
 import uuid
 from collections import Counter
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from lictor_bus import subjects
+from lictor_bus.gate import Refusal
+from lictor_bus.gate_runner import Asked
 from lictor_bus.publish import Outgoing
 from lictor_schema import (
     Decision,
@@ -27,24 +29,7 @@ Gate = Literal["tool", "stop"]
 _NAMESPACE = uuid.UUID("9b0f2c56-3d0b-4a0c-8a4b-0d1b6a0a4c3e")
 
 
-class Refusal(NamedTuple):
-    """Why a question is not answered as it was meant."""
-
-    policy_id: str
-    reason: str
-    remedy: str
-
-
-class Asked(NamedTuple):
-    """A question to a gate as it came; its request, if it could be read."""
-
-    gate: Gate
-    subject: str
-    body: bytes
-    request: GateRequest | None
-
-
-def decision_on(asked: Asked, refusal: Refusal, now: datetime) -> Outgoing | None:
+def decision_on(gate: Gate, asked: Asked[Any], refusal: Refusal, now: datetime) -> Outgoing | None:
     """The decision record of a refusal; None when it can't be told whose task it was.
 
     The same question, asked again and refused for the same, has the same record: the stream stores it once.
@@ -54,7 +39,7 @@ def decision_on(asked: Asked, refusal: Refusal, now: datetime) -> Outgoing | Non
         record = GuardDecision(
             record_id=str(uuid.uuid5(_NAMESPACE, name)),
             recorded_at=utc_millis(now),
-            gate=asked.gate,
+            gate=gate,
             **(_told_by(asked.request) if asked.request else _as_far_as_told(asked.body)),
             # What a runtime was given rights for is its subject; the body is only what it says.
             runtime=_runtime(asked),
@@ -68,14 +53,16 @@ def decision_on(asked: Asked, refusal: Refusal, now: datetime) -> Outgoing | Non
                 required_actions=(),
                 operator_notice=None,
             ),
-            denials=(Denial(**refusal._asdict()),),
+            denials=(
+                Denial(policy_id=refusal.policy_id, reason=refusal.reason, remedy=refusal.remedy),
+            ),
         )
     except ValidationError:
         return None
     return Outgoing(subjects.guard_refusal(record.task_id), record.to_json(), record.record_id)
 
 
-def _runtime(asked: Asked) -> str:
+def _runtime(asked: Asked[Any]) -> str:
     own = asked.subject.rpartition(".")[2]
     said = asked.request.runtime if asked.request else None
     return said if said is not None and subjects.token(said) == own else own

@@ -13,10 +13,11 @@ from lictor_bus.dead import DeadLetters
 from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.formats import leading_format, refuse_newer_state
+from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates import desk, task
 from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
 from lictor_bus.publish import Outgoing
 from lictor_bus.relay import TickRelay
-from lictor_bus.respond import Question, Responder
 from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
 from lictor_bus.timers import CancelTimer, SetTimer, Timer
 from lictor_policy.bundle import Bundled, bundle_directory
@@ -44,24 +45,17 @@ from lictor_policy_evaluator.past_decisions import PastDecisions
 from lictor_policy_evaluator.receipts import Receipts
 from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
 from lictor_policy_evaluator.sessions import session_watch
-from lictor_policy_evaluator.standing import Standings
+from lictor_policy_evaluator.standing import Standings, explain
 from lictor_policy_evaluator.task_states import TaskStates
 from lictor_schema import (
     DecisionRecord,
-    DeskAnswer,
-    DispatchGateRequest,
     Event,
     FieldProblem,
-    GateAnswer,
     GateRecord,
-    ReceiptAnswer,
     ReceiptReport,
-    ReportGateRequest,
-    StandingRequest,
-    TaskStanding,
     parse_event,
 )
-from lictor_schema.marks import DecisionMark, MarkOrder
+from lictor_schema.marks import DecisionMark
 
 log = logging.getLogger("lictor.policy-evaluator")
 
@@ -229,49 +223,12 @@ SPEC = ServiceSpec(
             reads=False,
         ),
     ),
-    questions=(
-        Question(
-            subject=subjects.gate("report"),
-            title="gate.report",
-            request=ReportGateRequest,
-            answer=GateAnswer,
-            description="Gate `report`: may this message be shown to the operator?",
-        ),
-        Question(
-            subject=subjects.gate("dispatch"),
-            title="gate.dispatch",
-            request=DispatchGateRequest,
-            answer=GateAnswer,
-            description="Gate `dispatch`: may this task or subagent be dispatched?",
-        ),
-        Question(
-            subject="lictor.receipt.{runtime}",
-            title="receipt",
-            request=ReceiptReport,
-            answer=ReceiptAnswer,
-            description="What a runtime did with a decision: checked, then kept exactly once.",
-        ),
-        Question(
-            subject=subjects.desk("mark"),
-            title="mark",
-            request=MarkOrder,
-            answer=DeskAnswer,
-            description="An operator marks a decision as a false alarm, or takes that back.",
-        ),
-        Question(
-            subject=subjects.STANDING,
-            title="ask.standing",
-            request=StandingRequest,
-            answer=TaskStanding,
-            description="How a task stands, for other services: its status and its evidence.",
-        ),
-    ),
 )
 
 
-async def make_responder(
+async def make_gates(
     runtime: Runtime, library: Library, started_with: EvaluatorConfig
-) -> Responder:
+) -> GateRunner:
     """The gates, the standings and the receipts, on connections of their own.
 
     So a rush of questions takes none from the workers, neither to the broker nor to the store.
@@ -286,28 +243,14 @@ async def make_responder(
         partitions=settings.partitions,
     )
     configs = ConfigsInForce(client, library, started_with)
-    gates = Gates(
-        client,
-        tasks,
-        runtime.telemetry,
-        service=NAME,
-        partitions=settings.partitions,
-        configs=configs,
+    receipts = Receipts(client, configs, partitions=settings.partitions)
+    gates = (
+        *Gates(tasks, partitions=settings.partitions, configs=configs).bound(),
+        BoundGate(gate=task.RECEIPT, handle=receipts.take),
+        BoundGate(gate=desk.MARK, handle=Marks(client, runtime.telemetry).take),
+        BoundGate(gate=task.STANDING, handle=Standings(tasks).tell, explain=explain),
     )
-    receipts = Receipts(client, runtime.telemetry, configs, partitions=settings.partitions)
-    answers = {
-        subjects.gate("report"): gates.report,
-        subjects.gate("dispatch"): gates.dispatch,
-        "lictor.receipt.*": receipts.take,
-        subjects.desk("mark"): Marks(client, runtime.telemetry).take,
-        subjects.STANDING: Standings(tasks).tell,
-    }
-
-    async def close() -> None:
-        await gates.close()
-        await redis.aclose()
-
-    return Responder(client, NAME, answers, close)
+    return GateRunner(client, NAME, gates, runtime.telemetry, redis.aclose)
 
 
 def pack_directory() -> Path:
@@ -389,9 +332,9 @@ def make_service() -> Service:
             for kind in TimerKind
         ]
         watch = session_watch(runtime, library)
-        responder = await make_responder(runtime, library, chosen.config)
-        overtaking = Overtaking(library, responder)
-        return [*workers, *relays, *following, watch, responder, overtaking]
+        gates = await make_gates(runtime, library, chosen.config)
+        overtaking = Overtaking(library, gates)
+        return [*workers, *relays, *following, watch, gates, overtaking]
 
     service = Service(spec=SPEC, loops=loops, config_hash=bundled.config.config_hash)
     return service

@@ -3,28 +3,21 @@
 The marks on one decision record share a subject, and each is stored on the condition that no other has come in between.
 """
 
-import logging
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 
 from lictor_bus import streams, subjects
 from lictor_bus.entry_logs import append_entry, read_log
-from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.gates import UNKNOWN_REQUEST
-from lictor_bus.processor import read_or_refuse
+from lictor_bus.errors import BusError, SequenceConflict
 from lictor_bus.telemetry import Telemetry
 from lictor_policy.errors import Unacceptable
 from lictor_policy.marks import marked
 from lictor_policy_evaluator.decision_records import find_record
 from lictor_schema import DeskAnswer
 from lictor_schema.marks import DecisionMark, MarkOrder
-
-log = logging.getLogger("lictor.desk")
 
 # Random once, fixed for ever: changing it keeps every order that is repeated twice.
 _ENTRY = uuid.UUID("0b6f5a0e-57b1-4a3f-9c35-2f2f5f0d9b5e")
@@ -44,25 +37,8 @@ class Marks:
         self._telemetry = telemetry
         self._now = now
 
-    async def take(self, message: Msg) -> bytes:
+    async def take(self, order: MarkOrder) -> DeskAnswer:
         """Keep a mark, or refuse it with the reason and the remedy."""
-        try:
-            order = read_or_refuse(
-                MarkOrder.from_json, message.data, "correct the named fields and ask again"
-            )
-            answered = await self._keep(order)
-        except Refused as error:
-            answered = DeskAnswer.refused(UNKNOWN_REQUEST, error.reason, error.remedy)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("a mark was not kept: %s", error)
-            answered = DeskAnswer.refused(
-                UNKNOWN_REQUEST,
-                f"the streams can't be reached ({type(error).__name__}); nothing is known to be kept",
-                "ask again with the same request_id",
-            )
-        return answered.to_json()
-
-    async def _keep(self, order: MarkOrder) -> DeskAnswer:
         record = await find_record(self._client, order.task_id, order.record_id, order.recorded_at)
         if record is None:
             return DeskAnswer.refused(

@@ -1,0 +1,1 @@
+"""Every question that can be asked on the bus, each declared once."""
