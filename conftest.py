@@ -25,7 +25,7 @@ import redis.asyncio
 import yaml
 from hypothesis import settings
 
-from lictor.embedded import EmbeddedServers, Endpoints
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 ROOT = Path(__file__).parent
 NATS_PORT, REDIS_PORT = 4222, 6379

@@ -40,11 +40,11 @@ from reporting import ROOT, emit
 from lictor_ir.certificate import check as checker
 from lictor_ir.certificate.check import Report, check
 from lictor_ir.certificate.format import By, FrontEnd, Level
-from lictor_prove.certify import certify
+from lictor_prove.certificate.creation import certify
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.proof import Verdict
-from lictor_prove.prover import prove
+from lictor_prove.proof.prover import prove
+from lictor_prove.proof.result import Verdict
 
 OWN = ROOT / "tests/prover"
 

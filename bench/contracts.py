@@ -22,8 +22,8 @@ from typing import Any
 
 from reporting import emit
 
-from lictor_contracts.envelope import Envelope, Signals
-from lictor_schema import DTE
+from lictor_contracts.envelope.bounds import Envelope, Signals
+from lictor_schema.contracts.envelope import DTE
 
 BLOCK = 2_000
 ROUNDS = 300

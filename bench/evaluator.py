@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lictor_policy.config import EvaluatorConfig, build_config
-from lictor_policy.evaluate import observed, step
-from lictor_policy.json_text import rfc3339
-from lictor_policy.packs import LoadedPack, load_pack, read_pack
-from lictor_policy.position import EventPosition
-from lictor_policy.resolution import resolve
-from lictor_policy.state import TaskState
-from lictor_schema.events import Event
+from lictor_policy.decisions.json_text import rfc3339
+from lictor_policy.events.position import EventPosition
+from lictor_policy.judge.config import EvaluatorConfig, build_config
+from lictor_policy.judge.resolution import resolve
+from lictor_policy.judge.step import observed, step
+from lictor_policy.packs.pack import LoadedPack, load_pack, read_pack
+from lictor_policy.task.state import TaskState
+from lictor_schema.events.event import Event
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mixed_stream import Placed, long_task, mixed_stream

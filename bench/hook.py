@@ -24,7 +24,8 @@ import nats
 import uvloop
 
 import lictor
-from lictor.embedded import EmbeddedServers, Endpoints
+import lictor_cli
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reporting import emit, service_process, wait_until_ready
@@ -56,6 +57,7 @@ def timed(
 def measure_hook(endpoints: Endpoints, rounds: int) -> dict[str, float]:
     """The medians of both and their ratio, with the feedback service running at these endpoints."""
     compileall.compile_dir(Path(lictor.__file__).parent, maxlevels=1, quiet=2)
+    compileall.compile_dir(Path(lictor_cli.__file__).parent, maxlevels=0, quiet=2)
     with tempfile.TemporaryDirectory(prefix="lictor-bench-") as folder:
         workspace = Path(folder)
         (workspace / "a.txt").write_text("content\n" * 100)

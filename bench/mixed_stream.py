@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from lictor_policy.position import EventPosition, to_micros
-from lictor_policy.stories import evidence_item, moment, usual_event
-from lictor_schema.events import Event, parse_event
+from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.offline.stories import evidence_item, moment, usual_event
+from lictor_schema.events.event import Event, parse_event
 
 TASKS_AT_ONCE = 100
 _SECONDS_APART = 0.25

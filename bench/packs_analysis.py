@@ -22,12 +22,12 @@ from unittest.mock import patch
 
 from reporting import ROOT, emit
 
-from lictor_policy import config as policy_config
-from lictor_policy.config import EvaluatorConfig, build_config
-from lictor_policy.files import DirectoryFiles
-from lictor_policy.packs import LoadedPack, PackReader
-from lictor_prove.packs.analyze import analyze
-from lictor_prove.packs.compare import compare
+from lictor_policy.judge import config as policy_config
+from lictor_policy.judge.config import EvaluatorConfig, build_config
+from lictor_policy.packs.files import DirectoryFiles
+from lictor_policy.packs.pack import LoadedPack, PackReader
+from lictor_prove.packs.analysis import analyze
+from lictor_prove.packs.comparison import compare
 
 ROUNDS = 5
 

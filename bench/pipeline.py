@@ -25,7 +25,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import StreamConfig
 
-from lictor.embedded import EmbeddedServers, Endpoints
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reporting import (

@@ -11,7 +11,7 @@ from prover_clauz3 import Answer
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.prover import prove
+from lictor_prove.proof.prover import prove
 
 Roots = tuple[tuple[Path, ...], tuple[Path, ...]]
 

@@ -17,12 +17,12 @@ from prover_cases import Case
 from reporting import ROOT, service_process, wait_until_ready
 
 import lictor
-from lictor.embedded import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.pool import Job, Pool, Roots
-from lictor_prove.settings import DEFAULT
-from lictor_prover.answers import Answers
-from lictor_schema import ProgramSubmission, ProofResult
+from lictor_prove.proof.settings import DEFAULT
+from lictor_prove.workers.pool import Job, Pool, Roots
+from lictor_prover.answer_cache import AnswerCache
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
 
 LAYERS = ROOT / "examples" / "layers"
 PROGRAM = ROOT / "examples" / "programs" / "newsletter.py"
@@ -72,7 +72,7 @@ async def _found(redis_url: str, source: str, result: ProofResult) -> list[float
     )
     taken: list[float] = []
     async with redis.asyncio.from_url(redis_url) as store:
-        answers = Answers(store)
+        answers = AnswerCache(store)
         await answers.keep(submission, result, DEFAULT.key)
         for _ in range(QUESTIONS):
             begun = time.perf_counter()
@@ -94,5 +94,5 @@ def worker_mb(cases: Sequence[Case]) -> float:
         return max(
             child.memory_info().rss
             for child in psutil.Process().children()
-            if "lictor_prove.worker" in child.cmdline()
+            if "lictor_prove.workers.process" in child.cmdline()
         ) / (1024 * 1024)

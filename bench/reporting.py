@@ -13,8 +13,8 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor.embedded import Endpoints
-from lictor_bus.read import last_sequence
+from lictor_bus.wire.read import last_sequence
+from lictor_local.embedded_servers import Endpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH = 500

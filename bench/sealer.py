@@ -41,10 +41,10 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 
-from lictor.embedded import EmbeddedServers
-from lictor_bus import streams, subjects
-from lictor_bus.publish import MAX_BATCH, Outgoing, publish_batch
-from lictor_schema import DecisionEpisode
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
+from lictor_local.embedded_servers import EmbeddedServers
+from lictor_schema.seals.episode import DecisionEpisode
 from lictor_seal import (
     Edge,
     Frontier,
@@ -54,7 +54,7 @@ from lictor_seal import (
     extend,
     leaf_hash,
 )
-from lictor_sealer.log import Draft, Head, append, append_leaves, seal_in_runs
+from lictor_sealer.log.tree import Draft, Head, append, append_leaves, seal_in_runs
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reporting import emit

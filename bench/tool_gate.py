@@ -22,10 +22,10 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis
 
-from lictor_bus import streams, subjects
-from lictor_bus.publish import Outgoing, publish_all
-from lictor_guard.core_facts import TALLY, Tally
-from lictor_guard.facts import decode_fact
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_all
+from lictor_guard.facts.fact import decode_fact
+from lictor_guard.facts.session_facts import TALLY, Tally
 
 RUNTIME = "bench"
 GATE = subjects.session_gate("tool", RUNTIME)

@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 import lictor
-from lictor.contracts import ActionDenied
+from lictor.governed_decision import ActionDenied
 
 ORDERS = {"o-17": {"status": "paid"}}
 KEY = str(uuid.uuid4())

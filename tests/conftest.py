@@ -11,12 +11,12 @@ import pytest
 from nats.aio.client import Client
 from reporting import reach, service_process, wait_until_ready
 
-from lictor.embedded import Endpoints
-from lictor_bus import subjects
-from lictor_bus.dead import Buried, list_dead
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_schema import DecisionRecord
+from lictor_bus.logs.dead_letters import Buried, list_dead
+from lictor_bus.names import subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.decisions.decision import DecisionRecord
 
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",

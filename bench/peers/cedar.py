@@ -5,7 +5,7 @@ from typing import Any
 
 import cedarpy
 
-from lictor_schema.event_types import EventType
+from lictor_schema.events.event_types import EventType
 from peers.grammar import Grammar
 from peers.questions import Context, Question, Questions, Scalar
 

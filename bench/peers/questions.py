@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
-from lictor_policy.config import PACK_ORDER
+from lictor_policy.conditions.evidence_requirements import bound, named_fact
+from lictor_policy.conditions.facts import FACTS, Fact, FactType
 from lictor_policy.errors import PackError
-from lictor_policy.facts import FACTS, Fact, FactType
-from lictor_policy.position import EventPosition
-from lictor_policy.reading import claim_type_of
-from lictor_policy.requirements import bound, named_fact
-from lictor_policy.signals import SIGNALS
-from lictor_policy.state import TaskState
-from lictor_schema.decisions import Disposition
-from lictor_schema.event_types import EventType
-from lictor_schema.events import Event
-from lictor_schema.evidence import Quality
-from lictor_schema.packs import Condition, PolicyPack, Rule
-from lictor_schema.payloads import TaskMode, WorkflowShape
-from lictor_schema.temporal import duration_seconds
+from lictor_policy.events.content import claim_type_of
+from lictor_policy.events.position import EventPosition
+from lictor_policy.judge.config import PACK_ORDER
+from lictor_policy.rules.signals import SIGNALS
+from lictor_policy.task.state import TaskState
+from lictor_schema.decisions.decision import Disposition
+from lictor_schema.events.event import Event
+from lictor_schema.events.event_types import EventType
+from lictor_schema.events.evidence import Quality
+from lictor_schema.events.payloads import TaskMode, WorkflowShape
+from lictor_schema.packs.pack import Condition, PolicyPack, Rule
+from lictor_schema.packs.temporal_conditions import duration_seconds
 
 Scalar = bool | int | str
 Context = dict[str, Any]

@@ -4,7 +4,7 @@ from itertools import compress
 
 import zen
 
-from lictor_schema.event_types import EventType
+from lictor_schema.events.event_types import EventType
 from peers.grammar import Grammar
 from peers.questions import Context, Question, Questions, Scalar, Untranslatable
 

@@ -15,12 +15,12 @@ ROOT = HERE.parents[1]
 CORE = (
     "libs/bus",
     "services/policy_evaluator",
-    "services/sealer/tests/test_sealer_closings.py",
-    "tests/test_killed_evaluator.py",
-    "tests/test_killed_sealer.py",
-    "tests/test_obligation_timers.py",
-    "tests/test_replay.py",
-    "tests/test_seal_story.py",
+    "services/sealer/tests/episode/test_sealing.py",
+    "tests/faults/test_killed_evaluator.py",
+    "tests/faults/test_killed_sealer.py",
+    "tests/deployment/test_obligation_timers.py",
+    "tests/faults/test_replay.py",
+    "tests/stories/test_seal_story.py",
     "tests/cluster",
 )
 

@@ -14,12 +14,13 @@ from installation import Agents
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor.replaying import replay
-from lictor_bus.dead import list_dead
-from lictor_bus.delivery import Delivery
+from lictor.history.stream_replay import replay
 from lictor_bus.errors import BusError
-from lictor_bus.read import read_all
-from lictor_schema import SealedEpisode, canonical_json
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.read import read_all
+from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.seals.episode import SealedEpisode
 from lictor_seal import SealBundle
 
 # When nothing comes for so long, on a machine however loaded, then it does not come.

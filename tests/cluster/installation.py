@@ -18,14 +18,14 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats_cluster import NAMES, NatsCluster, until_formed
 
-from lictor.embedded import EmbeddedServers
-from lictor.server_process import tied_to_this_process
-from lictor_bus import subjects
-from lictor_bus.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.errors import BusError
-from lictor_bus.health import ask_health
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import last_sequence
+from lictor_bus.names import subjects
+from lictor_bus.service.health import ask_health
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import last_sequence
+from lictor_local.embedded_servers import EmbeddedServers
+from lictor_local.server_process import tied_to_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 EVALUATOR, SEALER = "lictor_policy_evaluator", "lictor_sealer"

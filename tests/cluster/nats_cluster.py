@@ -22,8 +22,8 @@ import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor.ports import HOST
-from lictor.server_process import ServerProcess, ServerSpec, exchange, find_nats_server
+from lictor_local.kept_ports import HOST
+from lictor_local.server_process import ServerProcess, ServerSpec, exchange, find_nats_server
 
 NAMES = ("one", "two", "three")
 # Below what the kernel gives to outgoing connections, and beside what ServerProcess takes.

@@ -15,18 +15,20 @@ from installation import GENEROUS_S, Installation, connected, installed
 from nats_cluster import lead, lead_consumer, leader_of
 from redis.asyncio import Redis
 
-from lictor.follow import _Consumer, _LostError
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient
-from lictor_bus.dead import DeadLetters, list_dead
-from lictor_bus.delivery import Delivery
-from lictor_bus.entry_logs import append_entry, triage_log
+from lictor.history.stream_follower import _Consumer, _LostError
 from lictor_bus.errors import BusError
-from lictor_bus.leader import leader_view
-from lictor_bus.processor import CountingState, Parsed, Sourced, Stepped, StreamOutbox
-from lictor_bus.publish import Outgoing, publish_all, publish_one
-from lictor_bus.pull import PullConsumer
-from lictor_bus.read import (
+from lictor_bus.fold.partition_worker import PartitionWorker
+from lictor_bus.fold.processor import CountingState, Parsed, Sourced, Stepped, StreamOutbox
+from lictor_bus.fold.state_store import StateStore
+from lictor_bus.logs.dead_letters import DeadLetters, list_dead
+from lictor_bus.logs.entry_logs import append_entry, triage_log
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry, TelemetrySettings
+from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
+from lictor_bus.wire.pull import PullConsumer
+from lictor_bus.wire.read import (
     any_on_subjects,
     last_on_subjects,
     last_sequence,
@@ -34,14 +36,13 @@ from lictor_bus.read import (
     read_from,
     read_since,
 )
-from lictor_bus.store import StateStore
-from lictor_bus.telemetry import Telemetry, TelemetrySettings
-from lictor_bus.worker import PartitionWorker
-from lictor_schema import TriageEntry, TriageState
-from lictor_schema.ids import episode_id
-from lictor_sealer import gathering
-from lictor_sealer.episode_log import EpisodeLog, sealed_episode_of
-from lictor_sealer.sealing import ClosedTask, SealingOutbox
+from lictor_bus.wire.stream_leader import leader_view
+from lictor_schema.contracts.drift import TriageState
+from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.core.ids import episode_id
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
+from lictor_sealer.log.stream import EpisodeLog, sealed_episode_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
@@ -165,7 +166,7 @@ async def test_what_is_known_to_be_stored_and_can_not_be_read_is_an_outage(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = cluster.client
-    monkeypatch.setattr("lictor_bus.read.READ_WITHIN_S", 1.0)
+    monkeypatch.setattr("lictor_bus.wire.read.READ_WITHIN_S", 1.0)
     beyond = (await leader_view(client, streams.RECEIPTS)).last + 1000
     with pytest.raises(BusError, match="RECEIPTS"):
         await read_from(client, streams.RECEIPTS, "lictor.rcpt.>", beyond, 1, known=beyond)

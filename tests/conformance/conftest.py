@@ -11,7 +11,7 @@ from conformance_scenarios import SCENARIOS
 from reporting import service_process, wait_until_ready
 from scripted import definition_name, document_of
 
-from lictor.embedded import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers
 
 
 @pytest.fixture(scope="module")

@@ -32,22 +32,24 @@ from conformance_scenarios import (
 )
 from nats.aio.client import Client
 
-from lictor.adapter.capabilities import AdapterCapabilities
-from lictor_bus import streams, subjects
-from lictor_bus.read import read_all
-from lictor_schema import (
+from lictor.runtimes.adapter_capabilities import AdapterCapabilities
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.read import read_all
+from lictor_schema.gates.gate import GateRequest
+from lictor_schema.sessions.session_log import (
     AnySessionEntry,
     CallDenied,
     FeedbackDelivered,
-    GateRequest,
+    StopJudged,
+    parse_session_entry,
+)
+from lictor_schema.sessions.session_questions import (
     RestoreRequest,
     SessionBeginRequest,
     SnapshotRequest,
-    StopJudged,
     Usage,
     UsageReport,
 )
-from lictor_schema.session_records import parse_session_entry
 
 MOUNT = "/workspace"
 Work = Callable[..., str]

@@ -14,7 +14,7 @@ from scripted import Called, ScriptedAgent, Setting, Stopped, Work
 from scripted_edges import HttpAgent, McpAgent
 
 import lictor
-from lictor.adapter.capabilities import CLAUDE_CODE
+from lictor.runtimes.adapter_capabilities import CLAUDE_CODE
 
 COMMAND = Path(sys.executable).with_name("lictor")
 

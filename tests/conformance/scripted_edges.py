@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from scripted import Called, ScriptedAgent, Setting, Stopped, Work
 
-from lictor.adapter.guarding import Guarding
-from lictor.adapter.http import HttpAdapter
-from lictor.adapter.http_sessions import HttpSessions
-from lictor.adapter.mcp import Proxy
-from lictor.adapter.operations import SessionOperations
-from lictor.adapter.reaching import Reaching
-from lictor.adapter.workspace import Workspace
+from lictor.fast.session_operations import SessionOperations
+from lictor.fast.workspace import Workspace
+from lictor.runtimes.guarded_session import Guarding
+from lictor.runtimes.http.application import HttpAdapter
+from lictor.runtimes.http.sessions import HttpSessions
+from lictor.runtimes.lasting_connection import Reaching
+from lictor.runtimes.mcp.proxy import Proxy
 
 TOKEN = "conformance-token"
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lictor.embedded import Endpoints
-from lictor.server_process import find_nats_server
-from lictor_bus.roles import password_variable, roles, users_config
+from lictor_bus.names.roles import password_variable, roles, users_config
+from lictor_local.embedded_servers import Endpoints
+from lictor_local.server_process import find_nats_server
 
 RUNTIMES = ("openclaw", "codex")
 

@@ -12,7 +12,7 @@ from scripted import ScriptedAgent, Setting, Story, definition_name
 from scripted_agents import ADAPTERS
 from scripted_edges import McpAgent
 
-from lictor.embedded import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -15,7 +15,7 @@ from reporting import service_process, wait_until_ready
 from scripted import Called, ScriptedAgent, Setting, document_of, providers_in
 from scripted_agents import ADAPTERS
 
-from lictor.embedded import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers
 
 T = TypeVar("T")
 DEFINITION = document_of(

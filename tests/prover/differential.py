@@ -16,19 +16,19 @@ from concrete_runs import PARAMETERS, Run, compiled, run
 from predicted_traces import Mismatch, Predictor, alike, ir_value
 from stated_contracts import Stated, stated
 
-from lictor_ir.contract_truth import holds
 from lictor_ir.document import Document, ObligationKind
 from lictor_ir.errors import UnspecifiedError
-from lictor_ir.traces import failed_obligations
-from lictor_ir.traces import run as document_run
+from lictor_ir.evaluation.contract_truth import holds
+from lictor_ir.evaluation.traces import failed_obligations
+from lictor_ir.evaluation.traces import run as document_run
 from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.prover import Proof, Settings, prove_document
+from lictor_prove.proof.prover import Proof, ProofSettings, prove_document
 from lictor_prove.python import read_program
 
 LAYERS = Path(__file__).parent / "layers"
-QUICK = Settings(goal_ms=1_000, total_ms=2_000)
+QUICK = ProofSettings(goal_ms=1_000, total_ms=2_000)
 SEEDS = range(6)
 """Answers that trusted calls give; the first half also says where the bounds of guarantees are."""
 

@@ -19,7 +19,7 @@ from typing import Any
 from generated_predicates import ACTS, ASKS, VALUES, Case
 
 from lictor_ir.errors import UnspecifiedError
-from lictor_ir.evaluate import Environment, value
+from lictor_ir.evaluation import Environment, value
 from lictor_ir.terms import Term, var
 from lictor_ir.types import INT, STR, ListOf
 from lictor_layer import PreconditionError, specs
@@ -28,11 +28,11 @@ from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.layer_model import Predicate
 from lictor_prove.layers.files import read_files
 from lictor_prove.layers.load import LivingLayer, load_living
-from lictor_prove.prover import Settings, prove
+from lictor_prove.proof.prover import ProofSettings, prove
+from lictor_prove.python.machine.symbolic_values import Sym
 from lictor_prove.python.predicates import condition
-from lictor_prove.python.values import Sym
 
-QUICK = Settings(goal_ms=1_000, total_ms=2_000, analysis_ms=0)
+QUICK = ProofSettings(goal_ms=1_000, total_ms=2_000, analysis_ms=0)
 TYPES = {"int": INT, "str": STR, "list[int]": ListOf(INT), "list[str]": ListOf(STR)}
 RUNS = 12
 MOST_TUPLES = 40

@@ -17,7 +17,7 @@ import pytest
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.prover import Proof, prove
+from lictor_prove.proof.prover import Proof, prove
 
 HERE = Path(__file__).parent
 LAYERS = HERE / "layers"

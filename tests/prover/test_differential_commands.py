@@ -25,8 +25,8 @@ from lictor_ir.document import Atom, Document
 from lictor_ir.terms import TRUE
 from lictor_prove.commands import lowered, lowering, read_commands
 from lictor_prove.layer_model import Layer
-from lictor_prove.python import trusted
-from lictor_prove.python.state import Machine
+from lictor_prove.python.interpreter import trusted_calls
+from lictor_prove.python.machine.machine_state import Machine
 
 PROGRAMS = 250
 MOST_REJECTED = 0.05
@@ -113,7 +113,7 @@ def test_call_without_its_guard_is_noticed(layer: Layer, monkeypatch: pytest.Mon
     def unguarded(*given: Any) -> Atom:
         return replace(Atom(*given), guard=TRUE)
 
-    monkeypatch.setattr(trusted, "Atom", unguarded)
+    monkeypatch.setattr(trusted_calls, "Atom", unguarded)
     assert found_by_checking(layer) == "Mismatch"
 
 

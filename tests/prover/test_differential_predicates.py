@@ -17,9 +17,11 @@ from predicate_runs import FalseProof, Misread, Predicates
 from lictor_ir.contracts import Relation
 from lictor_ir.document import Document
 from lictor_ir.goals import guarantees
-from lictor_ir.goals.facts import facts
+from lictor_ir.goals.occurrences import facts
 from lictor_ir.terms import Term, apply
-from lictor_prove.python import arithmetic, predicates, trusted
+from lictor_prove.python import predicates
+from lictor_prove.python.interpreter import trusted_calls
+from lictor_prove.python.operations import arithmetic
 
 CASES = 150
 
@@ -91,7 +93,7 @@ def test_a_demand_that_is_forgotten_is_noticed(
     def nothing(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(trusted.TrustedCalls, "_demand", nothing)
+    monkeypatch.setattr(trusted_calls.TrustedCalls, "_demand", nothing)
     assert found_by_checking(tmp_path) == "FalseProof"
 
 

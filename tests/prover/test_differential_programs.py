@@ -16,15 +16,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from predicted_traces import Mismatch
 
-from lictor_ir import lower_z3
 from lictor_ir.contracts import Relation
 from lictor_ir.document import Atom, Document, ObligationKind
 from lictor_ir.goals import guarantees
-from lictor_ir.goals.facts import facts
+from lictor_ir.goals.occurrences import facts
+from lictor_ir.solver import z3_lowering
 from lictor_ir.terms import TRUE, Term, apply
 from lictor_ir.types import INT
 from lictor_prove.layer_model import Layer
-from lictor_prove.python import arithmetic, trusted
+from lictor_prove.python.interpreter import trusted_calls
+from lictor_prove.python.operations import arithmetic
 
 PROGRAMS = 500
 MOST_REJECTED = 0.2
@@ -105,7 +106,7 @@ def test_effect_without_its_path_condition_is_noticed(
     def unguarded(*given: Any) -> Atom:
         return replace(Atom(*given), guard=TRUE)
 
-    monkeypatch.setattr(trusted, "Atom", unguarded)
+    monkeypatch.setattr(trusted_calls, "Atom", unguarded)
     assert found_by_checking(layer) == "Mismatch"
 
 
@@ -139,12 +140,12 @@ def test_goal_that_forgets_an_effect_is_noticed(
 def test_solver_that_is_told_a_wrong_order_is_noticed(
     layer: Layer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ordered = lower_z3.Lowering._ordered
+    ordered = z3_lowering.Lowering._ordered
 
     def off_by_one(lowering: Any, op: str, types: Any, below: list[Any]) -> Any:
         left, right = below
         whole = tuple(types) == (INT, INT)
         return ordered(lowering, op, types, [left + 1, right] if whole else below)
 
-    monkeypatch.setattr(lower_z3.Lowering, "_ordered", off_by_one)
+    monkeypatch.setattr(z3_lowering.Lowering, "_ordered", off_by_one)
     assert found_by_checking(layer) == "FalseProof"

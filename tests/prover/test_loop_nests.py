@@ -20,7 +20,7 @@ from loop_nests import nests
 from plain_contracts import CONTRACTS, Check
 
 from lictor_prove.layer_model import Layer
-from lictor_prove.prover import prove
+from lictor_prove.proof.prover import prove
 
 PROGRAMS = 80
 RUNS = 60

@@ -22,10 +22,10 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layers.files import read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.python import read_program
+from lictor_run.errors import RunStopped
 from lictor_run.lockstep import Lockstep
-from lictor_run.stopping import RunStopped
-from lictor_run.values import Reader, written
-from lictor_run.world import World
+from lictor_run.sandbox import World
+from lictor_run.values import ValueReader, written
 
 PROGRAMS = 150
 _ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, NameError, AttributeError)
@@ -46,7 +46,7 @@ def _follow(living: LivingLayer, program: str, seed: int) -> str:
     if document.inputs:
         return "takes inputs"
     answers = Answers(random.Random(seed))
-    reader = Reader(living.rows)
+    reader = ValueReader(living.rows)
     lockstep = Lockstep(document)
     made: Counter[str] = Counter()
 

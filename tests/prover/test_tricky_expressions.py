@@ -10,11 +10,11 @@ from tricky_expressions import CONDITIONS, PRELUDE
 
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.prover import Settings, prove
+from lictor_prove.proof.prover import ProofSettings, prove
 
 LAYERS = Path(__file__).parent / "layers"
 SEEDS = 80
-QUICK = Settings(goal_ms=500, total_ms=1_000)
+QUICK = ProofSettings(goal_ms=500, total_ms=1_000)
 FORMS = {
     "when it holds": "if {condition}:\n        send_email('eve@evil.com', 'x')",
     "when it does not": "if not ({condition}):\n        send_email('eve@evil.com', 'x')",

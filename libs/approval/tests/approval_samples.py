@@ -3,29 +3,28 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lictor_approval.binding import asked
-from lictor_approval.deciding import Limits, decided, requested
-from lictor_approval.life import Life, folded
-from lictor_approval.signing import Approvers, sign_decision
-from lictor_schema import (
-    ApprovalDecision,
-    ApprovalRequest,
-    CoverageReport,
+from lictor_approval.decision_validity import ApprovalLimits, decided, requested
+from lictor_approval.request_binding import asked
+from lictor_approval.request_life import RequestLife, folded
+from lictor_approval.signed_decisions import Approvers, sign_decision
+from lictor_schema.approvals.approval import ApprovalDecision, ApprovalRequest
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.proof import (
     GuaranteeResult,
     ProgramSubmission,
     ProofResult,
-    ProofStrength,
     ProofVerdict,
-    content_hash,
-    utc_millis,
+    program_hash,
 )
-from lictor_schema.proofs import program_hash
+from lictor_schema.proofs.proof_strength import ProofStrength
 from lictor_seal import SigningKey, TrustStore
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LAYER = content_hash("a layer")
 PROGRAM = "def main() -> None:\n    pass\n"
-LIMITS = Limits()
+LIMITS = ApprovalLimits()
 ALICE = SigningKey.from_seed("alice@example.org", b"a" * 32)
 BOB = SigningKey.from_seed("bob@example.org", b"b" * 32)
 MACHINE = SigningKey.from_seed("approvals.example.org", b"m" * 32)
@@ -103,7 +102,7 @@ def statement(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -
     return ApprovalDecision(**{**fields, **changes})
 
 
-def approved(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> Life:
+def approved(about: ApprovalRequest, key: SigningKey = ALICE, **changes: Any) -> RequestLife:
     """A request after somebody approved it."""
     asked_for = folded([requested(about)])
     assert asked_for is not None

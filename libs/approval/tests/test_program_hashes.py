@@ -7,20 +7,13 @@ from pathlib import Path
 import pytest
 from approval_samples import APPROVERS, LIMITS, NOW, PROGRAM, proof, request, submission
 
-from lictor_approval.binding import bound, is_of
-from lictor_approval.deciding import decided, requested
+from lictor_approval.decision_validity import decided, requested
 from lictor_approval.errors import NotApprovable
-from lictor_approval.life import folded
-from lictor_schema import (
-    ApprovalBinding,
-    ApprovalRequest,
-    ApprovalState,
-    ProgramSubmission,
-    ProofResult,
-    canonical_json,
-    content_hash,
-    hash_bytes,
-)
+from lictor_approval.request_binding import bound, is_of
+from lictor_approval.request_life import folded
+from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest, ApprovalState
+from lictor_schema.core.canonical_json import canonical_json, content_hash, hash_bytes
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
 
 OLDER = Path(__file__).parent / "older"
 """A submission, its proof, the request and the signed decision, as they were written before."""

@@ -1,6 +1,6 @@
 """What can go wrong on the bus, each with one sentence for a human."""
 
-from lictor_schema import FieldProblem
+from lictor_schema.errors import FieldProblem
 
 
 class BusError(Exception):

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from lictor_bus import subjects
 from lictor_bus.errors import MalformedQuestion
-from lictor_schema import (
+from lictor_bus.names import subjects
+from lictor_schema.core.base_model import Model
+from lictor_schema.core.canonical_json import (
     CanonicalError,
-    FieldProblem,
-    GateRequest,
-    Model,
-    describe_validation_error,
+    refuse_duplicate_keys,
+    surely_without_duplicates,
 )
-from lictor_schema.canonical import refuse_duplicate_keys, surely_without_duplicates
+from lictor_schema.errors import FieldProblem, describe_validation_error
+from lictor_schema.gates.gate import GateRequest
 
 if TYPE_CHECKING:
-    from lictor_bus.telemetry import Telemetry
+    from lictor_bus.service.telemetry import Telemetry
 
 RUNTIMES = "runtimes"
 """Asked by every runtime; on a subject with ``{runtime}`` only in its own name."""

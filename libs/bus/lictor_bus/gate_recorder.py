@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from nats.aio.client import Client
 
-from lictor_bus import streams
-from lictor_bus.publish import MAX_BATCH, Outgoing, publish_all, publish_one
-from lictor_bus.telemetry import Telemetry
-from lictor_schema import GateAnswer
+from lictor_bus.names import streams
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_all, publish_one
+from lictor_schema.gates.gate import GateAnswer
 
 log = logging.getLogger("lictor.gate")
 

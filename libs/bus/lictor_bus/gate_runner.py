@@ -24,11 +24,11 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 from redis.exceptions import RedisError
 
-from lictor_bus.connection import TolerantClient, close_nats
 from lictor_bus.errors import BusError, MalformedQuestion, Refused
 from lictor_bus.gate import A, Gate, Q, Refusal, Repeats, printable
 from lictor_bus.gate_recorder import GateRecorder, PendingRecord
-from lictor_bus.telemetry import Telemetry
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, close_nats
 
 log = logging.getLogger("lictor.gate")
 
@@ -95,6 +95,8 @@ class BoundGate(Generic[Q, A]):
 
     gate: Gate[Q, A]
     handle: Callable[[Q], Awaitable[A | Given[A]]]
+    refusing: tuple[type[Exception], ...] = (Refused,)
+    """Errors by which the handler refuses: each has a ``reason`` and a ``remedy``."""
     explain: Explain = _unexplained
     records_of: RefusalRecords = _unrecorded
     address: Callable[[str], str] = str
@@ -394,8 +396,9 @@ def _refusal(
         return explained
     if isinstance(error, MalformedQuestion):
         return _malformed(bound, error)
-    if isinstance(error, Refused):
-        return Refusal(ids.malformed, error.reason, error.remedy, error.problems)
+    if isinstance(error, bound.refusing):
+        told: Any = error
+        return Refusal(ids.malformed, told.reason, told.remedy, getattr(told, "problems", ()))
     if is_late or isinstance(error, _OUTAGES):
         log.warning("%s: %s: %s", asked.subject, type(error).__name__, error)
         why = f"it took longer than {bound.gate.within_s:g} s" if is_late else type(error).__name__

@@ -1,45 +1,9 @@
-"""``python -m lictor_bus.health SERVICE``: exit 0 when the service answers ready; for container health checks."""
+"""The former place of `lictor_bus.service.health`, which container health checks name; for one release."""
 
-import asyncio
 import sys
 
-from nats.aio.client import Client
-from nats.errors import Error as NatsError
-
-from lictor_bus import subjects
-from lictor_bus.connection import connect_nats
-from lictor_bus.errors import BusError
-from lictor_bus.settings import ServiceSettings
-from lictor_schema import ServiceHealth
-
-
-async def ask_health(client: Client, service: str, timeout_s: float = 2.0) -> ServiceHealth:
-    """What the service says of itself; raises BusError when it says nothing."""
-    try:
-        answer = await client.request(subjects.health(service), b"", timeout=timeout_s)
-    except (NatsError, TimeoutError):
-        raise BusError(
-            f"{service} does not answer; `lictor up` starts it, its log says why it stopped."
-        ) from None
-    return ServiceHealth.from_json(answer.data)
-
-
-async def _check(service: str) -> ServiceHealth:
-    client = await connect_nats(ServiceSettings.from_environment().nats_url, name="lictor-health")
-    try:
-        return await ask_health(client, service)
-    finally:
-        await client.close()
-
-
-def _main() -> None:
-    try:
-        health = asyncio.run(_check(sys.argv[1]))
-    except BusError as error:
-        sys.exit(f"lictor: {error}")
-    if not health.ready:
-        sys.exit(f"lictor: {health.service} is not ready: {health.detail}")
-
+from lictor_bus.service.health import main
 
 if __name__ == "__main__":
-    _main()
+    sys.stderr.write("lictor: run lictor_bus.service.health instead\n")
+    main()

@@ -12,19 +12,19 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 from redis.asyncio import Redis
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
-from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
-from lictor_bus.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
-from lictor_bus.publish import Outgoing, publish_all, publish_one
-from lictor_bus.pull import PullConsumer, PullSettings
-from lictor_bus.read import read_from
-from lictor_bus.store import StateStore
-from lictor_bus.telemetry import Telemetry
-from lictor_bus.timers import CancelTimer, SetTimer, Timer
-from lictor_bus.worker import PartitionWorker
+from lictor_bus.fold.partition_worker import PartitionWorker
+from lictor_bus.fold.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
+from lictor_bus.fold.state_store import StateStore
+from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
+from lictor_bus.wire.pull import PullConsumer, PullSettings
+from lictor_bus.wire.read import read_from
 
 PARTITIONS = 2
 FAST = PullSettings(batch=100, expires_s=0.3, heartbeat_s=0.1, pin_timeout_s=0.6, ack_wait_s=1.0)

@@ -14,16 +14,16 @@ import pytest
 from nats.errors import TimeoutError as NatsTimeout
 from redis.exceptions import ConnectionError as RedisAway
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, connect_nats
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.gate import RUNTIMES, Gate, Refusal, Refusals, Repeats
 from lictor_bus.gate_recorder import PendingRecord
 from lictor_bus.gate_runner import Asked, BoundGate, GateRunner, Given, When
-from lictor_bus.publish import Outgoing
-from lictor_bus.read import read_from
-from lictor_bus.telemetry import Telemetry
-from lictor_schema import GateAnswer, GateRequest
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.publish import Outgoing
+from lictor_bus.wire.read import read_from
+from lictor_schema.gates.gate import GateAnswer, GateRequest
 
 IDS = Refusals(malformed="t.malformed", unavailable="t.away", broken="t.broken", unrecorded="t.rec")
 

@@ -10,17 +10,17 @@ Names are loaded on first use, so that importing the package costs nothing.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.adapter.blocking import SyncGuard, guard_sync
-    from lictor.adapter.capabilities import AdapterCapabilities
-    from lictor.adapter.inprocess import Guard
-    from lictor.adapter.langchain import GuardCallbackHandler
-    from lictor.adapter.tools import guarded
-    from lictor.contracts import ActionDenied, DecisionRefused, GovernedDecision
     from lictor.errors import LictorError, StopBlocked, ToolDenied
+    from lictor.event_publishing import Published
+    from lictor.governed_decision import ActionDenied, DecisionRefused, GovernedDecision
     from lictor.governor import Governor
+    from lictor.governor_connection import connect
     from lictor.programs import Program
-    from lictor.publishing import Published
-    from lictor.session import connect
+    from lictor.runtimes.adapter_capabilities import AdapterCapabilities
+    from lictor.runtimes.langchain import GuardCallbackHandler
+    from lictor.runtimes.python.async_guard import Guard
+    from lictor.runtimes.python.blocking_guard import SyncGuard, guard_sync
+    from lictor.runtimes.python.function_tools import guarded
 
     __version__: str
 
@@ -45,22 +45,22 @@ __all__ = [
 ]
 
 _HOME_OF = {
-    "ActionDenied": "contracts",
-    "AdapterCapabilities": "adapter.capabilities",
-    "DecisionRefused": "contracts",
-    "GovernedDecision": "contracts",
+    "ActionDenied": "governed_decision",
+    "AdapterCapabilities": "runtimes.adapter_capabilities",
+    "DecisionRefused": "governed_decision",
+    "GovernedDecision": "governed_decision",
     "Governor": "governor",
-    "Guard": "adapter.inprocess",
-    "GuardCallbackHandler": "adapter.langchain",
+    "Guard": "runtimes.python.async_guard",
+    "GuardCallbackHandler": "runtimes.langchain",
     "LictorError": "errors",
     "Program": "programs",
-    "Published": "publishing",
+    "Published": "event_publishing",
     "StopBlocked": "errors",
-    "SyncGuard": "adapter.blocking",
+    "SyncGuard": "runtimes.python.blocking_guard",
     "ToolDenied": "errors",
-    "connect": "session",
-    "guard_sync": "adapter.blocking",
-    "guarded": "adapter.tools",
+    "connect": "governor_connection",
+    "guard_sync": "runtimes.python.blocking_guard",
+    "guarded": "runtimes.python.function_tools",
 }
 
 

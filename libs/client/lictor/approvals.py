@@ -15,11 +15,12 @@ from contextlib import aclosing
 from nats.aio.client import Client
 
 from lictor.errors import LictorError, NotInTime
-from lictor.follow import follow
-from lictor_bus import streams
-from lictor_bus.delivery import Delivery
-from lictor_bus.entry_logs import all_entries, read_entry
-from lictor_schema import ApprovalEntry, ApprovalState, ProofResult, ProofVerdict
+from lictor.history.stream_follower import follow
+from lictor_bus.logs.entry_logs import all_entries, read_entry
+from lictor_bus.names import streams
+from lictor_bus.wire.delivery import Delivery
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
 APPROVAL_TIMEOUT_S = 600.0
 _EVERY_CHANGE = "lictor.appr.*.*"

@@ -2,8 +2,8 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lictor.adapter.verdicts import StopVerdict, Verdict
-    from lictor_schema import FieldProblem
+    from lictor.fast.verdicts import StopVerdict, ToolVerdict
+    from lictor_schema.errors import FieldProblem
 
 
 class LictorError(Exception):
@@ -49,7 +49,7 @@ class SessionRefused(LictorError):
 class ToolDenied(LictorError):
     """A tool may not be called, and was not. The text tells the agent every reason, and what would help."""
 
-    def __init__(self, tool: str, verdict: "Verdict") -> None:
+    def __init__(self, tool: str, verdict: "ToolVerdict") -> None:
         super().__init__(verdict.text)
         self.tool = tool
         self.verdict = verdict

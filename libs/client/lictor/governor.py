@@ -12,56 +12,49 @@ from typing import Any, Literal
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor.adapter.guarding import Guarding, OnFeedback
-from lictor.adapter.inprocess import Guard
-from lictor.adapter.operations import SessionOperations
-from lictor.adapter.unsent import unsent_here
-from lictor.adapter.workspace import in_this_process
 from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of
-from lictor.asking import GATE_TIMEOUT_S, A, ask_gate, build_question
-from lictor.contracts import GovernedDecision
-from lictor.decided import AnyDecision, follow_decisions
+from lictor.decision_marks import mark_decision, marks_of
 from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime
-from lictor.follow import follow
-from lictor.marks import mark_decision, marks_of
+from lictor.event_publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
+from lictor.fast.session_operations import SessionOperations
+from lictor.fast.unsent_results import unsent_here
+from lictor.fast.workspace import in_this_process
+from lictor.gate_questions import GATE_TIMEOUT_S, A, ask_gate, build_question
+from lictor.governed_decision import GovernedDecision
+from lictor.history.stored_decisions import AnyDecision, follow_decisions
+from lictor.history.stream_follower import follow
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
-from lictor.publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
+from lictor.runtimes.guarded_session import Guarding, OnFeedback
+from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import ReportedBy, Task
-from lictor_bus import streams, subjects
-from lictor_bus.dead import find_dead
-from lictor_bus.read import last_on_subjects, read_all
-from lictor_schema import (
-    ActionGateAnswer,
-    ActionGateRequest,
-    ApprovalEntry,
-    CheckpointStructure,
-    Claim,
-    DecisionRecord,
-    DeliveryReceipt,
-    DeskAnswer,
-    DispatchGateRequest,
+from lictor_bus.logs.dead_letters import find_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.read import last_on_subjects, read_all
+from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
+from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.core.ids import episode_id
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.decisions.mark import DecisionMark, MarkKind
+from lictor_schema.decisions.receipt import DeliveryReceipt, ReceiptAnswer, ReceiptReport
+from lictor_schema.errors import describe_validation_error
+from lictor_schema.events.claim import CheckpointStructure, Claim, PromisedFollowup
+from lictor_schema.events.operator_context import (
     EvidenceRef,
     ExternalizedPath,
-    GateAnswer,
-    GateRequest,
     OperatorContext,
-    ProgramSubmission,
-    PromisedFollowup,
-    ProofResult,
-    ReceiptAnswer,
-    ReceiptReport,
     ReportAnchor,
-    ReportGateRequest,
+)
+from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.sessions.session_questions import (
     Resource,
     StopGateAnswer,
     StopGateRequest,
     ToolGateAnswer,
     ToolGateRequest,
-    describe_validation_error,
 )
-from lictor_schema.ids import episode_id
-from lictor_schema.marks import DecisionMark, MarkKind
 
 DECISION_TIMEOUT_S = 10.0
 SEAL_TIMEOUT_S = 30.0
@@ -520,7 +513,7 @@ class Governor:
     def bundle_lines(self, bundle: bytes) -> AsyncIterator[bytes]:
         """A seal bundle with every message that its episode covers, line by line as in its file; for operators."""
         # Who only reports needs none of what this imports.
-        from lictor.bundle_file import bundle_lines
+        from lictor.history.episode_bundle import bundle_lines
 
         return bundle_lines(self._client, bundle)
 

@@ -17,13 +17,19 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, NotInTime, Unreachable
-from lictor.follow import follow
-from lictor_bus import streams, subjects
+from lictor.history.stream_follower import follow
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_all
-from lictor_schema import ProgramSubmission, ProofResult, content_hash
-from lictor_schema.ids import submission_id as derived_id
-from lictor_schema.proofs import Language, ProgramHashOf, program_hash
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_all
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ids import submission_id as derived_id
+from lictor_schema.proofs.proof import (
+    Language,
+    ProgramHashOf,
+    ProgramSubmission,
+    ProofResult,
+    program_hash,
+)
 
 PROOF_TIMEOUT_S = 120.0
 _HASHES: tuple[ProgramHashOf | None, ...] = ("bytes", None)

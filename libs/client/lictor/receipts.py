@@ -7,10 +7,12 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor.errors import LictorError, Unreachable
-from lictor_bus import streams, subjects
-from lictor_bus.delivery import Delivery
-from lictor_bus.read import read_from
-from lictor_schema import CanonicalError, DecisionRecord, ReceiptAnswer, ReceiptReport
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.read import read_from
+from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
 
 RECEIPT_TIMEOUT_S = 5.0
 _PAGE = 500

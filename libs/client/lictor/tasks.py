@@ -5,27 +5,21 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from lictor_schema import (
-    ApprovalEntry,
-    CheckpointStructure,
-    Claim,
-    DecisionRecord,
-    EventType,
-    EvidenceRef,
-    ExternalizedPath,
-    GateAnswer,
-    PromisedFollowup,
-    ProofResult,
-    Quality,
-    ReportAnchor,
-    ToolGateAnswer,
-)
+from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.events.claim import CheckpointStructure, Claim, PromisedFollowup
+from lictor_schema.events.event_types import EventType
+from lictor_schema.events.evidence import Quality
+from lictor_schema.events.operator_context import EvidenceRef, ExternalizedPath, ReportAnchor
+from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.sessions.session_questions import ToolGateAnswer
 
 if TYPE_CHECKING:
-    from lictor.contracts import GovernedDecision
+    from lictor.event_publishing import Published
+    from lictor.governed_decision import GovernedDecision
     from lictor.governor import Governor
     from lictor.programs import Program
-    from lictor.publishing import Published
 
 ReportedBy = Literal["task_checkpoint_sent", "task_claimed_complete"]
 ClaimTypeName = Literal["progress", "completion", "verified_completion"]

@@ -17,12 +17,12 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 import lictor
-from lictor.embedded import Endpoints
-from lictor_bus import streams
-from lictor_bus.connection import connect_nats
-from lictor_schema import (
+from lictor_bus.names import streams
+from lictor_bus.wire.connection import connect_nats
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.gates.gate import GateRequest
+from lictor_schema.sessions.session_questions import (
     FeedbackRequest,
-    GateRequest,
     ResetRequest,
     RestoreRequest,
     SessionBeginRequest,

@@ -4,24 +4,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lictor_contracts import deciding, halting, reporting
-from lictor_contracts.asked import Asked, Decided
-from lictor_contracts.deciding import Governing
-from lictor_contracts.deciding_state import Deciding, Switch, fold, fold_switch
-from lictor_contracts.gating import judge
-from lictor_contracts.sighting import sightings
-from lictor_schema import (
-    DTE,
+from lictor_contracts.action.gate import judge
+from lictor_contracts.decision import kill_switch, progress, transitions
+from lictor_contracts.decision.question_stamp import Asked, Decided
+from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
+from lictor_contracts.decision.transitions import Governing
+from lictor_contracts.drift.sightings import sightings
+from lictor_schema.contracts.decision_log import AnyDecisionEntry
+from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
-    AnyDecisionEntry,
     ContractAnswer,
     DecisionReport,
-    DriftEvent,
-    OutcomeCode,
-    PackStamp,
-    SafeActionContract,
 )
-from lictor_schema.canonical import canonical_json
+from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.contracts.envelope import DTE, SafeActionContract
+from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.decisions.decision import PackStamp
+from lictor_schema.seals.episode import OutcomeCode
 
 from .strategies_contracts import MS, NOW, action, dte
 
@@ -76,7 +75,7 @@ class Play:
             **changes,
         }
         return self.take(
-            deciding.begin(self.state, self.switch, self.question(), Governing(**told))
+            transitions.begin(self.state, self.switch, self.question(), Governing(**told))
         )
 
     def tell(self, request_id: str | None = None, **fields: Any) -> ContractAnswer:
@@ -85,7 +84,7 @@ class Play:
             fields["captured_at"] = datetime.fromtimestamp(at_us / 1e6, UTC).isoformat()
         said = report_of(fields)
         question = self.question(request_id)
-        return self.take(reporting.report(self.state, self.switch, question, said, at_us or 0))
+        return self.take(progress.report(self.state, self.switch, question, said, at_us or 0))
 
     def capture(self, feature: str, age_ms: float = 0) -> ContractAnswer:
         at_us = self.now_us - round(age_ms * MS)
@@ -149,36 +148,38 @@ class Play:
             **changes,
         }
         question = self.question(request_id)
-        return self.take(reporting.verify(self.state, self.switch, question, **fields))
+        return self.take(progress.verify(self.state, self.switch, question, **fields))
 
     def approve(
         self, by: str, action_hash: str | None, request_id: str | None = None
     ) -> ContractAnswer:
         question = self.question(request_id)
         return self.take(
-            deciding.approve(
+            transitions.approve(
                 self.state, question, by=by, reason="looked at", action_hash=action_hash
             )
         )
 
     def freeze(self, by: str = "ada", request_id: str | None = None) -> ContractAnswer:
         question = self.question(request_id)
-        return self.take(deciding.freeze(self.state, self.switch, question, by=by, reason="stop"))
+        return self.take(
+            transitions.freeze(self.state, self.switch, question, by=by, reason="stop")
+        )
 
     def resume(self, by: str = "ada", reason: str = "looked at") -> ContractAnswer:
         return self.take(
-            deciding.resume(self.state, self.switch, self.question(), by=by, reason=reason)
+            transitions.resume(self.state, self.switch, self.question(), by=by, reason=reason)
         )
 
     def tick(self) -> ContractAnswer:
-        return self.take(deciding.tick(self.state, self.question()))
+        return self.take(transitions.tick(self.state, self.question()))
 
     def close(
         self, claimed: OutcomeCode = OutcomeCode.SUCCESS, calls_seen: int = 0
     ) -> ContractAnswer:
         assert self.state is not None
         return self.take(
-            deciding.close(
+            transitions.close(
                 self.state,
                 self.switch,
                 self.question(),
@@ -189,10 +190,10 @@ class Play:
         )
 
     def halt(self, by: str = "ada", reason: str = "fire") -> ContractAnswer:
-        return self._switched(halting.halt, by, reason)
+        return self._switched(kill_switch.halt, by, reason)
 
     def release(self, by: str = "ada", reason: str = "out") -> ContractAnswer:
-        return self._switched(halting.release, by, reason)
+        return self._switched(kill_switch.release, by, reason)
 
     def _switched(self, order: Any, by: str, reason: str) -> ContractAnswer:
         name = self.question().request_id

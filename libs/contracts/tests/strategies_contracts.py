@@ -5,16 +5,16 @@ from typing import Any
 from hypothesis import strategies as st
 from strategies import instances
 
-from lictor_contracts.envelope import LIMITS, STAGES, Envelope, Signals, Violation
-from lictor_contracts.ladder import Situation
-from lictor_schema import (
+from lictor_contracts.envelope.bounds import LIMITS, STAGES, Envelope, Signals, Violation
+from lictor_contracts.envelope.ladder import Situation
+from lictor_schema.contracts.envelope import (
     DTE,
     BlastRadius,
     DegradeStep,
     SafeActionContract,
     VerificationResult,
 )
-from lictor_schema.canonical import canonical_json
+from lictor_schema.core.canonical_json import canonical_json
 
 NOW = 1_700_000_000_000_000
 MS = 1000

@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from lictor_guard.definition import compile_definition
-from lictor_guard.facts import Facts
-from lictor_guard.folding import Folder
-from lictor_guard.plugins import Plugin, Plugins
-from lictor_guard.provider import FeedbackContext, PlainProvider
-from lictor_guard.replaying import Replay
-from lictor_guard.session import Session
-from lictor_schema import (
-    AgentDefinition,
-    AnySessionEntry,
-    Feedback,
+from lictor_guard.definitions.compiled_definition import compile_definition
+from lictor_guard.facts.fact import Facts
+from lictor_guard.log.fold import Folder
+from lictor_guard.log.replay import Replay
+from lictor_guard.plugins.feedback_provider import FeedbackContext, PlainProvider
+from lictor_guard.plugins.installed import Plugin, Plugins
+from lictor_guard.session.judge import SessionJudge
+from lictor_schema.gates.task_standing import TaskStanding
+from lictor_schema.sessions.agent_definition import AgentDefinition
+from lictor_schema.sessions.feedback import Feedback
+from lictor_schema.sessions.session_log import AnySessionEntry, StopJudged, parse_session_entry
+from lictor_schema.sessions.session_questions import (
     FeedbackAnswer,
     FeedbackRequest,
     ResetRequest,
@@ -26,10 +27,7 @@ from lictor_schema import (
     SessionBeginRequest,
     SnapshotRequest,
     StopGateRequest,
-    StopJudged,
-    TaskStanding,
     ToolResultReport,
-    parse_session_entry,
 )
 
 SECOND = 1_000_000
@@ -103,7 +101,7 @@ class Play:
             _document(specs, self.deadline_s), by_alias=True
         )
         guarded = compile_definition(definition, Plugins(providers=plugins))
-        self.session = Session(guarded, self._new_id)
+        self.session = SessionJudge(guarded, self._new_id)
         self.replay = Replay(Folder(guarded))
         entry, _ = self.session.begin(
             self._asked(SessionBeginRequest), self._facts(self.session.names_for_begin()), BEGAN

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.facts import Changes, Facts, decode_fact, full_name
-from lictor_guard.parts import WholePolicy
-from lictor_guard.policy import CheckContext, PolicyDecision, Restored
-from lictor_schema import CallOutcome, Resource, ToolSpec
-from lictor_schema.tool_calls import ResourceState
+from lictor_guard.facts.fact import Changes, Facts, decode_fact, full_name
+from lictor_guard.plugins.part_defaults import WholePolicy
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, Restored
+from lictor_schema.sessions.agent_definition import ToolSpec
+from lictor_schema.sessions.session_questions import CallOutcome, Resource, ResourceState
 
 NOON = 1_700_000_000_000_000
 SECOND = 1_000_000

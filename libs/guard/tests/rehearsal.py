@@ -14,25 +14,35 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.core_facts import Tally
-from lictor_guard.definition import ConfiguredProvider, Guarded, OwnedPolicy, compile_definition
-from lictor_guard.facts import Changes, Fact, Facts, OwnFacts, decode_fact
-from lictor_guard.folding import WHOLE
-from lictor_guard.keeping import kept_snapshot
-from lictor_guard.parts import whole_policy, whole_provider
-from lictor_guard.policy import CheckContext, PolicyDecision, StatelessPolicy, ToolPolicy
-from lictor_guard.provider import FeedbackProvider
-from lictor_guard.replaying import Replay
-from lictor_guard.session import Session
-from lictor_schema import (
-    AgentDefinition,
-    AnySessionEntry,
+from lictor_guard.definitions.compiled_definition import (
+    ConfiguredProvider,
+    Guarded,
+    OwnedPolicy,
+    compile_definition,
+)
+from lictor_guard.facts.fact import Changes, Fact, Facts, OwnFacts, decode_fact
+from lictor_guard.facts.session_facts import Tally
+from lictor_guard.log.fold import WHOLE
+from lictor_guard.log.replay import Replay
+from lictor_guard.plugins.feedback_provider import FeedbackProvider
+from lictor_guard.plugins.part_defaults import whole_policy, whole_provider
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import (
+    CheckContext,
+    PolicyDecision,
+    StatelessPolicy,
+    ToolPolicy,
+)
+from lictor_guard.session.judge import SessionJudge
+from lictor_guard.session.snapshots import kept_snapshot
+from lictor_schema.gates.gate import GateRequest
+from lictor_schema.gates.task_standing import TaskStanding
+from lictor_schema.sessions.agent_definition import AgentDefinition, TriggerSpec
+from lictor_schema.sessions.session_log import AnySessionEntry, FeedbackRaised, parse_session_entry
+from lictor_schema.sessions.session_questions import (
     Denial,
     FeedbackAnswer,
-    FeedbackRaised,
     FeedbackRequest,
-    GateRequest,
     ResetRequest,
     Resource,
     RestoreRequest,
@@ -45,16 +55,13 @@ from lictor_schema import (
     StateDocument,
     StopGateAnswer,
     StopGateRequest,
-    TaskStanding,
     TentativeOutput,
     ToolGateAnswer,
     ToolGateRequest,
     ToolResultAnswer,
     ToolResultReport,
-    TriggerSpec,
     Usage,
     UsageReport,
-    parse_session_entry,
 )
 
 BEGIN_US = 1_800_000_000_000_000
@@ -134,7 +141,9 @@ class Rehearsal:
 
     def __init__(self, guarded: Guarded, *, session_id: str = "s1", begin: bool = True) -> None:
         ids = itertools.count(1)
-        self.session = Session(guarded, lambda: str(uuid.uuid5(uuid.NAMESPACE_OID, str(next(ids)))))
+        self.session = SessionJudge(
+            guarded, lambda: str(uuid.uuid5(uuid.NAMESPACE_OID, str(next(ids))))
+        )
         self.guarded = guarded
         self.session_id = session_id
         self.now_us = BEGIN_US

@@ -1,8 +1,9 @@
 """The Effect IR: what a program may do, and what is guaranteed about it.
 
-Names are loaded on first use: who builds documents need not pay for evaluating them, and only `lictor_ir.lower_z3`
-needs a solver. Functions that are named as their modules are found there: `lictor_ir.text.read` and `write`,
-`lictor_ir.validate.validate`, `lictor_ir.goals.goals`; and terms are made with `lictor_ir.terms`.
+Names are loaded on first use: who builds documents need not pay for evaluating them, and only
+`lictor_ir.solver.z3_lowering` needs a solver. Functions that are named as their modules are found there:
+`lictor_ir.text.read` and `write`, `lictor_ir.validation.document.validate`, `lictor_ir.goals.goals`; and terms are
+made with `lictor_ir.terms`.
 """
 
 from importlib import import_module
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
         UnspecifiedError,
         UnsupportedError,
     )
-    from lictor_ir.evaluate import (
+    from lictor_ir.evaluation import (
         Broken,
         Environment,
         Step,
@@ -69,11 +70,7 @@ if TYPE_CHECKING:
         GoalKind,
         Strength,
     )
-    from lictor_ir.jsonform import (
-        document_hash,
-        from_json,
-        to_json,
-    )
+    from lictor_ir.json.document import document_hash, from_json, to_json
     from lictor_ir.provenance import (
         argument_labels,
         origin_formula,
@@ -106,9 +103,9 @@ _HOMES = {
         "Obligation ObligationKind Parameter Performed Schema Span Update"
     ),
     "errors": "CertificateError DocumentError FormError IrError TermError UnspecifiedError UnsupportedError",
-    "evaluate": "Broken Environment Step Trace broken_assumptions failed_obligations holds run value",
+    "evaluation": "Broken Environment Step Trace broken_assumptions failed_obligations holds run value",
     "goals": "Goal GoalKind Strength",
-    "jsonform": "document_hash from_json to_json",
+    "json.document": "document_hash from_json to_json",
     "provenance": "argument_labels origin_formula",
     "summary": "Summary summarize",
     "terms": "Term",

@@ -2,7 +2,7 @@
 
 A document is closed: whoever holds it can decide its guarantees without the program, the layer's code or the front-end
 that made it. The world it describes is closed too: an effect that is not among the atoms does not happen. Its name is
-the SHA-256 of its canonical JSON (`lictor_ir.jsonform`).
+the SHA-256 of its canonical JSON (`lictor_ir.json.document`).
 
 Atoms stand in the order in which they happen. An atom happens when its guard holds, once for each choice of its
 binders' indices. Atoms that share their outermost binder are the body of one loop: they happen iteration by iteration.

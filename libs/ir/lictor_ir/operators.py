@@ -144,7 +144,7 @@ def _column(types: Types, param: str) -> Type:
     # The type of the column stands in the document; the term carries it as `name:type` (see terms.column).
     if len(types) != 1 or not isinstance(types[0], RowOf) or ":" not in param:
         raise TermError(f"takes a row and names a column with its type, not ({_told(types)})")
-    from lictor_ir.spelling import parse_type
+    from lictor_ir.spelling.type_names import parse_type
 
     return parse_type(param.partition(":")[2])
 

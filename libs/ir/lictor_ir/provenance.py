@@ -2,8 +2,9 @@
 
 Origin is a property of terms, not of values: an address that happens to equal one in a table was not taken from it. A
 term is *from* a column when it is that column of a row that a trusted call returned; where it is one of several
-alternatives, in those alternatives that are. A column flows into every term that it stands in, in conditions too: both
-readings err on the side that promises less, so contracts may state them but not their negations (`lictor_ir.validate`).
+alternatives, in those alternatives that are. A column flows into every term that it stands in, in conditions too:
+both readings err on the side that promises less, so contracts may state them but not their negations
+(`lictor_ir.validation.document`).
 
 What a trusted call makes of its arguments is that call's own: its result does not carry their origin on.
 """

@@ -1,7 +1,8 @@
 """The types of Effect IR v1.
 
-Scalars have a sort in every solver. Containers, rows and `any` exist so that arguments keep the shape that the program
-gave them; lowering takes them apart into scalars (`lictor_ir.expand`), and what can't be taken apart is `unknown`.
+Scalars have a sort in every solver. Containers, rows and `any` exist so that arguments keep the shape that the
+program gave them; lowering takes them apart into scalars (`lictor_ir.scalars.expansion`), and what can't be taken
+apart is `unknown`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from lictor_ir.contracts import (
     field,
 )
 from lictor_ir.document import Atom, Effect, Event, Fluent, Parameter, Performed, Update
-from lictor_ir.evaluate import Step, Trace
+from lictor_ir.evaluation import Step, Trace
 from lictor_ir.terms import Term, apply, const, eq, not_, or_, var
 from lictor_ir.types import BOOL, INT, NONE, STR
 

@@ -9,7 +9,7 @@ from random import Random
 
 from lictor_ir.certificate.cpc.errors import Refused
 from lictor_ir.certificate.cpc.functions import evaluated, matches
-from lictor_ir.certificate.cpc.reading import Reader, Spelled, spelled
+from lictor_ir.certificate.cpc.parser import Reader, Spelled, spelled
 from lictor_ir.certificate.cpc.rules import Bound, Line, build, constant
 from lictor_ir.certificate.cpc.terms import MANY, REGEX, SIGNATURES, Term, Terms
 

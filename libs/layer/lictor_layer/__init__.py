@@ -1,9 +1,10 @@
 """What trusted layers and agent programs are written with; docs/trusted-layers.md is the guide."""
 
-from lictor_layer.calls import Call, current_call
+from lictor_layer.call_context import Call, current_call
 from lictor_layer.compensation import compensated_by, nothing_to_undo
 from lictor_layer.contracts import contract
-from lictor_layer.effects import ensures, mock, performs, requires, sets, trusted
+from lictor_layer.domain_policies import DomainPolicy, domain_policy
+from lictor_layer.effect_decorators import ensures, mock, performs, requires, sets, trusted
 from lictor_layer.errors import (
     ConditionError,
     DeclarationError,
@@ -14,18 +15,16 @@ from lictor_layer.errors import (
 )
 from lictor_layer.events import Event
 from lictor_layer.fluents import Fluent, fluent
-from lictor_layer.lexical import (
+from lictor_layer.guarantees import guarantee
+from lictor_layer.path_literals import DirectoryPath, FilePath
+from lictor_layer.path_predicates import (
     has_no_parent_segments,
     has_plain_segments,
     is_plain_path,
     is_single_path_component,
     url_has_no_parent_segments,
 )
-from lictor_layer.origins import comes_from, same_row
-from lictor_layer.paths import DirectoryPath, FilePath
-from lictor_layer.policies import DomainPolicy, domain_policy
-from lictor_layer.programs import guarantee
-from lictor_layer.rows import Column, Row
+from lictor_layer.rows import Column, Row, comes_from, same_row
 from lictor_layer.specs import Relation, Spec, all_of, effect, no_guarantees
 
 __version__ = "0.1.0"

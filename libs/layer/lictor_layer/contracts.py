@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast, overload
 
 from lictor_layer.errors import DeclarationError
-from lictor_layer.paths import LexicalPath
+from lictor_layer.path_literals import LexicalPath
 from lictor_layer.specs import Spec
 
 F = TypeVar("F", bound=Callable[..., Spec])

@@ -19,7 +19,7 @@ import dataclasses
 from typing import Any, ClassVar, Final, cast, dataclass_transform
 
 from lictor_layer.errors import DeclarationError
-from lictor_layer.references import ParameterRef
+from lictor_layer.parameter_references import ParameterRef
 from lictor_layer.specs import (
     Aggregate,
     AllSpec,

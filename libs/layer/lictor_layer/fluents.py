@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lictor_layer.errors import DeclarationError
-from lictor_layer.references import ParameterRef
+from lictor_layer.parameter_references import ParameterRef
 from lictor_layer.specs import FinalSpec, FinalValueSpec
 
 TYPES: Final = (str, int, bool)

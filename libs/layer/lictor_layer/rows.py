@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, NoReturn, cast
 
-from lictor_layer.errors import DeclarationError
+from lictor_layer.errors import DeclarationError, LayerError
 
 COLUMN_TYPES: Final[Mapping[str, type]] = {"str": str, "int": int, "bool": bool, "float": float}
 
@@ -145,3 +145,24 @@ def _remade(row: type[Row], columns: dict[str, Any]) -> Row:
 def row_class(name: str, columns: Mapping[str, type]) -> type[Row]:
     """A row class made from data."""
     return cast(type[Row], RowType(name, (Row,), {"__annotations__": dict(columns)}))
+
+
+ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
+
+
+def comes_from(value: object, column: object) -> bool:
+    """The value is this column of a row that a trusted call returned, unchanged."""
+    _only_proved("comes_from", value, column)
+
+
+def same_row(*pairs: tuple[object, object]) -> bool:
+    """The values are these columns of one and the same row that a trusted call returned."""
+    _only_proved("same_row", *pairs)
+
+
+def _only_proved(name: str, *_: object) -> NoReturn:
+    raise LayerError(f"{name} is decided by the prover, in the lambdas of contracts; it can't run")
+
+
+setattr(comes_from, ORIGIN_ATTRIBUTE, "from")
+setattr(same_row, ORIGIN_ATTRIBUTE, "same_row")

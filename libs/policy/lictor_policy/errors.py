@@ -1,5 +1,6 @@
 """The errors of the evaluator's core."""
 
+import difflib
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -45,3 +46,10 @@ class Unacceptable(EvaluatorError):
         self.field = field
         self.problem = problem
         self.remedy = remedy
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint: the known name that was probably meant, else all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(names) or 'none'}"

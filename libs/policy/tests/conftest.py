@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.config import EvaluatorConfig, build_config, load_config
-from lictor_policy.files import MemoryFiles
-from lictor_policy.packs import load_pack, read_pack
-from lictor_policy.stories import Stage, evidence_item, usual_event
-from lictor_schema import Event
-from lictor_schema.packs import PolicyPack
+from lictor_policy.judge.config import EvaluatorConfig, build_config, load_config
+from lictor_policy.offline.stories import Stage, evidence_item, usual_event
+from lictor_policy.packs.files import MemoryFiles
+from lictor_policy.packs.pack import load_pack, read_pack
+from lictor_schema.events.event import Event
+from lictor_schema.packs.pack import PolicyPack
 
 PACKS = Path(__file__).parents[3] / "policy-packs"
 

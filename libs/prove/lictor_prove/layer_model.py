@@ -119,7 +119,7 @@ class TrustedModule:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainPolicy:
+class LayerPolicy:
     """What should or must be said about a domain when it is used."""
 
     label: str
@@ -140,4 +140,4 @@ class Layer:
     events: Mapping[str, Event] = field(default_factory=dict[str, Event])
     fluents: Mapping[str, Fluent] = field(default_factory=dict[str, Fluent])
     schemas: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
-    policies: tuple[DomainPolicy, ...] = ()
+    policies: tuple[LayerPolicy, ...] = ()

@@ -14,11 +14,11 @@ import pytest
 
 from lictor_ir.contracts import All, Anything, Comparison, Contract, Count, Relation, field
 from lictor_ir.document import Atom, Document, Event, Fluent, Parameter, Schema
+from lictor_ir.evaluation.traces import failed_obligations
+from lictor_ir.evaluation.traces import run as run_document
 from lictor_ir.terms import apply, const, eq
-from lictor_ir.traces import failed_obligations
-from lictor_ir.traces import run as run_document
 from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, RowOf
-from lictor_ir.validate import validate
+from lictor_ir.validation.document import validate
 from lictor_ir.values import RowValue
 from lictor_layer import FilePath
 from lictor_layer.rows import row_class

@@ -14,21 +14,20 @@ from typing import Any, Final, Protocol
 
 from lictor_ir.types import FLOAT, ListOf, RowOf, Type
 from lictor_layer import NotDone
-from lictor_layer.calls import Call, calling
+from lictor_layer.call_context import Call, calling
 from lictor_layer.declarations import Compensation, Condition, Declaration, declaration
 from lictor_layer.rows import RowType
 from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.layers.load import LivingLayer
-from lictor_prove.python.trusted import ROW_VARIABLE
-from lictor_prove.python.whole_floats import SMALL
-from lictor_prove.runnable import MAX_ARGUMENTS
-from lictor_run.errors import ValueRefused
+from lictor_prove.proof.runnability import MAX_ARGUMENTS
+from lictor_prove.python.interpreter.trusted_calls import ROW_VARIABLE
+from lictor_prove.python.operations.whole_floats import SMALL
+from lictor_run.errors import RunStopped, ValueRefused
 from lictor_run.lockstep import Lockstep
-from lictor_run.stopping import RunStopped
-from lictor_run.values import Json, Reader, check_type, written
-from lictor_schema import CanonicalError, canonical_json, hash_bytes
-from lictor_schema.ids import idempotency_key
-from lictor_schema.runs import UndoKind
+from lictor_run.values import Json, ValueReader, check_type, written
+from lictor_schema.approvals.run import UndoKind
+from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes
+from lictor_schema.core.ids import idempotency_key
 
 MAX_RESULT: Final = 256 * 1024
 """Bytes of a result that are kept in the journal."""
@@ -62,7 +61,12 @@ class Boundary:
     """Makes the trusted calls of one run."""
 
     def __init__(
-        self, run_id: str, living: LivingLayer, reader: Reader, teller: Teller, lockstep: Lockstep
+        self,
+        run_id: str,
+        living: LivingLayer,
+        reader: ValueReader,
+        teller: Teller,
+        lockstep: Lockstep,
     ) -> None:
         self._run_id = run_id
         self._living = living

@@ -1,7 +1,7 @@
 """The process in which a program runs: it is given one order, tells what happens, and ends.
 
-Started by `lictor_run.process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that descriptor,
-and waits for an answer before every effect; its standard streams belong to the program and its layer.
+Started by `lictor_run.child_process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that
+descriptor, and waits for an answer before every effect; its standard streams belong to the program and its layer.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.python import ParsedProgram
 from lictor_run.boundary import Boundary
+from lictor_run.child_orders import Approved, approved_of, undoing_of
+from lictor_run.compensation import undo_all
+from lictor_run.errors import RunStopped
 from lictor_run.frames import read_frame, write_frame
-from lictor_run.limits import Limits, end_with_parent, hold_to
-from lictor_run.loading import load_layer_again, read_again
 from lictor_run.lockstep import Lockstep
-from lictor_run.orders import Approved, approved_of, undoing_of
-from lictor_run.stopping import RunStopped
-from lictor_run.undoing import undo_all
-from lictor_run.values import Json, Reader
-from lictor_run.world import World
-from lictor_schema.runs import UndoKind
+from lictor_run.run_limits import RunLimits, end_with_parent, hold_to
+from lictor_run.sandbox import World
+from lictor_run.stale_approval import load_layer_again, read_again
+from lictor_run.values import Json, ValueReader
+from lictor_schema.approvals.run import UndoKind
 
 if TYPE_CHECKING:
     from lictor_prove.commands import Commands
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> None:
     end_with_parent(int(arguments[1]))
     line = Line(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
     order = line.hear()
-    hold_to(Limits(**order["limits"]))
+    hold_to(RunLimits(**order["limits"]))
     ended = carried_out(order, line)
     # Before the last word: after it, the parent waits for nothing.
     for stream in (sys.stdout, sys.stderr):
@@ -122,7 +122,7 @@ def _run(order: Mapping[str, Any], line: Line) -> None:
     approved = approved_of(order["approved"])
     living = load_layer_again(order["layer"], approved.layer_hash)
     program = read_again(approved, living)
-    reader = Reader(living.rows)
+    reader = ValueReader(living.rows)
     boundary = Boundary(approved.run_id, living, reader, line, Lockstep(program.document))
     line.ask("ready")
     with living.runtime.active():
@@ -138,7 +138,7 @@ def _run_python(
     parsed: ParsedProgram,
     living: LivingLayer,
     boundary: Boundary,
-    reader: Reader,
+    reader: ValueReader,
 ) -> None:
     world = World(living, boundary.call)
     names = world.run(parsed.tree, approved.source_name)

@@ -1,6 +1,6 @@
 """The errors of this library; every message says what was wrong, where, and what to do."""
 
-from lictor_schema.runs import RunReason
+from lictor_schema.approvals.run import RunReason
 
 
 class RunError(Exception):
@@ -25,3 +25,13 @@ class EntryTooLarge(RunError, ValueError):
 
 class ValueRefused(RunError):
     """A value that may not cross the boundary between a program and its layer."""
+
+
+class RunStopped(BaseException):
+    """The run must not go on. Programs have no `try`; trusted code that catches every Exception does not catch this."""
+
+    def __init__(self, code: str, message: str, remedy: str) -> None:
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+        super().__init__(message)

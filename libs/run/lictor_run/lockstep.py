@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from queue import SimpleQueue
 from typing import Any
 
-from lictor_ir import traces
-from lictor_ir.contract_truth import holds
 from lictor_ir.document import Document
 from lictor_ir.errors import UnspecifiedError
-from lictor_ir.traces import Trace
+from lictor_ir.evaluation import traces
+from lictor_ir.evaluation.contract_truth import holds
+from lictor_ir.evaluation.traces import Trace
 from lictor_ir.values import RowValue
 from lictor_layer.rows import Row
-from lictor_run.stopping import RunStopped
+from lictor_run.errors import RunStopped
 from lictor_run.values import Json, same, written
 
 

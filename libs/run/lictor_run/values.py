@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from lictor_ir.literals import is_text, read_int, spell_int
+from lictor_ir.spelling.literals import is_text, read_int, spell_int
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import RowValue
 from lictor_layer.rows import COLUMN_TYPES, Row, RowType, row_class
-from lictor_prove.runnable import MAX_DEPTH, MAX_PARTS
+from lictor_prove.proof.runnability import MAX_DEPTH, MAX_PARTS
 from lictor_run.errors import ValueRefused
-from lictor_schema import canonical_json
+from lictor_schema.core.canonical_json import canonical_json
 
 _EXACT: Final = 2**53 - 1
 _LAST_CHARACTER: Final = chr(0x2FFFF)
@@ -103,7 +103,7 @@ def _text(value: str) -> str:
     return value
 
 
-class Reader:
+class ValueReader:
     """Makes values out of their JSON, with the row classes of one layer."""
 
     def __init__(self, rows: Mapping[str, type[Row]]) -> None:

@@ -9,18 +9,17 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from lictor_ir.jsonform import document_hash
+from lictor_ir.json.document import document_hash
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.prover import document_of
-from lictor_run.errors import NotStarted
-from lictor_run.limits import Limits
-from lictor_run.loading import load_layer_again, read_again
-from lictor_run.orders import Approved, Place
-from lictor_run.running import Run
-from lictor_run.stopping import RunStopped
-from lictor_schema.proofs import program_hash
-from lictor_schema.runs import AnyRunEntry, RunFinished
+from lictor_prove.proof.prover import document_of
+from lictor_run.approved_run import Run
+from lictor_run.child_orders import Approved, LayerPlace
+from lictor_run.errors import NotStarted, RunStopped
+from lictor_run.run_limits import RunLimits
+from lictor_run.stale_approval import load_layer_again, read_again
+from lictor_schema.approvals.run import AnyRunEntry, RunFinished
+from lictor_schema.proofs.proof import program_hash
 
 RUN_ID = "00000000-0000-4000-8000-00000000000a"
 TASK_ID = "task-1"
@@ -243,8 +242,8 @@ class Bank:
         }
         return Approved(**{**given, **other})
 
-    def place(self, **limits: Any) -> Place:
-        return Place(str(self.root), Limits(**{"wall_s": 20.0, "cpu_s": 10, **limits}))
+    def place(self, **limits: Any) -> LayerPlace:
+        return LayerPlace(str(self.root), RunLimits(**{"wall_s": 20.0, "cpu_s": 10, **limits}))
 
 
 @dataclass

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program
 
-from lictor_run.running import Run
-from lictor_schema.ids import idempotency_key
-from lictor_schema.runs import RunOutcome, RunReason, UndoFailed
+from lictor_run.approved_run import Run
+from lictor_schema.approvals.run import RunOutcome, RunReason, UndoFailed
+from lictor_schema.core.ids import idempotency_key
 
 LOST = RunReason(code="runner.lost", message="the runner is gone")
 

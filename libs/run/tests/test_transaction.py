@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lictor_run.transaction import Stage, effects_of, left, outcome, to_undo
-from lictor_schema.ids import idempotency_key, run_entry_id
-from lictor_schema.runs import (
+from lictor_run.transaction import EffectStage, effects_of, left, outcome, to_undo
+from lictor_schema.approvals.run import (
     AnyRunEntry,
     EffectDone,
     EffectFailed,
@@ -21,6 +20,7 @@ from lictor_schema.runs import (
     UndoKind,
     UndoStarted,
 )
+from lictor_schema.core.ids import idempotency_key, run_entry_id
 
 RUN_ID = "00000000-0000-4000-8000-00000000000b"
 WHY = RunReason(code="x", message="y")
@@ -76,7 +76,7 @@ def test_what_may_be_there_is_to_be_undone_or_named(entries: list[AnyRunEntry]) 
     effects = effects_of(entries)
     named = set(left(effects))
     for effect in effects:
-        gone = effect.stage in (Stage.NOT_DONE, Stage.UNDONE)
+        gone = effect.stage in (EffectStage.NOT_DONE, EffectStage.UNDONE)
         assert (effect.call in named) == (not gone and effect.undo is not UndoKind.NEEDLESS)
     assert {effect.call for effect in to_undo(effects)} <= named
 
@@ -94,7 +94,7 @@ def test_only_a_declared_undo_is_called_and_in_doubt_only_one_that_is_made_for_i
     for effect in to_undo(effects_of(entries)):
         assert effect.undo in (UndoKind.POSSIBLE, UndoKind.ALWAYS)
         if effect.undo is UndoKind.POSSIBLE:
-            assert effect.stage is Stage.DONE
+            assert effect.stage is EffectStage.DONE
             assert effect.has_result
 
 
@@ -106,7 +106,8 @@ def test_a_run_that_left_something_is_never_told_as_undone(entries: list[AnyRunE
     assert needs_somebody == bool(left(effects))
     assert became is not RunOutcome.EXECUTED
     unknown = any(
-        effect.stage in (Stage.STARTED, Stage.UNDOING) and effect.undo is not UndoKind.NEEDLESS
+        effect.stage in (EffectStage.STARTED, EffectStage.UNDOING)
+        and effect.undo is not UndoKind.NEEDLESS
         for effect in effects
     )
     assert became is RunOutcome.IN_DOUBT or not unknown

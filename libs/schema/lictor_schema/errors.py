@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from lictor_schema.event_types import EVENT_TYPES
-from lictor_schema.model import PATTERN_MEANINGS, Label, Model
+from lictor_schema.core.base_model import PATTERN_MEANINGS, Label, Model
+from lictor_schema.events.event_types import EVENT_TYPES
 
 WHOLE_DOCUMENT = "$"
 """The path of a problem that belongs to no single field."""

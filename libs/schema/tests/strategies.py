@@ -13,74 +13,80 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
-from lictor_schema import (
-    ALLOWED_DELIVERY_STATES,
-    DTE,
+from lictor_schema.approvals.approval import (
     ApprovalDecision,
     ApprovalEntry,
-    ApprovalPolicy,
     ApprovalRequest,
-    ApprovalRule,
     ApprovalState,
-    Capability,
-    CapabilityLevel,
+    guarantees_hash,
+)
+from lictor_schema.approvals.approval_policy import ApprovalPolicy, PolicyConditions, PolicyRule
+from lictor_schema.contracts.cerpa_cycle import (
     CerpaApplyResult,
     CerpaCycle,
     CerpaPatch,
     CerpaReview,
-    CoherenceAnswer,
-    CoherenceReport,
-    Correction,
-    CorrectionAnswer,
     CycleStatus,
-    DecisionEpisode,
-    DegradeRung,
-    DegradeStep,
-    DeliveryReceipt,
-    DeliveryState,
-    DeskAnswer,
-    Disposition,
-    DriftSeverity,
-    EvidenceRef,
-    GateAnswer,
-    Model,
-    OutcomeCode,
     PatchAction,
-    PatchEntry,
-    PatchOperation,
-    PatchProposal,
-    PatchState,
-    PolicyConditions,
-    PolicyRule,
-    Precondition,
-    ProofResult,
-    ProofVerdict,
-    ReceiptAnswer,
-    ReceiptReport,
-    ReceiptStatus,
-    Resource,
-    RestoreRequest,
-    Seal,
-    SealedEpisode,
+    Verdict,
+)
+from lictor_schema.contracts.coherence_report import (
+    CoherenceReport,
     Share,
     SloName,
     SloResult,
     SloVerdict,
-    TaskEvidenceAttached,
-    Telemetry,
-    TriageEntry,
-    TriageState,
-    Verdict,
+)
+from lictor_schema.contracts.drift import DriftSeverity, TriageState
+from lictor_schema.contracts.envelope import (
+    DTE,
+    DegradeRung,
+    DegradeStep,
+    Precondition,
     Verification,
     VerificationResult,
-    content_hash,
-    guarantees_hash,
 )
-from lictor_schema.ids import approval_request_id
-from lictor_schema.model import MAX_SAFE_INTEGER
-from lictor_schema.overlays import MAX_WINDOW, WindowSpec
-from lictor_schema.packs import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
-from lictor_schema.temporal import Before, CountOf, Moment, Previous, SinceLast, TotalOf
+from lictor_schema.contracts.patch import (
+    ApprovalRule,
+    CoherenceAnswer,
+    CorrectionAnswer,
+    DeskAnswer,
+    PatchEntry,
+    PatchOperation,
+    PatchProposal,
+    PatchState,
+    TriageEntry,
+)
+from lictor_schema.core.base_model import MAX_SAFE_INTEGER, Model
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ids import approval_request_id
+from lictor_schema.decisions.adapter_capabilities import Capability, CapabilityLevel
+from lictor_schema.decisions.decision import Disposition
+from lictor_schema.decisions.receipt import (
+    ALLOWED_DELIVERY_STATES,
+    DeliveryReceipt,
+    DeliveryState,
+    ReceiptAnswer,
+    ReceiptReport,
+    ReceiptStatus,
+)
+from lictor_schema.events.event import TaskEvidenceAttached
+from lictor_schema.events.operator_context import EvidenceRef
+from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.packs.overlay import MAX_WINDOW, WindowSpec
+from lictor_schema.packs.pack import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
+from lictor_schema.packs.temporal_conditions import (
+    Before,
+    CountOf,
+    Moment,
+    Previous,
+    SinceLast,
+    TotalOf,
+)
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict
+from lictor_schema.seals.episode import DecisionEpisode, OutcomeCode, Seal, SealedEpisode, Telemetry
+from lictor_schema.seals.episode_sources import Correction
+from lictor_schema.sessions.session_questions import Resource, RestoreRequest
 
 M = TypeVar("M", bound=Model)
 Fields = dict[str, Any]

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances
 
-from lictor_schema import (
+from lictor_schema.contracts.decision_log import (
     ActionJudged,
     ActionVerified,
     ContextCaptured,
     DecisionBegun,
     DecisionClosed,
-    DecisionEpisode,
 )
-from lictor_schema.canonical import content_hash
-from lictor_schema.model import Model
+from lictor_schema.core.base_model import Model
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.seals.episode import DecisionEpisode
 
 LATER: dict[type[Model], dict[str, object]] = {
     DecisionBegun: {"calls_since": None},

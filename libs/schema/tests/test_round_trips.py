@@ -9,8 +9,10 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 from strategies import instances
 
-from lictor_schema import CanonicalError, Model, canonical_json, parse_event, parse_json
-from lictor_schema.export import SUFFIX, event_models, exported_models, json_schemas
+from lictor_schema.core.base_model import Model
+from lictor_schema.core.canonical_json import CanonicalError, canonical_json, parse_json
+from lictor_schema.events.event import parse_event
+from lictor_schema.json_schemas import SUFFIX, event_models, exported_models, json_schemas
 
 MODELS = exported_models()
 VALIDATORS = {

@@ -1,68 +1,48 @@
-"""The public names and the checked-in schema files are what they are said to be."""
+"""The models and the checked-in schema files are what they are said to be."""
 
-import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 from jsonschema import Draft202012Validator
 
 import lictor_schema
-from lictor_schema import export
-from lictor_schema.homes import HOME_OF
-from lictor_schema.model import Model
+from lictor_schema import json_schemas
+from lictor_schema.core.base_model import Model
+from lictor_schema.sessions.feedback import Feedback
 
 SCHEMAS = Path(__file__).parents[3] / "schemas" / "json"
 
 
-def imported_for_type_checkers() -> dict[str, str]:
-    """Name to module, as the package's own source imports them for type checkers."""
-    source = Path(str(lictor_schema.__file__)).read_text(encoding="utf-8")
-    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
-    return {
-        alias.name: str(node.module).removeprefix("lictor_schema.")
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-
-
-def test_the_public_surface_is_exactly_all() -> None:
-    assert imported_for_type_checkers() == HOME_OF
-    assert set(lictor_schema.__all__) == set(HOME_OF)
-    assert set(dir(lictor_schema)) == set(lictor_schema.__all__)
-
-
-@pytest.mark.parametrize("name", lictor_schema.__all__)
-def test_every_public_name_can_be_loaded(name: str) -> None:
-    assert getattr(lictor_schema, name) is not None
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_a_plugin_may_still_import_feedback_from_the_package_and_is_warned() -> None:
+    with pytest.warns(DeprecationWarning, match=r"lictor_guard\.api"):
+        assert lictor_schema.Feedback is Feedback
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
-        _ = lictor_schema.Nonsense  # pyright: ignore[reportAttributeAccessIssue]  -- the point here
+        _ = lictor_schema.Nonsense
 
 
 def test_asking_for_a_gate_does_not_load_the_events() -> None:
     program = (
-        "import sys; from lictor_schema import GateAnswer;"
-        "raise SystemExit('lictor_schema.events' in sys.modules)"
+        "import sys; from lictor_schema.gates.gate import GateAnswer;"
+        "raise SystemExit('lictor_schema.events.event' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_the_checked_in_schemas_are_current() -> None:
-    assert export.differences(SCHEMAS) == ()
+    assert json_schemas.differences(SCHEMAS) == ()
 
 
-@pytest.mark.parametrize("name", export.json_schemas())
+@pytest.mark.parametrize("name", json_schemas.json_schemas())
 def test_each_file_is_a_json_schema_with_an_identity(name: str) -> None:
     schema = json.loads((SCHEMAS / name).read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert schema["$id"] == f"urn:lictor:schema:{name.removesuffix(export.SUFFIX)}:v1"
+    assert schema["$id"] == f"urn:lictor:schema:{name.removesuffix(json_schemas.SUFFIX)}:v1"
     assert schema["title"]
 
 
@@ -86,8 +66,8 @@ def test_every_exported_model_is_closed_frozen_and_strict() -> None:
 
 def reachable_models() -> set[type[Model]]:
     """Every canonical model class."""
-    for home in set(HOME_OF.values()):
-        __import__(f"lictor_schema.{home}")
+    for module in walk_packages(lictor_schema.__path__, "lictor_schema."):
+        import_module(module.name)
     found: set[type[Model]] = set()
     waiting = [Model]
     while waiting:
@@ -101,14 +81,14 @@ def reachable_models() -> set[type[Model]]:
 def test_check_names_what_is_stale_missing_and_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export.main([str(tmp_path)]) == 0
-    assert export.main(["--check", str(tmp_path)]) == 0
+    assert json_schemas.main([str(tmp_path)]) == 0
+    assert json_schemas.main(["--check", str(tmp_path)]) == 0
     (tmp_path / "decision.schema.json").write_text("{}")
     (tmp_path / "dte.schema.json").unlink()
     (tmp_path / "rumour.schema.json").write_text("{}")
-    assert export.main(["--check", str(tmp_path)]) == 1
+    assert json_schemas.main(["--check", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     for line in ("stale: decision", "missing: dte", "extra: rumour"):
         assert f"{line}.schema.json\n" in told
-    assert export.main([str(tmp_path)]) == 0
-    assert export.main(["--check", str(tmp_path)]) == 0
+    assert json_schemas.main([str(tmp_path)]) == 0
+    assert json_schemas.main(["--check", str(tmp_path)]) == 0

@@ -11,16 +11,19 @@ From an episode to a file an auditor can check:
 This is the whole public surface.
 """
 
-from lictor_seal.audit import StreamAudit
-from lictor_seal.audit_report import AuditReport, Finding
+from lictor_seal.audit.exported_files import audit_files
+from lictor_seal.audit.report import AuditReport, Finding
+from lictor_seal.audit.stream import StreamAudit
 from lictor_seal.bundle import SealBundle, leaf_data
-from lictor_seal.checkpoint import (
-    Checkpoint,
-    parse_checkpoint_text,
-    sign_checkpoint,
-    verify_checkpoint,
+from lictor_seal.contents.check import (
+    ERASURE,
+    ContentsReport,
+    StrandFound,
+    check_contents,
+    committed_strands,
+    incomplete_strands,
 )
-from lictor_seal.contents import (
+from lictor_seal.contents.parts import (
     ContentsWriter,
     Entry,
     Erased,
@@ -32,22 +35,6 @@ from lictor_seal.contents import (
     last_part_id,
     with_erased,
 )
-from lictor_seal.contents_check import (
-    ERASURE,
-    ContentsReport,
-    StrandFound,
-    check_contents,
-    committed_strands,
-    incomplete_strands,
-)
-from lictor_seal.cosign import (
-    Cosignature,
-    checkpoint_in,
-    cosign,
-    cosignatures,
-    witness_checkpoint,
-)
-from lictor_seal.entries import entry_file, read_entries
 from lictor_seal.errors import (
     AlreadySealedError,
     BundleError,
@@ -61,12 +48,25 @@ from lictor_seal.errors import (
     UnknownSignerError,
     WitnessRefusedError,
 )
-from lictor_seal.exported_audit import audit_files
-from lictor_seal.handover import HandOver, hand_over_in, sign_hand_over, verify_hand_over
-from lictor_seal.head import StoredCheckpoint, position_line
 from lictor_seal.keys import SigningKey, VerifyingKey
 from lictor_seal.leaf import UnsignedLeaf, bundle_of_leaf, seal_leaf, unsigned_leaf
-from lictor_seal.merkle import (
+from lictor_seal.log.checkpoint import (
+    Checkpoint,
+    parse_checkpoint_text,
+    sign_checkpoint,
+    verify_checkpoint,
+)
+from lictor_seal.log.consistency_proof import ConsistencyProof, check_consistent
+from lictor_seal.log.cosignature import (
+    Cosignature,
+    checkpoint_in,
+    cosign,
+    cosignatures,
+    witness_checkpoint,
+)
+from lictor_seal.log.entry_bundles import entry_file, read_entries
+from lictor_seal.log.key_handover import HandOver, hand_over_in, sign_hand_over, verify_hand_over
+from lictor_seal.log.merkle import (
     EMPTY_ROOT,
     Frontier,
     consistency_proof,
@@ -77,7 +77,9 @@ from lictor_seal.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from lictor_seal.note import (
+from lictor_seal.log.stored_checkpoint import StoredCheckpoint, position_line
+from lictor_seal.log.tiles import Edge, Tile, TileFile, TileTree, tiles_of
+from lictor_seal.note.signed_note import (
     Note,
     NoteSignature,
     VerifiedNote,
@@ -87,11 +89,14 @@ from lictor_seal.note import (
     sign_note,
     verify_note,
 )
-from lictor_seal.proof import ConsistencyProof, check_consistent
-from lictor_seal.release import open_release, sign_release
+from lictor_seal.note.statement import (
+    Statement,
+    open_release,
+    open_statement,
+    sign_release,
+    sign_statement,
+)
 from lictor_seal.seal import Seal, SealMetadata, seal_episode, seal_hash
-from lictor_seal.statement import Statement, open_statement, sign_statement
-from lictor_seal.tiles import Edge, Tile, TileFile, TileTree, tiles_of
 from lictor_seal.trust import TrustedKey, TrustStore
 from lictor_seal.verify import (
     CHECK_NAMES,

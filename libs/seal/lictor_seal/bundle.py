@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self, cast
 
-from lictor_schema.canonical import CanonicalError, canonical_json, parse_json
+from lictor_schema.core.canonical_json import CanonicalError, canonical_json, parse_json
 from lictor_seal import base64_text
 from lictor_seal.errors import BundleError
-from lictor_seal.merkle import HASH_SIZE, MAX_TREE_SIZE, Proof
+from lictor_seal.log.merkle import HASH_SIZE, MAX_TREE_SIZE, Proof
 
 FORMAT: Final = "lictor-seal-bundle/v1"
 FORMAT_WITH_CONTENTS: Final = "lictor-seal-bundle/v2"

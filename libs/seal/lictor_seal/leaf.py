@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from lictor_schema.canonical import CanonicalError, canonical_json, hash_bytes, plain_json
-from lictor_schema.episodes import DecisionEpisode
+from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes, plain_json
+from lictor_schema.seals.episode import DecisionEpisode
 from lictor_seal import base64_text
 from lictor_seal.bundle import FORMAT
 from lictor_seal.errors import SealError
 from lictor_seal.keys import SigningKey
-from lictor_seal.merkle import Proof
+from lictor_seal.log.merkle import Proof
 from lictor_seal.seal import SealMetadata, link_to_previous, refuse_sealed, signed_envelope
 
 _SEAL: Final = "seal"

@@ -15,13 +15,13 @@ the schema still verifies.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Self, cast
 
-from lictor_schema.canonical import CanonicalError, content_hash
+from lictor_schema.core.canonical_json import CanonicalError, content_hash
 from lictor_seal import base64_text
 from lictor_seal.errors import AlreadySealedError, SealError
 from lictor_seal.keys import SIGNATURE_SIZE, SigningKey
-from lictor_seal.times import parse_utc
 
 _SEAL: Final = "seal"
 _ENVELOPE_TAG: Final = "lictor.seal.v1"
@@ -197,3 +197,16 @@ def link_to_previous(
             " a correction keeps the id of what it corrects"
         )
     return seal.metadata.version + 1, seal.hash
+
+
+_UTC: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+
+
+def parse_utc(text: str) -> datetime:
+    """The time a text like 2026-01-31T12:00:00.000Z names; raises ValueError for any other form."""
+    if _UTC.fullmatch(text) is None:
+        raise ValueError(f"{text[:40]!r} is not a UTC time like 2026-01-31T12:00:00.000Z")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time that exists ({error})") from error

@@ -25,11 +25,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
-from lictor_schema.canonical import CanonicalError, parse_json
+from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_seal import base64_text
 from lictor_seal.errors import SealError, TrustStoreError
 from lictor_seal.keys import VerifyingKey
-from lictor_seal.times import parse_utc
+from lictor_seal.seal import parse_utc
 
 FORMAT: Final = "lictor-trust-store/v1"
 

@@ -12,17 +12,16 @@ from io import BytesIO
 from typing import Final, Protocol, TypeVar
 
 from lictor_seal.bundle import MAX_BUNDLE_SIZE, SealBundle, leaf_data
-from lictor_seal.checkpoint import Checkpoint, verify_checkpoint
-from lictor_seal.contents import MAX_PART_SIZE
-from lictor_seal.contents_check import ContentsReport, Visit, check_contents
-from lictor_seal.cosign import Cosignature, cosignatures
+from lictor_seal.contents.check import ContentsReport, Visit, check_contents
+from lictor_seal.contents.parts import MAX_PART_SIZE
 from lictor_seal.errors import BundleError, SealError, UnknownSignerError
 from lictor_seal.keys import VerifyingKey
-from lictor_seal.merkle import verify_inclusion
-from lictor_seal.note import parse_note
-from lictor_seal.proof import ConsistencyProof, check_consistent
-from lictor_seal.seal import Seal, seal_hash, signed_envelope
-from lictor_seal.times import parse_utc
+from lictor_seal.log.checkpoint import Checkpoint, verify_checkpoint
+from lictor_seal.log.consistency_proof import ConsistencyProof, check_consistent
+from lictor_seal.log.cosignature import Cosignature, cosignatures
+from lictor_seal.log.merkle import verify_inclusion
+from lictor_seal.note.signed_note import parse_note
+from lictor_seal.seal import Seal, parse_utc, seal_hash, signed_envelope
 from lictor_seal.trust import TrustStore
 
 CHECK_NAMES: Final = ("bundle", "seal", "hash", "key", "signature", "checkpoint", "inclusion")

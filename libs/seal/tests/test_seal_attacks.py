@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lictor_schema.canonical import canonical_json
+from lictor_schema.core.canonical_json import canonical_json
 from lictor_seal import (
     Checkpoint,
     Frontier,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lictor_schema.canonical import canonical_json
+from lictor_schema.core.canonical_json import canonical_json
 from lictor_seal import SealBundle, SealError, TrustStore, verify_bundle
 
 

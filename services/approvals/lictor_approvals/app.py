@@ -7,33 +7,30 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from lictor_approval.deciding import Limits
+from lictor_approval.decision_validity import ApprovalLimits
 from lictor_approval.errors import ApprovalError
-from lictor_approval.signing import Approvers
+from lictor_approval.signed_decisions import Approvers
 from lictor_approvals import __version__
-from lictor_approvals.asking import Asking, Shelf
-from lictor_approvals.desk import Desk
-from lictor_approvals.policy import PolicyInForce, ask_always, policy_in_force
-from lictor_approvals.requests import BELL, Requests
-from lictor_bus import streams, subjects
-from lictor_bus.certificates import load_certificate
-from lictor_bus.connection import connect_nats
-from lictor_bus.dead import DeadLetters
-from lictor_bus.errors import BusError
-from lictor_bus.handling import HandlingLoop
-from lictor_bus.pull import PullConsumer, PullSettings
-from lictor_bus.respond import Question, Responder
-from lictor_bus.ringing import Ringing
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.settings import whole_setting
+from lictor_approvals.decision_desk import DecisionDesk
+from lictor_approvals.policy_in_force import PolicyInForce, ask_always, policy_in_force
+from lictor_approvals.request_intake import LayersHere, RequestIntake
+from lictor_approvals.request_log import BELL, RequestLog
+from lictor_bus.errors import BusError, Refused
+from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates.desk import APPROVAL
+from lictor_bus.logs.certificates import load_certificate
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.handling_loop import HandlingLoop
+from lictor_bus.names import streams
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.service.settings import whole_setting
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.shelf import shelf
-from lictor_schema import (
-    ApprovalEntry,
-    ApprovalOrder,
-    DeskAnswer,
-    ProofResult,
-)
+from lictor_prove.layers.installed import shelf
+from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.proofs.proof import ProofResult
 from lictor_seal import TrustStore
 
 NAME = "approvals"
@@ -47,13 +44,13 @@ class ApprovalSettings:
 
     people: Path | None
     policies: Path | None
-    limits: Limits
+    limits: ApprovalLimits
     policy: PolicyInForce | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ApprovalSettings":
         """Read ``LICTOR_APPROVERS`` and ``LICTOR_APPROVAL_*``."""
-        limits = Limits(
+        limits = ApprovalLimits(
             decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
             start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
         )
@@ -90,15 +87,6 @@ def layers_here() -> Sequence[str]:
         raise BusError(str(error)) from None
 
 
-QUESTIONS = (
-    Question(
-        subject=subjects.desk("approval"),
-        title="approval",
-        request=ApprovalOrder,
-        answer=DeskAnswer,
-        description="Keep a signed decision about a request.",
-    ),
-)
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -111,37 +99,36 @@ SPEC = ServiceSpec(
         streams.TIMERS,
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.proof.{verdict}.{task}",
             message=ProofResult,
             description="What the prover found (stream PROOFS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.appr.{state}.{request}",
             message=ApprovalEntry,
             description="Approval requests, and every change of their states (stream APPROVALS).",
             reads=False,
         ),
     ),
-    questions=QUESTIONS,
 )
 
 
 async def approval_loops(
-    runtime: Runtime,
+    runtime: ServiceRuntime,
     settings: ApprovalSettings,
     *,
-    layers: Shelf = layers_here,
+    layers: LayersHere = layers_here,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Sequence[Runnable]:
     """Proofs, the clock, and the desk."""
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
-    requests = Requests(client, runtime.telemetry)
+    requests = RequestLog(client, runtime.telemetry)
     dead = DeadLetters(client, NAME)
     limits = settings.limits
-    desk = Desk(client, requests, settings.approvers, shelf=layers, limits=limits, now=now)
-    asking = Asking(
+    desk = DecisionDesk(client, requests, settings.approvers, shelf=layers, limits=limits, now=now)
+    asking = RequestIntake(
         client,
         requests,
         shelf=layers,
@@ -155,11 +142,12 @@ async def approval_loops(
         telemetry=runtime.telemetry,
     )
     await asking.begin()
+    gate = BoundGate(gate=APPROVAL, handle=desk.answer, refusing=(Refused, ApprovalError))
     proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, "lictor.proof.*.*", _PULL)
     return [
         HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
-        Ringing(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
-        Responder(client, NAME, {subjects.desk("approval"): desk.answer}, _nothing),
+        EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
+        GateRunner(client, NAME, [gate], runtime.telemetry),
     ]
 
 
@@ -179,7 +167,3 @@ def make_service() -> Service:
         config_hash=None if policy is None else policy.hash,
         detail=told if policy is None else f"{told}, {len(policy.policy.rules)} rules of a policy",
     )
-
-
-async def _nothing() -> None:
-    """What the answers set off is done when they are given."""

@@ -13,27 +13,22 @@ from typing import Any
 from approval_samples import ALICE, BOB, LAYER, proof, statement, submission
 from reporting import acknowledged
 
-from lictor.embedded import Endpoints
-from lictor_approval.deciding import Limits
-from lictor_approval.life import Life, folded
-from lictor_approval.signing import sign_decision
+from lictor_approval.decision_validity import ApprovalLimits
+from lictor_approval.request_life import RequestLife, folded
+from lictor_approval.signed_decisions import sign_decision
 from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, close_nats, connect_nats, connect_redis
-from lictor_bus.dead import Buried, list_dead
-from lictor_bus.entry_logs import all_entries, append_entry, approval_log
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.service import Runtime
-from lictor_bus.settings import ServiceSettings
-from lictor_bus.telemetry import Telemetry
-from lictor_schema import (
-    ApprovalDecision,
-    ApprovalEntry,
-    ApprovalOrder,
-    DeskAnswer,
-    ProgramSubmission,
-    ProofResult,
-)
+from lictor_bus.logs.dead_letters import Buried, list_dead
+from lictor_bus.logs.entry_logs import all_entries, append_entry, approval_log
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
+from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -67,7 +62,7 @@ class Bus:
         settings = ApprovalSettings(
             people=path if path.exists() else self.trust(ALICE, BOB),
             policies=None,
-            limits=Limits(**limits),
+            limits=ApprovalLimits(**limits),
         )
         async with self._running(settings):
             yield
@@ -76,7 +71,7 @@ class Bus:
     async def _running(self, settings: ApprovalSettings) -> AsyncIterator[None]:
         client = await connect_nats(self.endpoints.nats_url, name="approvals-test")
         redis = await connect_redis(self.endpoints.redis_url)
-        runtime = Runtime(
+        runtime = ServiceRuntime(
             service="approvals",
             settings=ServiceSettings(nats_url=self.endpoints.nats_url),
             client=client,
@@ -122,7 +117,7 @@ class Bus:
         )
         return [entry async for _, entry in found]
 
-    async def lives(self) -> list[Life]:
+    async def lives(self) -> list[RequestLife]:
         """Every request, in the order they were made."""
         entries = await self.entries()
         ids = dict.fromkeys(each.request_id for each in entries)
@@ -145,12 +140,16 @@ class Bus:
         """Wait until every proof was taken in."""
         await acknowledged(self.client, streams.PROOFS, "approvals")
 
-    def decision(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> ApprovalDecision:
+    def decision(
+        self, life: RequestLife, key: SigningKey = ALICE, **changes: Any
+    ) -> ApprovalDecision:
         """What somebody says, by their own clock."""
         said = {"at": datetime.now(UTC), "nonce": str(uuid.uuid4()), **changes}
         return statement(life.request, key, **said)
 
-    async def decide(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> DeskAnswer:
+    async def decide(
+        self, life: RequestLife, key: SigningKey = ALICE, **changes: Any
+    ) -> DeskAnswer:
         """Somebody decides."""
         signed = sign_decision(self.decision(life, key, **changes), key)
         return await self.hand_in(life.request.request_id, signed)

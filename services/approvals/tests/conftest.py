@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from approval_bus import Bus, approval_bus
 
-from lictor.embedded import Endpoints
+from lictor_local.embedded_servers import Endpoints
 
 
 @pytest.fixture

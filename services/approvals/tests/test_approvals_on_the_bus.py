@@ -11,19 +11,13 @@ from approval_samples import submission as sample
 
 from lictor.approvals import approval_of
 from lictor.errors import NotInTime
-from lictor_approval.deciding import ran, withdrawn
-from lictor_approval.signing import sign_decision
-from lictor_bus import streams, subjects
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_schema import (
-    ApprovalExecution,
-    ApprovalState,
-    GuaranteeResult,
-    ProofReason,
-    ProofVerdict,
-    content_hash,
-)
-from lictor_schema.proofs import program_hash
+from lictor_approval.decision_validity import ran, withdrawn
+from lictor_approval.signed_decisions import sign_decision
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_schema.approvals.approval import ApprovalExecution, ApprovalState
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict, program_hash
 from lictor_seal import SigningKey, TrustedKey, TrustStore
 
 OTHER_LAYER = content_hash("another layer")

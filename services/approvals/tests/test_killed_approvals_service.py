@@ -10,8 +10,8 @@ from approval_bus import PATIENCE_S, Bus, approval_bus
 from approval_samples import ALICE, BOB
 from reporting import ROOT, service_process, wait_until_ready
 
-from lictor.embedded import EmbeddedServers
-from lictor_prove.shelf import shelf
+from lictor_local.embedded_servers import EmbeddedServers
+from lictor_prove.layers.installed import shelf
 
 LAYERS = {"LICTOR_LAYERS": str(ROOT / "examples/layers")}
 (LAYER, _) = shelf(LAYERS).named(None) or ("", None)

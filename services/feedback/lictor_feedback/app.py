@@ -6,34 +6,30 @@ from collections.abc import Sequence
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
+from lictor_bus.fold.entity_timers import EntityTimers
 from lictor_bus.gate_runner import GateRunner
 from lictor_bus.gates.denials import FEEDBACK
-from lictor_bus.quick_redis import QuickRedis
-from lictor_bus.ringing import Ringing
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
-from lictor_feedback.answers import Answers
-from lictor_feedback.definitions import DefinitionShelf, Installation
-from lictor_feedback.desk import Desk, Sessions
-from lictor_feedback.engine import Engine
-from lictor_feedback.projector import projectors
-from lictor_feedback.session_log import SessionLog
-from lictor_feedback.standing import ask_standing
-from lictor_feedback.store import WITHIN_S, ServerAge, SessionStore
-from lictor_feedback.ticks import BELL
+from lictor_feedback.definition_shelf import DefinitionShelf, Installation
+from lictor_feedback.projectors import BELL, projectors
+from lictor_feedback.session.engine import Engine
+from lictor_feedback.session.log import SessionLog
+from lictor_feedback.session.questions import SessionQuestions, Sessions
+from lictor_feedback.session.replies import SessionReplies
+from lictor_feedback.session.store import WITHIN_S, ServerAge, SessionStore
+from lictor_feedback.task_standing import ask_standing
 from lictor_guard.errors import DefinitionError
-from lictor_schema import (
-    AnySessionEntry,
-    GuardDecision,
-    SessionBegun,
-    SessionGateRecord,
-    StampedFeedback,
-    TaskStanding,
-)
+from lictor_schema.decisions.guard_decision import GuardDecision
+from lictor_schema.gates.gate_record import SessionGateRecord
+from lictor_schema.gates.task_standing import TaskStanding
+from lictor_schema.sessions.feedback import StampedFeedback
+from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
 NAME = FEEDBACK
 # Allowed calls are answered in less than a tenth of the time that it takes to write one down.
@@ -54,31 +50,31 @@ SPEC = ServiceSpec(
         streams.GATES,
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.sess.{session}",
             message=AnySessionEntry,
             description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.guide.{session}",
             message=StampedFeedback,
             description="Feedback, when it is raised (stream GUIDANCE).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.dec.{decision}.guard.{task}",
             message=GuardDecision,
             description="Denied calls, blocked stops, bypasses and escalations (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.dec.block.refused.{task}",
             message=GuardDecision,
             description="Denials that stand in no session's log (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.gated.{gate}.{task}",
             message=SessionGateRecord,
             description="Allowed calls, and refusals that belong to no session (stream GATES).",
@@ -88,7 +84,7 @@ SPEC = ServiceSpec(
 )
 
 
-async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> Engine:
+async def make_engine(runtime: ServiceRuntime, client: Client, sessions: Sessions) -> Engine:
     """The sessions of this instance, on a connection to the store of its own."""
     age = ServerAge()
     url = runtime.settings.redis_url
@@ -113,7 +109,7 @@ async def make_engine(runtime: Runtime, client: Client, sessions: Sessions) -> E
     return engine
 
 
-async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[Runnable]:
+async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
     """Everything that runs: answers, projectors, ticks."""
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
     shelf = DefinitionShelf(client, installation)
@@ -132,17 +128,17 @@ async def make_loops(runtime: Runtime, installation: Installation) -> Sequence[R
             now_us=now_us,
         )
 
-    desk = Desk(await make_engine(runtime, client, sessions), sessions, standing)
+    desk = SessionQuestions(await make_engine(runtime, client, sessions), sessions, standing)
     gates = GateRunner(
         client,
         NAME,
-        Answers(desk).bound(),
+        SessionReplies(desk).bound(),
         runtime.telemetry,
         desk.close,
         at_once=QUESTIONS_AT_ONCE,
         records_linger_s=RECORDS_LINGER_S,
     )
-    ticks = Ringing(
+    ticks = EntityTimers(
         runtime.client,
         BELL,
         desk.tick,
@@ -159,7 +155,7 @@ def make_service() -> Service:
     except DefinitionError as error:
         raise BusError(str(error)) from None
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         return await make_loops(runtime, installation)
 
     return Service(spec=SPEC, loops=loops, detail=installation.told)

@@ -16,12 +16,12 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from reporting import service_process, wait_until_ready
 
-from lictor.embedded import Endpoints
-from lictor_bus import subjects
-from lictor_bus.read import read_from
-from lictor_guard import core_facts
-from lictor_guard.facts import decode_fact
-from lictor_schema import AnySessionEntry, parse_session_entry
+from lictor_bus.names import subjects
+from lictor_bus.wire.read import read_from
+from lictor_guard.facts import session_facts
+from lictor_guard.facts.fact import decode_fact
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.sessions.session_log import AnySessionEntry, parse_session_entry
 
 CODER = """
 apiVersion: lictor/v1
@@ -121,13 +121,13 @@ class Asker:
             sequence = page[-1].sequence + 1
         return found
 
-    async def tally(self) -> core_facts.Tally:
+    async def tally(self) -> session_facts.Tally:
         """What was counted, as it is stored; after a question that makes sure of it."""
         await self.ask("collect", call_id=uuid.uuid4().hex)
         async with redis.asyncio.from_url(self.endpoints.redis_url) as store:
-            stored = await store.hget(f"lictor:guard:{{{self.key}}}", core_facts.TALLY)
+            stored = await store.hget(f"lictor:guard:{{{self.key}}}", session_facts.TALLY)
         fact = decode_fact(stored or b"")
-        assert isinstance(fact, core_facts.Tally)
+        assert isinstance(fact, session_facts.Tally)
         return fact
 
     async def bodies(self, stream: str, subject: str) -> list[Answer]:

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats
-from lictor_bus.definitions import store_definition, stored_definitions
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_feedback.definitions import DefinitionShelf, Installation
-from lictor_guard.definition import Guarded, compile_definition
+from lictor_bus.logs.definitions import store_definition, stored_definitions
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_feedback.definition_shelf import DefinitionShelf, Installation
+from lictor_guard.definitions.compiled_definition import Guarded, compile_definition
+from lictor_guard.definitions.loading import DEFAULT_NAME, default_definition
+from lictor_guard.definitions.stored_versions import stored_form
 from lictor_guard.errors import DefinitionError
-from lictor_guard.loading import DEFAULT_NAME, default_definition
-from lictor_guard.plugins import Plugin, Plugins
-from lictor_guard.policy import PolicyDecision, StatelessPolicy
-from lictor_guard.storing import stored_form
-from lictor_schema import AgentDefinition
+from lictor_guard.plugins.installed import Plugin, Plugins
+from lictor_guard.plugins.tool_policy import PolicyDecision, StatelessPolicy
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.sessions.agent_definition import AgentDefinition
 
 NOTHING = Installation({}, DEFAULT_NAME, None)
 

@@ -11,11 +11,11 @@ import pytest
 from redis.asyncio import Redis
 from reporting import reach, service_process, wait_until_ready
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, connect_nats
-from lictor_bus.dead import list_dead
-from lictor_bus.read import read_from
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
 
 DEFINITION = """\
 apiVersion: lictor/v1

@@ -7,16 +7,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lictor_bus import ringing, streams, subjects
-from lictor_bus.connection import TolerantClient, connect_nats
-from lictor_bus.dead import DeadLetters, list_dead
 from lictor_bus.errors import BusError, Refused
-from lictor_bus.publish import Outgoing, publish_all, publish_one
-from lictor_bus.pull import PullSettings
-from lictor_bus.ringing import Ringing
-from lictor_bus.telemetry import Telemetry
-from lictor_bus.timers import timer_messages
-from lictor_feedback.ticks import BELL
+from lictor_bus.fold import entity_timers
+from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.fold.timers import timer_messages
+from lictor_bus.logs.dead_letters import DeadLetters, list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
+from lictor_bus.wire.pull import PullSettings
+from lictor_feedback.projectors import BELL
 
 KEY = subjects.session_key("sdk", "a session of mine")
 OTHER = subjects.session_key("sdk", "another")
@@ -33,7 +34,7 @@ async def client(clean_infra) -> AsyncIterator[TolerantClient]:
 @pytest.fixture(autouse=True)
 def quick_redelivery(monkeypatch) -> None:
     quick = PullSettings(each_on_its_own=True, batch=64, ack_wait_s=0.5)
-    monkeypatch.setattr(ringing, "_SETTINGS", quick)
+    monkeypatch.setattr(entity_timers, "_SETTINGS", quick)
 
 
 class Rung:
@@ -64,7 +65,7 @@ async def rung_by(
     client: TolerantClient, *rings: Callable[[str, int], Awaitable[None]]
 ) -> AsyncIterator[None]:
     loops = [
-        Ringing(
+        EntityTimers(
             client,
             BELL,
             ring,

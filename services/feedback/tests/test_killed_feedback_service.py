@@ -10,7 +10,7 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from reporting import reach, service_process, wait_until_ready
 
-from lictor_bus import subjects
+from lictor_bus.names import subjects
 
 SESSIONS = 4
 RESULTS = 500

@@ -8,19 +8,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import last_on_subjects, read_from
-from lictor_bus.service import Runtime
-from lictor_bus.settings import ServiceSettings
-from lictor_bus.telemetry import Telemetry
-from lictor_feedback.projector import projectors
-from lictor_schema import (
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_feedback.projectors import projectors
+from lictor_schema.sessions.feedback import StampedFeedback
+from lictor_schema.sessions.session_log import (
     FeedbackDelivered,
     FeedbackRaised,
     SessionBegun,
-    StampedFeedback,
     StopJudged,
 )
 
@@ -29,7 +29,7 @@ HOUR_US = 3600 * 1_000_000
 
 
 @pytest.fixture
-async def runtime(clean_infra) -> AsyncIterator[Runtime]:
+async def runtime(clean_infra) -> AsyncIterator[ServiceRuntime]:
     async with AsyncExitStack() as running:
         client = await connect_nats(clean_infra.nats_url, name="test")
         running.push_async_callback(client.close)
@@ -44,7 +44,7 @@ async def runtime(clean_infra) -> AsyncIterator[Runtime]:
             streams.DEAD,
         )
         settings = ServiceSettings(nats_url=clean_infra.nats_url, redis_url=clean_infra.redis_url)
-        yield Runtime(
+        yield ServiceRuntime(
             service="feedback",
             settings=settings,
             client=client,
@@ -58,7 +58,7 @@ async def name_of(_definition_hash: str) -> str:
 
 
 @asynccontextmanager
-async def projecting(runtime: Runtime) -> AsyncIterator[None]:
+async def projecting(runtime: ServiceRuntime) -> AsyncIterator[None]:
     """Both folds at work; at the end they have come to the end of SESSIONS."""
     workers = projectors(runtime, name_of)
     tasks = [asyncio.create_task(worker.run()) for worker in workers]
@@ -111,20 +111,20 @@ def advice() -> StampedFeedback:
     )
 
 
-async def store(runtime: Runtime, session: str, *entries) -> None:
+async def store(runtime: ServiceRuntime, session: str, *entries) -> None:
     key = subjects.session_key("rt", session)
     for entry in entries:
         message = Outgoing(subjects.session_log(key), entry.to_json(), entry.entry_id)
         await publish_one(runtime.client, streams.SESSIONS, message)
 
 
-async def told(runtime: Runtime, session: str) -> list[str]:
+async def told(runtime: ServiceRuntime, session: str) -> list[str]:
     subject = subjects.guidance(subjects.session_key("rt", session))
     found = await read_from(runtime.client, streams.GUIDANCE, subject, 1, 100)
     return [StampedFeedback.from_json(each.body).feedback_id for each in found]
 
 
-async def has_timer(runtime: Runtime, session: str) -> bool:
+async def has_timer(runtime: ServiceRuntime, session: str) -> bool:
     subject = subjects.schedule("guidance", subjects.session_key("rt", session))
     found = await last_on_subjects(runtime.client, streams.TIMERS, [subject])
     return any("Nats-Schedule" in each.headers for each in found)

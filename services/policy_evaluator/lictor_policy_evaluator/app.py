@@ -7,28 +7,33 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
-from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, Refused, StaleState
-from lictor_bus.formats import leading_format, refuse_newer_state
+from lictor_bus.fold.processor import (
+    Parsed,
+    Stepped,
+    StreamOutbox,
+    leading_format,
+    read_or_refuse,
+    refuse_newer_state,
+)
+from lictor_bus.fold.tick_relay import TickRelay
+from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
 from lictor_bus.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates import desk, task
-from lictor_bus.processor import Parsed, Stepped, StreamOutbox, read_or_refuse
-from lictor_bus.publish import Outgoing
-from lictor_bus.relay import TickRelay
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.timers import CancelTimer, SetTimer, Timer
-from lictor_policy.bundle import Bundled, bundle_directory
-from lictor_policy.config import EvaluatorConfig
-from lictor_policy.envelopes import refuse_unverifiable
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing
 from lictor_policy.errors import PackError, StateError, Unacceptable
-from lictor_policy.evaluate import Decided, EventPosition
-from lictor_policy.folding import KEEP_CLOSED_TASKS_S, fold_event
-from lictor_policy.owing import RUNTIME
-from lictor_policy.state import FORMAT, TaskState
-from lictor_policy.timers import (
+from lictor_policy.judge.config import EvaluatorConfig
+from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S, EventPosition, PastDecision, fold_event
+from lictor_policy.packs.bundle import Bundled, bundle_directory
+from lictor_policy.packs.envelopes import refuse_unverifiable
+from lictor_policy.task.obligation_transitions import RUNTIME
+from lictor_policy.task.state import FORMAT, TaskState
+from lictor_policy.task.timers import (
     SetReportingTimer,
     TimerKind,
     TimerOrder,
@@ -36,26 +41,27 @@ from lictor_policy.timers import (
     timer_orders,
 )
 from lictor_policy_evaluator import __version__
-from lictor_policy_evaluator.configs import Library, PartitionConfigs
+from lictor_policy_evaluator.decisions.marks import Marks
+from lictor_policy_evaluator.decisions.past_decisions import PastDecisions
+from lictor_policy_evaluator.decisions.receipts import Receipts
 from lictor_policy_evaluator.gates import Gates
-from lictor_policy_evaluator.in_force import ConfigsInForce
-from lictor_policy_evaluator.marks import Marks
-from lictor_policy_evaluator.overtaking import Overtaking
-from lictor_policy_evaluator.past_decisions import PastDecisions
-from lictor_policy_evaluator.receipts import Receipts
-from lictor_policy_evaluator.reload import ReleaseFollower, ReleaseSource, refuse_unpinned
-from lictor_policy_evaluator.sessions import session_watch
-from lictor_policy_evaluator.standing import Standings, explain
-from lictor_policy_evaluator.task_states import TaskStates
-from lictor_schema import (
-    DecisionRecord,
-    Event,
-    FieldProblem,
-    GateRecord,
-    ReceiptReport,
-    parse_event,
+from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce
+from lictor_policy_evaluator.packs.engine_overtaking import Overtaking
+from lictor_policy_evaluator.packs.partition_configs import Library, PartitionConfigs
+from lictor_policy_evaluator.packs.release_follower import (
+    ReleaseFollower,
+    ReleaseSource,
+    refuse_unpinned,
 )
-from lictor_schema.marks import DecisionMark
+from lictor_policy_evaluator.session_watch import session_watch
+from lictor_policy_evaluator.task.current_state import TaskStates
+from lictor_policy_evaluator.task.standing import Standings, explain
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.decisions.mark import DecisionMark
+from lictor_schema.decisions.receipt import ReceiptReport
+from lictor_schema.errors import FieldProblem
+from lictor_schema.events.event import Event, parse_event
+from lictor_schema.gates.gate_record import GateRecord
 
 log = logging.getLogger("lictor.policy-evaluator")
 
@@ -70,7 +76,7 @@ class EvaluatorProcessor:
     def __init__(
         self,
         config_at: Callable[[int], EvaluatorConfig],
-        decided: Callable[[int], Decided | None] = lambda _sequence: None,
+        decided: Callable[[int], PastDecision | None] = lambda _sequence: None,
     ) -> None:
         self._config_at = config_at
         self._decided = decided
@@ -192,31 +198,31 @@ SPEC = ServiceSpec(
         streams.PACKS,
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.ev.{runtime}.{task}",
             message=Event,
             description="Canonical reporting events (stream EVENTS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.dec.{decision}.{task}",
             message=DecisionRecord,
             description="One decision record per evaluated event (stream DECISIONS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.gated.{gate}.{task}",
             message=GateRecord,
             description="Every answer of a gate, with its question (stream GATES).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.rcpt.{status}.{task}.{record}",
             message=ReceiptReport,
             description="What became of decisions (stream RECEIPTS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.mark.{task}.{record}",
             message=DecisionMark,
             description="What operators say about decisions (stream MARKS).",
@@ -227,7 +233,7 @@ SPEC = ServiceSpec(
 
 
 async def make_gates(
-    runtime: Runtime, library: Library, started_with: EvaluatorConfig
+    runtime: ServiceRuntime, library: Library, started_with: EvaluatorConfig
 ) -> GateRunner:
     """The gates, the standings and the receipts, on connections of their own.
 
@@ -281,7 +287,7 @@ def make_service() -> Service:
         packs = ", ".join(pack.pack_id for pack in in_force.config.packs)
         service.detail = f"packs {packs}; {why}"
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         outbox = StreamOutbox(
             runtime.client, streams.DECISIONS, "lictor.dec.*.{key}", event_sequence
         )

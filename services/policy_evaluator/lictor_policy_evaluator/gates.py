@@ -1,7 +1,7 @@
 """The report and dispatch gates: read the task's state, judge, and say how the answer is recorded.
 
-An answer is never older than the last event that the asking runtime has stored for the task (see `task_states`). Nor
-is it judged by older packs than an event stored now would be.
+An answer is never older than the last event that the asking runtime has stored for the task (`task.current_state`).
+Nor is it judged by older packs than an event stored now would be.
 """
 
 import asyncio
@@ -12,25 +12,25 @@ from typing import Any, Literal, NamedTuple
 
 from redis.exceptions import RedisError
 
-from lictor_bus import subjects
 from lictor_bus.errors import BusError
 from lictor_bus.gate import Refusal
 from lictor_bus.gate_recorder import PendingRecord
 from lictor_bus.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.gates import task
-from lictor_bus.publish import Outgoing
-from lictor_policy.config import EvaluatorConfig
+from lictor_bus.names import subjects
+from lictor_bus.wire.publish import Outgoing
 from lictor_policy.errors import StateError
-from lictor_policy.gates import (
-    Judgement,
+from lictor_policy.gates.judgement import (
+    GateJudgement,
     judge_dispatch,
     judge_report,
     write_gate_record,
 )
-from lictor_policy.state import TaskState
-from lictor_policy_evaluator.in_force import ConfigsInForce, NoConfig
-from lictor_policy_evaluator.task_states import NotCaughtUp, TaskStates
-from lictor_schema import DispatchGateRequest, GateAnswer, ReportGateRequest
+from lictor_policy.judge.config import EvaluatorConfig
+from lictor_policy.task.state import TaskState
+from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce, NoConfig
+from lictor_policy_evaluator.task.current_state import NotCaughtUp, TaskStates
+from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 
 NOT_CAUGHT_UP = "lictor.gate.not-caught-up"
 
@@ -46,7 +46,7 @@ GateName = Literal["report", "dispatch"]
 Request = ReportGateRequest | DispatchGateRequest
 
 
-class Standing(NamedTuple):
+class JudgedTask(NamedTuple):
     """A task as far as its history was counted."""
 
     state: TaskState | None
@@ -92,7 +92,7 @@ class Gates:
         try:
             standing = await self._standing(request.runtime, request.task_id)
         except NotCaughtUp:
-            return self._given("report", request, Judgement(_not_caught_up(request)), None)
+            return self._given("report", request, GateJudgement(_not_caught_up(request)), None)
         now_us = self._now_ns() // 1000
         judged = judge_report(standing.state, request, now_us, standing.config)
         return self._given("report", request, judged, standing)
@@ -105,21 +105,21 @@ class Gates:
             if request.dispatch_kind == "task" and request.parent_task_id is not None:
                 parent = (await self._standing(request.runtime, request.parent_task_id)).state
         except NotCaughtUp:
-            return self._given("dispatch", request, Judgement(_not_caught_up(request)), None)
+            return self._given("dispatch", request, GateJudgement(_not_caught_up(request)), None)
         now_us = self._now_ns() // 1000
         judged = judge_dispatch(standing.state, request, now_us, standing.config, parent)
         return self._given("dispatch", request, judged, standing)
 
-    async def _standing(self, runtime: str, task_id: str) -> Standing:
+    async def _standing(self, runtime: str, task_id: str) -> JudgedTask:
         partition = subjects.partition_of(subjects.token(task_id), self._partitions)
         found, config = await asyncio.gather(
             self._tasks.now(runtime, task_id, CATCH_UP_WITHIN_S),
             self._configs.now(partition, task.REPORT.within_s),
         )
-        return Standing(found.state, found.sequence, config)
+        return JudgedTask(found.state, found.sequence, config)
 
     def _given(
-        self, gate: GateName, request: Request, judged: Judgement, standing: Standing | None
+        self, gate: GateName, request: Request, judged: GateJudgement, standing: JudgedTask | None
     ) -> Given[GateAnswer]:
         """An answer and when it is recorded: first where a pack wants it so, before when it holds something back."""
         decision, now_ns = judged.answer.decision, self._now_ns()
@@ -141,14 +141,14 @@ class Gates:
         """The record of a denial that nobody judged; a record holds the whole question, so it must be readable."""
         if asked.request is None:
             return ()
-        return [self._record(gate, asked.request, Judgement(answer), None, self._now_ns())]
+        return [self._record(gate, asked.request, GateJudgement(answer), None, self._now_ns())]
 
     def _record(
         self,
         gate: GateName,
         request: Request,
-        judged: Judgement,
-        standing: Standing | None,
+        judged: GateJudgement,
+        standing: JudgedTask | None,
         now_ns: int,
     ) -> PendingRecord:
         partition = subjects.partition_of(subjects.token(request.task_id), self._partitions)

@@ -15,14 +15,16 @@ import pytest
 from nats.aio.client import Client
 from reporting import service_process, wait_until_ready
 
-from lictor.embedded import EmbeddedServers, Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.packs import publish_switch
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_bus.streams import DEFAULT_PARTITIONS
+from lictor_bus.logs.packs import publish_switch
+from lictor_bus.names import streams, subjects
+from lictor_bus.names.streams import DEFAULT_PARTITIONS
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 from lictor_policy.version import ENGINE_VERSION
-from lictor_schema import ConfigSwitch, GateAnswer, GateRecord
+from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.gates.gate_record import GateRecord
+from lictor_schema.packs.release import ConfigSwitch
 
 ANCHOR = {"channel": "telegram", "target": "chat-1"}
 ANSWERS = {

@@ -10,26 +10,26 @@ from datetime import UTC, datetime
 
 from nats.errors import Error as NatsError
 
-from lictor_bus import streams, subjects
-from lictor_bus.certificates import has_certificate, largest_certificate, store_certificate
-from lictor_bus.connection import TolerantClient
-from lictor_bus.dead import DeadLetters
-from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_prove.certify import CertificateLimits
+from lictor_bus.logs.certificates import has_certificate, largest_certificate, store_certificate
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.delivery import Delivery
+from lictor_prove.certificate.creation import CertificateLimits
 from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.fingerprint import fingerprint
-from lictor_prove.pool import Job, Pool
-from lictor_prove.proof import Progress, Proof, rejected
-from lictor_prove.settings import Settings
-from lictor_prove.shelf import Shelf
+from lictor_prove.layers.installed import InstalledLayers
+from lictor_prove.layers.installed import shelf as on_shelf
+from lictor_prove.proof.result import Progress, Proof, rejected
+from lictor_prove.proof.settings import ProofSettings
+from lictor_prove.workers.pool import Job, Pool
 from lictor_prover import __version__
-from lictor_prover.answers import Answers
-from lictor_prover.judging import answer, answered_before, result_id
-from lictor_prover.layers import check, shelf
-from lictor_prover.loop import proving_loop
-from lictor_schema import ProgramSubmission, ProofProgress, ProofResult
+from lictor_prover.answer_cache import AnswerCache
+from lictor_prover.proof_results import answer, answered_before, result_id
+from lictor_prover.submission_loop import proving_loop
+from lictor_schema.proofs.proof import ProgramSubmission, ProofProgress, ProofResult
 
 log = logging.getLogger("lictor.prover")
 
@@ -57,10 +57,10 @@ class ProverSettings:
             certificate_s=_whole(environment, "LICTOR_PROOF_CERTIFICATE_S", 15, 0, 3600),
         )
 
-    def limits(self, asked_ms: int | None) -> Settings:
+    def limits(self, asked_ms: int | None) -> ProofSettings:
         """The limits of one proof: what was asked for, and not more than is allowed."""
         total = min(asked_ms or self.proof_s * 1000, self.proof_s * 1000)
-        return Settings(
+        return ProofSettings(
             goal_ms=min(5_000, total),
             total_ms=total,
             memory_mb=self.memory_mb,
@@ -95,9 +95,9 @@ class Prover:
     def __init__(
         self,
         client: TolerantClient,
-        answers: Answers,
+        answers: AnswerCache,
         pool: Pool,
-        layers: Shelf,
+        layers: InstalledLayers,
         settings: ProverSettings,
     ) -> None:
         self._client = client
@@ -189,7 +189,7 @@ class Prover:
             log.debug("progress of %s is not told: %s", submission.submission_id, error)
 
 
-def _no_layer(submission: ProgramSubmission, layers: Shelf) -> Proof:
+def _no_layer(submission: ProgramSubmission, layers: InstalledLayers) -> Proof:
     if submission.layer_hash is None:
         message = "this prover has no trusted layer, so no program can be read"
     else:
@@ -205,19 +205,19 @@ SPEC = ServiceSpec(
     description="Proves what a program will do before it runs.",
     streams=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.prog.{task}",
             message=ProgramSubmission,
             description="Programs submitted for proof (stream PROGRAMS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.proof.{verdict}.{task}",
             message=ProofResult,
             description="What was found (stream PROOFS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.progress.proof.{task}",
             message=ProofProgress,
             description="How far a proof is that takes long; not kept.",
@@ -232,7 +232,7 @@ def make_service() -> Service:
     layers = shelf()
     settings = ProverSettings.from_environment()
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         roots = tuple(layers.layers.values())
         # Without a layer nothing is ever proved, and nobody has to wait for it.
         workers = settings.workers if roots else 0
@@ -249,7 +249,7 @@ def make_service() -> Service:
             raise
         prover = Prover(
             runtime.client,
-            Answers(runtime.redis),
+            AnswerCache(runtime.redis),
             pool,
             layers,
             settings,
@@ -271,3 +271,23 @@ def make_service() -> Service:
         loops=loops,
         detail=f"layers {known}" if known else "no trusted layer: every program is rejected",
     )
+
+
+_NOTHING = "def main() -> None:\n    pass\n"
+
+
+def shelf() -> InstalledLayers:
+    """The layers of ``LICTOR_LAYERS``; one that can't be used stops the service."""
+    try:
+        return on_shelf()
+    except ProverConfigError as error:
+        raise BusError(str(error)) from None
+
+
+def check(pool: Pool, layers: InstalledLayers) -> None:
+    """Load every layer once, in a worker; one that does not load stops the service here."""
+    for layer_hash, roots in layers.layers.items():
+        try:
+            pool.prove(Job(_NOTHING, "check.py", roots=roots, layer_hash=layer_hash))
+        except ProverConfigError as error:
+            raise BusError(f"the layer in {roots.imports[0]!r} can't be used: {error}") from None

@@ -13,17 +13,17 @@ from nats.js.errors import APIError
 from reporting import service_process, wait_until_ready
 
 import lictor
-from lictor.embedded import Endpoints
 from lictor.governor import Governor
-from lictor_bus import streams, subjects
-from lictor_bus.certificates import load_certificate
-from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.logs.certificates import load_certificate
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_ir.certificate.check import check
 from lictor_ir.certificate.format import FrontEnd
-from lictor_ir.jsonform import to_json
+from lictor_ir.json.document import to_json
+from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.prover import document_of
-from lictor_schema import ProofVerdict
+from lictor_prove.proof.prover import document_of
+from lictor_schema.proofs.proof import ProofVerdict
 
 ROOT = Path(__file__).parents[3]
 LAYERS = ROOT / "examples/layers"

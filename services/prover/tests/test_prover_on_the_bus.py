@@ -18,18 +18,19 @@ from nats.aio.msg import Msg
 from reporting import reach, service_process, wait_until_ready
 
 import lictor
-from lictor.embedded import EmbeddedServers, Endpoints
 from lictor.errors import LictorError, NotInTime
 from lictor.governor import Governor
-from lictor_bus import subjects
-from lictor_bus.dead import list_dead
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_all
-from lictor_ir.jsonform import to_json
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_all
+from lictor_ir.json.document import to_json
 from lictor_ir.text import write
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.prover import document_of
-from lictor_schema import ProofProgress, ProofResult, ProofStrength, ProofVerdict
+from lictor_prove.proof.prover import document_of
+from lictor_schema.proofs.proof import ProofProgress, ProofResult, ProofVerdict
+from lictor_schema.proofs.proof_strength import ProofStrength
 
 ROOT = Path(__file__).parents[3]
 LAYERS = ROOT / "examples/layers"

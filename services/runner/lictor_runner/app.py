@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lictor_approval.errors import ApprovalError
-from lictor_approval.signing import Approvers
-from lictor_bus import streams
-from lictor_bus.dead import DeadLetters
+from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
-from lictor_bus.one_by_one import OneByOne
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
-from lictor_bus.settings import whole_setting
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.concurrent_loop import ConcurrentLoop
+from lictor_bus.names import streams
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.service.settings import whole_setting
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.shelf import shelf
-from lictor_run.limits import Limits
+from lictor_prove.layers.installed import shelf
+from lictor_run.run_limits import RunLimits
 from lictor_runner import __version__
-from lictor_runner.running import Runner, Surroundings
-from lictor_schema import AnyRunEntry, ApprovalEntry
+from lictor_runner.runner import Runner, Surroundings
+from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.approvals.run import AnyRunEntry
 
 NAME = "runner"
 
@@ -32,7 +33,7 @@ class RunnerSettings:
     people: Path | None
     policies: Path | None
     at_once: int
-    limits: Limits
+    limits: RunLimits
     shown: tuple[str, ...]
     """The variables of the environment that trusted layers see."""
 
@@ -44,7 +45,7 @@ class RunnerSettings:
             people=_path(environment, "LICTOR_APPROVERS"),
             policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
             at_once=whole_setting(environment, "LICTOR_RUNS_AT_ONCE", 2, 1, 64),
-            limits=Limits(
+            limits=RunLimits(
                 wall_s=float(whole_setting(environment, "LICTOR_RUN_TIMEOUT_S", 120, 1, 86_400)),
                 cpu_s=whole_setting(environment, "LICTOR_RUN_CPU_S", 60, 1, 86_400),
                 memory_mb=whole_setting(environment, "LICTOR_RUN_MEMORY_MB", 512, 64, 1024 * 1024),
@@ -73,19 +74,19 @@ SPEC = ServiceSpec(
     description="Runs exactly what was approved, once.",
     streams=(streams.APPROVALS, streams.RUNS, streams.PROGRAMS, streams.PROOFS),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.appr.approved.{request}",
             message=ApprovalEntry,
             description="Approvals by which programs run (stream APPROVALS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.run.{task}.{request}",
             message=AnyRunEntry,
             description="The journals of runs: each effect, before it is made (stream RUNS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.appr.{state}.{request}",
             message=ApprovalEntry,
             description="That a run begins, what became of it, or why it does not begin.",
@@ -105,7 +106,7 @@ def make_service() -> Service:
         raise BusError(str(error)) from None
     people, policies = len(approvers.people.keys), len(approvers.policies.keys)
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         if not people + policies:
             return ()
         around = Surroundings(
@@ -117,7 +118,7 @@ def make_service() -> Service:
         )
         runner = Runner(runtime.client, f"{NAME}@{socket.gethostname()}"[:256], around)
         return [
-            OneByOne(
+            ConcurrentLoop(
                 runtime.client,
                 streams.APPROVALS,
                 "lictor.appr.approved.*",

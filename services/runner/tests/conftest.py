@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from runner_bus import Bus, runner_bus
 
-from lictor.embedded import Endpoints
+from lictor_local.embedded_servers import Endpoints
 
 
 @pytest.fixture

@@ -13,32 +13,29 @@ from typing import Any
 from reporting import service_process, wait_until_ready
 from runs_on_disk import Bank
 
-from lictor.embedded import Endpoints
-from lictor_approval.binding import asked
-from lictor_approval.deciding import Limits as ApprovalLimits
-from lictor_approval.deciding import decided, requested
-from lictor_approval.life import Life, folded
-from lictor_approval.signing import Approvers, sign_decision
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, close_nats, connect_nats
-from lictor_bus.delivery import Delivery
-from lictor_bus.entry_logs import append_entry, approval_log, run_journal
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
+from lictor_approval.decision_validity import ApprovalLimits as ApprovalLimits
+from lictor_approval.decision_validity import decided, requested
+from lictor_approval.request_binding import asked
+from lictor_approval.request_life import RequestLife, folded
+from lictor_approval.signed_decisions import Approvers, sign_decision
+from lictor_bus.logs.entry_logs import append_entry, approval_log, run_journal
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.prover import prove
-from lictor_prove.shelf import Shelf, shelf
-from lictor_prover.judging import answer
-from lictor_run.limits import Limits
+from lictor_prove.layers.installed import InstalledLayers, shelf
+from lictor_prove.proof.prover import prove
+from lictor_prover.proof_results import answer
+from lictor_run.run_limits import RunLimits
 from lictor_runner.app import SPEC
-from lictor_runner.running import Runner, Surroundings
-from lictor_schema import (
-    AnyRunEntry,
-    ApprovalDecision,
-    ApprovalEntry,
-    ProgramSubmission,
-    utc_millis,
-)
+from lictor_runner.runner import Runner, Surroundings
+from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry
+from lictor_schema.approvals.run import AnyRunEntry
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.proofs.proof import ProgramSubmission
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -67,14 +64,14 @@ class Bus:
     endpoints: Endpoints
     bank: Bank
     keys: Path
-    limits: Limits = field(default_factory=lambda: Limits(wall_s=20.0, cpu_s=10))
+    limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=20.0, cpu_s=10))
     apart: timedelta = timedelta()
 
     def now(self) -> datetime:
         """The runner's clock."""
         return datetime.now(UTC) + self.apart
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> InstalledLayers:
         """The layers as their files are now."""
         return shelf({"LICTOR_LAYERS": str(self.bank.root)})
 
@@ -123,7 +120,7 @@ class Bus:
         assert place is not None
         return place, submission
 
-    async def request(self, source: str, **fields: Any) -> Life:
+    async def request(self, source: str, **fields: Any) -> RequestLife:
         """A program is submitted, proved, and asked about."""
         place, submission = await self.submit(source, **fields)
         layer = load_layer(discover_trusted_roots([self.bank.root]), [self.bank.root])
@@ -139,7 +136,7 @@ class Bus:
         await self.write(requested(made))
         return await self.life(made.request_id)
 
-    async def approve(self, life: Life, key: SigningKey = ALICE, **changes: Any) -> Delivery:
+    async def approve(self, life: RequestLife, key: SigningKey = ALICE, **changes: Any) -> Delivery:
         """Somebody approves; the message that the runner gets."""
         now = datetime.now(UTC)
         said: dict[str, Any] = {
@@ -175,7 +172,7 @@ class Bus:
             self.client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json()
         )
 
-    async def life(self, request_id: str) -> Life:
+    async def life(self, request_id: str) -> RequestLife:
         found = await approval_log(self.client, request_id)
         life = folded(entry for _, entry in found.entries)
         assert life is not None
@@ -187,7 +184,7 @@ class Bus:
     async def kinds(self, request_id: str) -> list[str]:
         return [entry.kind for entry in await self.journal(request_id)]
 
-    async def until_state(self, request_id: str, *states: str) -> Life:
+    async def until_state(self, request_id: str, *states: str) -> RequestLife:
         """Wait until the request stands so."""
         end = time.monotonic() + PATIENCE_S
         while (life := await self.life(request_id)).state.value not in states:

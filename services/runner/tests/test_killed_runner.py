@@ -10,10 +10,10 @@ import pytest
 from runner_bus import Bus, runner_bus
 from runs_on_disk import program
 
-from lictor.embedded import EmbeddedServers
+from lictor_local.embedded_servers import EmbeddedServers
 from lictor_run.transaction import effects_of
-from lictor_runner.journal import StreamJournal
-from lictor_schema import AnyRunEntry
+from lictor_runner.run_journal import StreamJournal
+from lictor_schema.approvals.run import AnyRunEntry
 
 TWO = program("pay('ada', 1)\nbook('room')")
 FAILING = program("pay('ada', 1)\nbook('room')\nsend('refuse')")

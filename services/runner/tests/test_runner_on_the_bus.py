@@ -12,27 +12,19 @@ import pytest
 from runner_bus import ALICE, MALLORY, TASK, Bus
 from runs_on_disk import program
 
-from lictor_approval.deciding import permission, requested
+from lictor_approval.decision_validity import permission, requested
 from lictor_approval.errors import ApprovalError
-from lictor_approval.signing import Approvers
-from lictor_bus import streams, subjects
+from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_one
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_run.approved_run import Run
 from lictor_run.errors import EntryTooLarge
-from lictor_run.running import Run
-from lictor_runner.journal import StreamJournal
-from lictor_schema import (
-    ApprovalEntry,
-    ApprovalState,
-    EffectDone,
-    EffectStarted,
-    PolicyGround,
-    RunFinished,
-    RunStarted,
-    content_hash,
-)
-from lictor_schema.ids import approval_entry_id, approval_request_id
-from lictor_schema.runs import UndoKind
+from lictor_runner.run_journal import StreamJournal
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState, PolicyGround
+from lictor_schema.approvals.run import EffectDone, EffectStarted, RunFinished, RunStarted, UndoKind
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ids import approval_entry_id, approval_request_id
 
 PAY = program("pay('ada', 5)\nsend('done')")
 

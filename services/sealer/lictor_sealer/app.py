@@ -8,38 +8,40 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from lictor_bus import streams, subjects
-from lictor_bus.dead import DeadLetters
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_batch
-from lictor_bus.service import Channel, Runnable, Runtime, Service, ServiceSpec
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.publish import Outgoing, publish_batch
+from lictor_contracts.action.verification import Methods
+from lictor_contracts.action.verification_plugins import installed_methods
 from lictor_contracts.errors import ContractError
-from lictor_contracts.installed_methods import installed_methods
-from lictor_contracts.verifying import Methods
-from lictor_schema import (
-    DecisionRecord,
-    SealedEpisode,
-    utc_millis,
-)
-from lictor_schema.episode_parts import EpisodePart
-from lictor_schema.erasures import ErasureEntry
+from lictor_schema.core.base_model import utc_millis
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.episode_part import EpisodePart
+from lictor_schema.seals.erasure import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
-from lictor_sealer import __version__, correcting, erasing, gathering, governing, learning
-from lictor_sealer.closing import Closings
-from lictor_sealer.correcting import Corrections
+from lictor_sealer import __version__
+from lictor_sealer.allowed_calls import SeenCalls
+from lictor_sealer.correction import desk as correction_desk
+from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.decision_log import DecisionLog
-from lictor_sealer.decisions import Decisions
-from lictor_sealer.episode_log import EpisodeLog, load_head
-from lictor_sealer.erasing import Erasures
-from lictor_sealer.log import Head, LogError, hand_over
-from lictor_sealer.sealing import SealerProcessor, SealingOutbox
-from lictor_sealer.seen_calls import SeenCalls
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.decision_closing import Closings
+from lictor_sealer.episode.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.erasure import desk as erasure_desk
+from lictor_sealer.erasure.desk import Erasures
+from lictor_sealer.governed_decisions import Decisions
+from lictor_sealer.log.stream import EpisodeLog, load_head
+from lictor_sealer.log.tree import Head, LogError, hand_over
+from lictor_sealer.supervisor import decision_loops, drift_loops
 
 NAME = "sealer"
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
+class LogSuccession:
     """The key that wrote the log before ours, if there was one, and the store that says from when until when."""
 
     previous: SigningKey | None = None
@@ -51,7 +53,9 @@ class Succession:
         return (trusted.not_before if trusted is not None else None) or ""
 
 
-async def take_up(client: Client, key: SigningKey, succession: Succession, now: datetime) -> Head:
+async def take_up(
+    client: Client, key: SigningKey, succession: LogSuccession, now: datetime
+) -> Head:
     """The log's head for this key; where the key before it wrote the last one, it is handed over here."""
     if succession.sealed_from(key) > utc_millis(now):
         raise BusError(
@@ -97,7 +101,7 @@ def load_key() -> SigningKey:
         raise BusError(str(error)) from None
 
 
-def load_succession(key: SigningKey) -> Succession:
+def load_succession(key: SigningKey) -> LogSuccession:
     """The key before ours and the trust store, where the environment names them."""
     path, trust = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS"), os.environ.get("LICTOR_SEAL_TRUST")
     if path and not trust:
@@ -106,7 +110,7 @@ def load_succession(key: SigningKey) -> Succession:
             "trust store that holds both keys."
         )
     try:
-        return Succession(
+        return LogSuccession(
             SigningKey.load(Path(path), key.name) if path else None,
             TrustStore.load(Path(trust)) if trust else None,
         )
@@ -132,19 +136,19 @@ SPEC = ServiceSpec(
                 streams.DECISIONS,
                 streams.EPISODES,
                 *gathering.STREAMS,
-                *governing.STREAMS,
-                *learning.STREAMS,
+                *decision_loops.STREAMS,
+                *drift_loops.STREAMS,
             )
         )
     ),
     channels=(
-        Channel(
+        StreamChannel(
             subject="lictor.dec.{decision}.{task}",
             message=DecisionRecord,
             description="Decision records (stream DECISIONS).",
             reads=True,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.ep.{decision_type}.{episode}",
             message=SealedEpisode,
             description=(
@@ -153,26 +157,20 @@ SPEC = ServiceSpec(
             ),
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.contents.{episode}.{part}",
             message=EpisodePart,
             description="The messages that sealed episodes cover, with their salts, in parts (stream CONTENTS).",
             reads=False,
         ),
-        Channel(
+        StreamChannel(
             subject="lictor.erased.{episode}",
             message=ErasureEntry,
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
         ),
-        *governing.CHANNELS,
-        *learning.CHANNELS,
-    ),
-    questions=(
-        *correcting.QUESTIONS,
-        *erasing.QUESTIONS,
-        *governing.QUESTIONS,
-        *learning.QUESTIONS,
+        *decision_loops.CHANNELS,
+        *drift_loops.CHANNELS,
     ),
 )
 
@@ -182,10 +180,10 @@ def make_service() -> Service:
     key = load_key()
     succession = load_succession(key)
     trust = succession.trust or TrustStore.of([key.verifying_key])
-    page = learning.ReportPage()
+    page = drift_loops.ReportPage()
     methods = load_methods()
 
-    async def loops(runtime: Runtime) -> Sequence[Runnable]:
+    async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
@@ -196,10 +194,10 @@ def make_service() -> Service:
         corrections = Corrections(runtime.client, log, trust, closings=closings)
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await correcting.correcting_loops(runtime, corrections),
-            *await erasing.erasing_loops(runtime, Erasures(runtime.client, log)),
-            *await governing.governing_loops(runtime, outbox.seal_closed, methods),
-            *await learning.learning_loops(runtime, trust, page),
+            *await correction_desk.correcting_loops(runtime, corrections),
+            *await erasure_desk.erasing_loops(runtime, Erasures(runtime.client, log)),
+            *await decision_loops.governing_loops(runtime, outbox.seal_closed, methods),
+            *await drift_loops.learning_loops(runtime, trust, page),
         ]
 
     return Service(

@@ -7,14 +7,19 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus import streams, subjects
-from lictor_bus.delivery import Delivery
 from lictor_bus.errors import BusError, SequenceConflict
-from lictor_bus.publish import Outgoing, publish_after
-from lictor_bus.read import last_sequence, read_from
-from lictor_bus.session_entries import is_entry
-from lictor_schema import AnyDecisionEntry, CanonicalError, SwitchEngaged, SwitchReleased
-from lictor_schema.decision_log import DECISION_ENTRY_ADAPTER
+from lictor_bus.logs.session_log import is_session_entry
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.read import last_sequence, read_from
+from lictor_schema.contracts.decision_log import (
+    DECISION_ENTRY_ADAPTER,
+    AnyDecisionEntry,
+    SwitchEngaged,
+    SwitchReleased,
+)
+from lictor_schema.core.canonical_json import CanonicalError
 
 log = logging.getLogger("lictor.sealer")
 
@@ -94,7 +99,7 @@ class DecisionLog:
 
 def read_entry(stored: Delivery, key: str) -> AnyDecisionEntry | None:
     """The entry, None for what is none of this log; BusError for one that can't be read: it must not be left out."""
-    if not is_entry(stored):
+    if not is_session_entry(stored):
         log.info("ACTIONS %d is no entry of a decision, and is passed over", stored.sequence)
         return None
     try:

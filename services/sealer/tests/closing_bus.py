@@ -3,20 +3,22 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from lictor.bundle_file import bundle_lines
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import connect_nats
-from lictor_bus.dead import DeadLetters, list_dead
-from lictor_bus.processor import Sourced
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_schema import DecisionRecord, SealedEpisode, canonical_json
-from lictor_schema.ids import decision_id
+from lictor.history.episode_bundle import bundle_lines
+from lictor_bus.fold.processor import Sourced
+from lictor_bus.logs.dead_letters import DeadLetters, list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.core.ids import decision_id
+from lictor_schema.decisions.decision import DecisionRecord
+from lictor_schema.seals.episode import SealedEpisode
 from lictor_seal import Entry, Message, SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer import gathering
-from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.sealing import ClosedTask, SealingOutbox
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
+from lictor_sealer.log.stream import EpisodeLog
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 HASH = "sha256:" + "0" * 64

@@ -12,40 +12,34 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import close_nats, connect_nats, connect_redis
-from lictor_bus.dead import DeadLetters
-from lictor_bus.packs import publish_switch, store_bundle
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_bus.service import Runtime
-from lictor_bus.settings import ServiceSettings
-from lictor_bus.telemetry import Telemetry
-from lictor_policy.bundle import Bundled, read_bundle
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.packs import publish_switch, store_bundle
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import Endpoints
+from lictor_policy.packs.bundle import Bundled, read_bundle
 from lictor_policy.version import ENGINE_VERSION
-from lictor_schema import (
-    AnyDecisionEntry,
-    ConfigSwitch,
-    DecisionRecord,
-    DriftEvent,
-    PackBundle,
-    PackStamp,
-    SealedEpisode,
-    canonical_json,
-    content_hash,
-    parse_decision_entry,
-)
-from lictor_schema.decisions import NO_RULE_MATCHED
-from lictor_schema.ids import decision_id
+from lictor_schema.contracts.decision_log import AnyDecisionEntry, parse_decision_entry
+from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.core.canonical_json import canonical_json, content_hash
+from lictor_schema.core.ids import decision_id
+from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, PackStamp
+from lictor_schema.packs.release import ConfigSwitch, PackBundle
+from lictor_schema.seals.episode import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
-from lictor_sealer import gathering, governing
-from lictor_sealer.closing import Closings
+from lictor_sealer.allowed_calls import SeenCalls
 from lictor_sealer.decision_log import DecisionLog
-from lictor_sealer.decisions import Decisions
-from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.sealing import SealerProcessor, SealingOutbox
-from lictor_sealer.seen_calls import SeenCalls
+from lictor_sealer.episode import gathering
+from lictor_sealer.episode.decision_closing import Closings
+from lictor_sealer.episode.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.governed_decisions import Decisions
+from lictor_sealer.log.stream import EpisodeLog
+from lictor_sealer.supervisor import decision_loops
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])
@@ -347,7 +341,7 @@ async def governing_bus(endpoints: Endpoints) -> AsyncIterator[Asker]:
     """A connection, and the streams."""
     client = await connect_nats(endpoints.nats_url, name="test")
     names = (streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD)
-    await streams.declare(client, *names, *governing.STREAMS, *gathering.STREAMS)
+    await streams.declare(client, *names, *decision_loops.STREAMS, *gathering.STREAMS)
     await put_in_force(client)
     try:
         yield Asker(client)
@@ -364,7 +358,7 @@ async def governing_sealer(
     if bundled is not None:
         await put_in_force(client, bundled)
     redis = await connect_redis(endpoints.redis_url)
-    runtime = Runtime(
+    runtime = ServiceRuntime(
         service="sealer",
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
@@ -376,7 +370,7 @@ async def governing_sealer(
         client, EpisodeLog(client, KEY), DeadLetters(client, "sealer"), closings=closings
     )
     loops = [
-        *await governing.governing_loops(runtime, outbox.seal_closed),
+        *await decision_loops.governing_loops(runtime, outbox.seal_closed),
         runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
     ]
     tasks = [asyncio.create_task(loop.run()) for loop in loops]

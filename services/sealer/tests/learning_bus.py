@@ -7,27 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lictor.embedded import Endpoints
-from lictor_bus import streams, subjects
-from lictor_bus.connection import TolerantClient, close_nats, connect_nats, connect_redis
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
-from lictor_bus.service import Runtime
-from lictor_bus.settings import ServiceSettings
-from lictor_bus.telemetry import Telemetry
-from lictor_contracts.drift import Cause, drift_events
-from lictor_schema import (
-    DeskAnswer,
-    DriftEvent,
-    DriftSeverity,
-    DriftType,
-    PatchEntry,
-    PatchStep,
-    TriageMove,
-    TriageState,
-)
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_contracts.drift.events import Cause, drift_events
+from lictor_local.embedded_servers import Endpoints
+from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
+from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageMove
 from lictor_seal import TrustStore
-from lictor_sealer import learning
+from lictor_sealer.supervisor import drift_loops
 
 NOW = datetime.now(UTC) - timedelta(hours=1)
 PATIENCE_S = 60.0
@@ -139,7 +131,7 @@ async def learning_bus(endpoints: Endpoints) -> AsyncIterator[Bus]:
     """A connection, and the streams."""
     client = await connect_nats(endpoints.nats_url, name="test")
     await streams.declare(
-        client, *learning.STREAMS, streams.DEAD, streams.EPISODES, streams.DECISIONS
+        client, *drift_loops.STREAMS, streams.DEAD, streams.EPISODES, streams.DECISIONS
     )
     try:
         yield Bus(client, endpoints)
@@ -154,14 +146,14 @@ async def learning_sealer(
     """The workers and the desk, running."""
     client = await connect_nats(endpoints.nats_url, name="learning")
     redis = await connect_redis(endpoints.redis_url)
-    runtime = Runtime(
+    runtime = ServiceRuntime(
         service="sealer",
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
         redis=redis,
         telemetry=Telemetry("sealer"),
     )
-    loops = await learning.learning_loops(runtime, trust or TrustStore.of([]))
+    loops = await drift_loops.learning_loops(runtime, trust or TrustStore.of([]))
     tasks = [asyncio.create_task(loop.run()) for loop in loops]
     async with asyncio.timeout(PATIENCE_S):
         while any(loop.trouble for loop in loops):

@@ -4,13 +4,19 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor_bus import streams, subjects
-from lictor_bus.publish import Outgoing, publish_batch
-from lictor_schema import (
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_batch
+from lictor_schema.contracts.envelope import (
+    DegradeStep,
+    SafeActionContract,
+    Verification,
+    VerificationResult,
+)
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.seals.episode import (
     Actor,
     DecisionEpisode,
     DegradeStamp,
-    DegradeStep,
     DteRef,
     EpisodeContext,
     Outcome,
@@ -18,14 +24,10 @@ from lictor_schema import (
     Plan,
     PolicyStamp,
     RecordDigest,
-    SafeActionContract,
     Telemetry,
-    Verification,
-    VerificationResult,
-    content_hash,
 )
 from lictor_seal import Frontier, SigningKey, TrustStore
-from lictor_sealer.log import Draft, Head, append
+from lictor_sealer.log.tree import Draft, Head, append
 
 KEY = SigningKey.from_seed("lictor.test/log", bytes(32))
 TRUST = TrustStore.of([KEY.verifying_key])

@@ -4,22 +4,15 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor_bus import streams, subjects
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_schema import (
-    ActionGateRecord,
-    CallFinished,
-    FeedbackDelivered,
-    FeedbackRaised,
-    GateRecord,
-    GuardDecision,
-    ProofResult,
-    ReceiptReport,
-    SessionGateRecord,
-    canonical_json,
-    content_hash,
-)
-from lictor_schema.model import Model
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_schema.core.base_model import Model
+from lictor_schema.core.canonical_json import canonical_json, content_hash
+from lictor_schema.decisions.guard_decision import GuardDecision
+from lictor_schema.decisions.receipt import ReceiptReport
+from lictor_schema.gates.gate_record import ActionGateRecord, GateRecord, SessionGateRecord
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.sessions.session_log import CallFinished, FeedbackDelivered, FeedbackRaised
 
 HASH = "sha256:" + "0" * 64
 MOMENT = "2026-01-01T00:00:00.000Z"

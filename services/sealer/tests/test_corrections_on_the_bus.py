@@ -9,30 +9,23 @@ from closing_bus import KEY, TASK, Log, closing_bus, record
 from nats.aio.msg import Msg
 from task_messages import gate_answer, proof, receipt, store, uuid
 
-from lictor_bus import streams, subjects
 from lictor_bus.errors import Refused
-from lictor_bus.read import read_from
-from lictor_schema import (
-    CorrectionAnswer,
-    CorrectionOrder,
-    EpisodeSources,
-    EpisodeState,
-    OutcomeCode,
-    RecordDigest,
-    SealedEpisode,
-    canonical_json,
-    content_hash,
-)
-from lictor_schema.erasures import ErasureOrder
-from lictor_schema.ids import episode_id
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.read import read_from
+from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
+from lictor_schema.core.canonical_json import canonical_json, content_hash
+from lictor_schema.core.ids import episode_id
+from lictor_schema.seals.episode import EpisodeState, OutcomeCode, RecordDigest, SealedEpisode
+from lictor_schema.seals.episode_sources import EpisodeSources
+from lictor_schema.seals.erasure import ErasureOrder
 from lictor_seal import SealBundle, SigningKey, StreamAudit, TrustStore, verify_bundle
-from lictor_sealer.correcting import Corrections
-from lictor_sealer.correction import CorrectionRefused
-from lictor_sealer.episode import assemble
-from lictor_sealer.episode_log import Entry, EpisodeLog
-from lictor_sealer.erasing import Erasures
-from lictor_sealer.log import Draft
-from lictor_sealer.task_records import RecordsSeen
+from lictor_sealer.correction.desk import Corrections
+from lictor_sealer.correction.next_version import CorrectionRefused
+from lictor_sealer.episode.assembly import assemble
+from lictor_sealer.episode.task_records import RecordsSeen
+from lictor_sealer.erasure.desk import Erasures
+from lictor_sealer.log.stream import Entry, EpisodeLog
+from lictor_sealer.log.tree import Draft
 
 EPISODE = episode_id(TASK, "e1")
 TRUST = TrustStore.of([KEY.verifying_key])

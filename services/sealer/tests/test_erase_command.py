@@ -14,8 +14,8 @@ from closing_bus import ERASED, Log
 from nats.aio.msg import Msg
 from test_erasures_on_the_bus import EPISODE, desk, log
 
-from lictor.embedded import Endpoints
-from lictor_bus import subjects
+from lictor_bus.names import subjects
+from lictor_local.embedded_servers import Endpoints
 
 __all__ = ["log"]
 

@@ -12,17 +12,18 @@ from task_messages import gate_answer, proof, receipt, store, uuid
 from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
 
-from lictor_bus import streams, subjects
-from lictor_bus.contents import erase_message, store_parts
 from lictor_bus.errors import BusError, Refused
-from lictor_bus.read import read_all
-from lictor_schema import canonical_json
-from lictor_schema.erasures import ErasureAnswer, ErasureOrder
-from lictor_schema.ids import episode_id
+from lictor_bus.logs.episode_contents import erase_message, store_parts
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.read import read_all
+from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.core.ids import episode_id
+from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_seal import TrustStore, verify_bundle
-from lictor_sealer import correcting, erasing
-from lictor_sealer.episode_log import EpisodeLog
-from lictor_sealer.erasing import Erasures
+from lictor_sealer.correction import desk as correcting
+from lictor_sealer.erasure import desk as erasing
+from lictor_sealer.erasure.desk import Erasures
+from lictor_sealer.log.stream import EpisodeLog
 
 EPISODE = episode_id(TASK, "e1")
 TRUST = TrustStore.of([KEY.verifying_key])

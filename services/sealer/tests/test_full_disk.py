@@ -19,13 +19,13 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from reporting import reach, service_process, sized_stream, wait_until_ready
 
-from lictor.embedded import EmbeddedServers, Endpoints
-from lictor_bus import streams
-from lictor_bus.connection import close_nats, connect_nats
-from lictor_bus.dead import list_dead
 from lictor_bus.errors import BusError
-from lictor_bus.publish import Outgoing, publish_one
-from lictor_bus.read import read_from
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import streams
+from lictor_bus.wire.connection import close_nats, connect_nats
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 from lictor_seal import SealBundle, TrustStore, leaf_data, tree_root, verify_bundle
 
 TASKS = 60

@@ -10,18 +10,18 @@ from closing_bus import record
 from nats.aio.client import Client
 from reporting import service_process, wait_until_ready
 
-from lictor.bundle_file import bundle_lines
-from lictor.embedded import EmbeddedServers
-from lictor_bus import streams, subjects
-from lictor_bus.connection import close_nats, connect_nats
-from lictor_bus.dead import list_dead
-from lictor_bus.delivery import Delivery
-from lictor_bus.publish import Outgoing, publish_batch
-from lictor_bus.read import read_from
-from lictor_schema import hash_bytes
-from lictor_schema.episodes import LISTED_RECORDS
+from lictor.history.episode_bundle import bundle_lines
+from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import close_nats, connect_nats
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_batch
+from lictor_bus.wire.read import read_from
+from lictor_local.embedded_servers import EmbeddedServers
+from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.seals.episode import LISTED_RECORDS
 from lictor_seal import SealBundle, TrustStore, verify_file
-from lictor_sealer import gathering
+from lictor_sealer.episode import gathering
 
 TASK = "long"
 _BATCH = 500

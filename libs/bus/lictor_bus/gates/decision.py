@@ -2,7 +2,6 @@
 
 from typing import TypeVar
 
-from lictor_bus import subjects
 from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
 from lictor_bus.gates.denials import (
     SEALER,
@@ -13,7 +12,8 @@ from lictor_bus.gates.denials import (
     of_runtime,
     refusals_of,
 )
-from lictor_schema import (
+from lictor_bus.names import subjects
+from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
     ActionGateRequest,
     ApproveRequest,
@@ -21,12 +21,12 @@ from lictor_schema import (
     DecisionBeginAnswer,
     DecisionReport,
     DecisionShowAnswer,
-    GateRequest,
     SwitchOrder,
     TaskOrder,
     VerifyAnswer,
     VerifyRequest,
 )
+from lictor_schema.gates.gate import GateRequest
 
 C = TypeVar("C", bound=ContractAnswer)
 

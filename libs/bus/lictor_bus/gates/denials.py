@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lictor_bus.gate import Refusal, Refusals
-from lictor_schema import ContractAnswer, GateAnswer, SessionAnswer
+from lictor_schema.contracts.decision_questions import ContractAnswer
+from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.sessions.session_questions import SessionAnswer
 
 if TYPE_CHECKING:
-    from lictor_bus.telemetry import Telemetry
+    from lictor_bus.service.telemetry import Telemetry
 
 POLICY_EVALUATOR = "policy-evaluator"
 FEEDBACK = "feedback"

@@ -2,7 +2,6 @@
 
 from typing import TypeVar
 
-from lictor_bus import subjects
 from lictor_bus.gate import OPERATORS, Gate, Q, Refusal, Repeats
 from lictor_bus.gates.denials import (
     APPROVALS,
@@ -11,20 +10,20 @@ from lictor_bus.gates.denials import (
     SHARE_OF_CALLS,
     refusals_of,
 )
-from lictor_schema import (
-    ApprovalOrder,
-    ClaimRequest,
+from lictor_bus.names import subjects
+from lictor_schema.approvals.approval import ApprovalOrder
+from lictor_schema.contracts.cerpa_claim import ClaimRequest, MeasurementReport
+from lictor_schema.contracts.patch import (
     CoherenceAnswer,
     CoherenceQuestion,
     CorrectionAnswer,
     CorrectionOrder,
     DeskAnswer,
-    MeasurementReport,
     PatchStep,
     TriageMove,
 )
-from lictor_schema.erasures import ErasureAnswer, ErasureOrder
-from lictor_schema.marks import MarkOrder
+from lictor_schema.decisions.mark import MarkOrder
+from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 
 D = TypeVar("D", bound=DeskAnswer)
 

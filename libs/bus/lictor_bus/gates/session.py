@@ -2,7 +2,6 @@
 
 from typing import TypeVar
 
-from lictor_bus import subjects
 from lictor_bus.gate import RUNTIMES, Gate, Q, Refusal, Repeats
 from lictor_bus.gates.denials import (
     FEEDBACK,
@@ -14,11 +13,12 @@ from lictor_bus.gates.denials import (
     of_runtime,
     refusals_of,
 )
-from lictor_schema import (
+from lictor_bus.names import subjects
+from lictor_schema.gates.gate import GateRequest
+from lictor_schema.sessions.session_questions import (
     Denial,
     FeedbackAnswer,
     FeedbackRequest,
-    GateRequest,
     ResetRequest,
     RestoreRequest,
     SessionAnswer,

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from lictor_bus import subjects
 from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
 from lictor_bus.gates.denials import (
     FEEDBACK,
@@ -13,15 +12,10 @@ from lictor_bus.gates.denials import (
     denies,
     refusals_of,
 )
-from lictor_schema import (
-    DispatchGateRequest,
-    GateAnswer,
-    ReceiptAnswer,
-    ReceiptReport,
-    ReportGateRequest,
-    StandingRequest,
-    TaskStanding,
-)
+from lictor_bus.names import subjects
+from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
+from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
+from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
 
 # Together with its record, shorter than the two seconds after which whoever asks takes silence as a denial.
 _JUDGE_WITHIN_S = 1.4

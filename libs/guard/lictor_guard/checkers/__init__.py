@@ -5,10 +5,10 @@ from collections.abc import Callable
 from lictor_guard.checkers.composite import AllOf, AnyOf
 from lictor_guard.checkers.evidence import EvidenceChecker
 from lictor_guard.checkers.files import FileOutput
-from lictor_guard.checkers.owned import Owned, ask
+from lictor_guard.checkers.owned_checker import Owned, ask
 from lictor_guard.checkers.verification import Verification
-from lictor_guard.completion import CompletionChecker
-from lictor_schema import (
+from lictor_guard.plugins.completion_checker import CompletionChecker
+from lictor_schema.sessions.agent_definition import (
     AllOfSpec,
     AnyOfSpec,
     CheckerSpec,

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from lictor_guard.checkers.owned import ask
-from lictor_guard.completion import (
+from lictor_guard.checkers.owned_checker import ask
+from lictor_guard.plugins.completion_checker import (
     CompletionChecker,
     CompletionContext,
     CompletionResult,
     PlainChecker,
 )
-from lictor_guard.parts import whole_checker
+from lictor_guard.plugins.part_defaults import whole_checker
 
 
 class _Composite(PlainChecker):

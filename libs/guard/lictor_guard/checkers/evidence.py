@@ -1,7 +1,11 @@
 """Evidence that the task must have, as the policy evaluator knows it."""
 
-from lictor_guard.completion import CompletionContext, CompletionResult, PlainChecker
-from lictor_schema import EvidenceSpec
+from lictor_guard.plugins.completion_checker import (
+    CompletionContext,
+    CompletionResult,
+    PlainChecker,
+)
+from lictor_schema.sessions.agent_definition import EvidenceSpec
 
 
 class EvidenceChecker(PlainChecker):

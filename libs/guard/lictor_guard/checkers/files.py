@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 
-from lictor_guard.completion import CompletionContext, CompletionResult, PlainChecker
-from lictor_guard.wording import beyond_agent, quoted
-from lictor_schema import FileOutputSpec, SeenFile
+from lictor_guard.plugins.completion_checker import (
+    CompletionContext,
+    CompletionResult,
+    PlainChecker,
+)
+from lictor_guard.text.wording import beyond_agent, quoted
+from lictor_schema.sessions.agent_definition import FileOutputSpec
+from lictor_schema.sessions.session_questions import SeenFile
 
 NAMED = 3
 """So many missing files are named; the rest are counted."""

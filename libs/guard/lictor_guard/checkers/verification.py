@@ -3,14 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.completion import CompletionContext, CompletionResult, PlainChecker
-from lictor_guard.facts import Changes, Fact, OwnFacts
-from lictor_guard.patterns import compile_search
-from lictor_guard.policies.keeping import key_of
-from lictor_guard.policy import NOTHING, CheckContext, Restored
-from lictor_guard.tool_names import any_covers, covers
-from lictor_schema import CallOutcome, VerificationSpec
+from lictor_guard.definitions.tool_names import any_covers, covers
+from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of
+from lictor_guard.plugins.completion_checker import (
+    CompletionContext,
+    CompletionResult,
+    PlainChecker,
+)
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, Restored
+from lictor_guard.text.linear_patterns import compile_search
+from lictor_schema.sessions.agent_definition import VerificationSpec
+from lictor_schema.sessions.session_questions import CallOutcome
 
 _VERDICT = "verdict"
 _CHANGE = "change"

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-from lictor_guard.calls import Call
+from lictor_guard.definitions.tool_names import any_covers
 from lictor_guard.errors import DefinitionError, GuardError
-from lictor_guard.facts import OwnFacts
-from lictor_guard.patterns import MAX_WORK_OF_CALL, LinearPattern, UnmatchableText
-from lictor_guard.policy import CheckContext, PolicyDecision, StatelessPolicy
-from lictor_guard.tool_names import any_covers
-from lictor_guard.wording import joined, listed, quoted
-from lictor_schema import ParameterPatternSpec, ParameterRule
+from lictor_guard.facts.fact import OwnFacts
+from lictor_guard.plugins.tool_call import Call
+from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
+from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL, LinearPattern, UnmatchableText
+from lictor_guard.text.wording import joined, listed, quoted
+from lictor_schema.sessions.agent_definition import ParameterPatternSpec, ParameterRule
 
 MAX_TEXTS = 10_000
 """Values or texts inside one that a rule looks at: more would take too long."""

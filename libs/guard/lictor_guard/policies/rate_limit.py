@@ -8,13 +8,12 @@ are kept as one, at the time of the last: never too many pass, but a call may ha
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.facts import Changes, Fact, OwnFacts
-from lictor_guard.policies.keeping import key_of, remembered
-from lictor_guard.policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
-from lictor_guard.tool_names import any_covers
-from lictor_guard.wording import listed, quoted
-from lictor_schema import RateLimitSpec
+from lictor_guard.definitions.tool_names import any_covers
+from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of, remembered
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
+from lictor_guard.text.wording import listed, quoted
+from lictor_schema.sessions.agent_definition import RateLimitSpec
 
 EXACT = 128
 SLICES = 128

@@ -10,12 +10,12 @@ known of it is forgotten, unless it can be shown to be the same.
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, cast
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.facts import Changes, Fact, OwnFacts
-from lictor_guard.policies.keeping import key_of, remembered
-from lictor_guard.policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
-from lictor_guard.wording import beyond_agent, joined, listed, quoted
-from lictor_schema import ReadBeforeWriteSpec, Resource
+from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of, remembered
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
+from lictor_guard.text.wording import beyond_agent, joined, listed, quoted
+from lictor_schema.sessions.agent_definition import ReadBeforeWriteSpec
+from lictor_schema.sessions.session_questions import Resource
 
 Access = Literal["read", "write", "none"]
 

@@ -13,13 +13,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from lictor_guard.calls import Call, Result
-from lictor_guard.facts import Changes, Fact, OwnFacts
-from lictor_guard.policies.keeping import key_of, remembered
-from lictor_guard.policy import NOTHING, CheckContext, PolicyDecision, Restored, StatelessPolicy
-from lictor_guard.tool_names import ANY, any_covers, covers, overlap
-from lictor_guard.wording import listed, quoted
-from lictor_schema import SequentialDependencySpec
+from lictor_guard.definitions.tool_names import ANY, any_covers, covers, overlap
+from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of, remembered
+from lictor_guard.plugins.tool_call import Call, Result
+from lictor_guard.plugins.tool_policy import (
+    NOTHING,
+    CheckContext,
+    PolicyDecision,
+    Restored,
+    StatelessPolicy,
+)
+from lictor_guard.text.wording import listed, quoted
+from lictor_schema.sessions.agent_definition import SequentialDependencySpec
 
 MAX_FAILED = 64
 """Failed tools that are remembered for one name."""

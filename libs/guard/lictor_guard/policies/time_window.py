@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from lictor_guard.calls import Call
+from lictor_guard.definitions.tool_names import any_covers
 from lictor_guard.errors import DefinitionError
-from lictor_guard.facts import OwnFacts
-from lictor_guard.policy import CheckContext, PolicyDecision, StatelessPolicy
-from lictor_guard.tool_names import any_covers
-from lictor_guard.wording import quoted
-from lictor_schema import TimeWindowSpec
+from lictor_guard.facts.fact import OwnFacts
+from lictor_guard.plugins.tool_call import Call
+from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
+from lictor_guard.text.wording import quoted
+from lictor_schema.sessions.agent_definition import TimeWindowSpec
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 # Two weeks: on one day of the first, the window may fall into what a change of the clocks leaves out.

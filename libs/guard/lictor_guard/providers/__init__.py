@@ -1,12 +1,12 @@
 """The built-in feedback providers, one file each."""
 
-from lictor_guard.provider import FeedbackProvider
+from lictor_guard.plugins.feedback_provider import FeedbackProvider
 from lictor_guard.providers.budget import BudgetFeedback
 from lictor_guard.providers.deadline import DeadlineFeedback
 from lictor_guard.providers.no_progress import NoProgress
 from lictor_guard.providers.repeated_calls import RepeatedCalls
 from lictor_guard.providers.static import StaticFeedback
-from lictor_schema import (
+from lictor_schema.sessions.agent_definition import (
     BudgetFeedbackSpec,
     DeadlineFeedbackSpec,
     LoopFeedbackSpec,

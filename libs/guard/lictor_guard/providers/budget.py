@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from lictor_guard.core_facts import Tally
-from lictor_guard.provider import BuiltInProvider, FeedbackContext
-from lictor_schema import BudgetFeedbackSpec, Budgets, Feedback, Observation
+from lictor_guard.facts.session_facts import Tally
+from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
+from lictor_schema.sessions.agent_definition import BudgetFeedbackSpec, Budgets
+from lictor_schema.sessions.feedback import Feedback, Observation
 
 _MICRO = 1_000_000
 

@@ -1,9 +1,10 @@
 """Tells how much time is left until the session's deadline."""
 
-from lictor_guard.durations import SECOND_US, in_words
 from lictor_guard.errors import GuardError
-from lictor_guard.provider import BuiltInProvider, FeedbackContext
-from lictor_schema import DeadlineFeedbackSpec, Feedback
+from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
+from lictor_guard.text.wording import SECOND_US, in_words
+from lictor_schema.sessions.agent_definition import DeadlineFeedbackSpec
+from lictor_schema.sessions.feedback import Feedback
 
 _SUGGESTIONS = (
     "Finish what matters most first.",

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from lictor_guard.durations import counted
-from lictor_guard.facts import Changes, Fact
-from lictor_guard.policy import NOTHING
-from lictor_guard.provider import BuiltInProvider, FeedbackContext
-from lictor_schema import Feedback, NoProgressFeedbackSpec, Observation
+from lictor_guard.facts.fact import Changes, Fact
+from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
+from lictor_guard.plugins.tool_policy import NOTHING
+from lictor_guard.text.wording import counted
+from lictor_schema.sessions.agent_definition import NoProgressFeedbackSpec
+from lictor_schema.sessions.feedback import Feedback, Observation
 
 _SEEN = "seen"
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from lictor_guard.core_facts import RecentCall
-from lictor_guard.durations import counted
-from lictor_guard.provider import BuiltInProvider, FeedbackContext
-from lictor_schema import Feedback, LoopFeedbackSpec, Observation
+from lictor_guard.facts.session_facts import RecentCall
+from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
+from lictor_guard.text.wording import counted
+from lictor_schema.sessions.agent_definition import LoopFeedbackSpec
+from lictor_schema.sessions.feedback import Feedback, Observation
 
 _MOST_SHOWN = 5
 

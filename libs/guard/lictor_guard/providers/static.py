@@ -1,7 +1,8 @@
 """Says the same each time; its trigger decides when."""
 
-from lictor_guard.provider import BuiltInProvider, FeedbackContext
-from lictor_schema import Feedback, StaticFeedbackSpec
+from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
+from lictor_schema.sessions.agent_definition import StaticFeedbackSpec
+from lictor_schema.sessions.feedback import Feedback
 
 
 class StaticFeedback(BuiltInProvider):

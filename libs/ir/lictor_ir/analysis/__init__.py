@@ -4,9 +4,7 @@ The questions are about contracts alone, over every trace of an effect signature
 `docs/contract-analysis.md` says why traces of a few steps are enough to ask about.
 """
 
-from lictor_ir.analysis.deciding import Budget
-from lictor_ir.analysis.entailment import Entailment, Verdict, entails
-from lictor_ir.analysis.sets import (
+from lictor_ir.analysis.contract_sets import (
     Possibility,
     Possible,
     Reduction,
@@ -16,20 +14,22 @@ from lictor_ir.analysis.sets import (
     possible,
     reduced,
 )
+from lictor_ir.analysis.entailment import Entailment, EntailmentVerdict, entails
 from lictor_ir.analysis.signature import Behaviour, Signature
-from lictor_ir.analysis.witness import told
+from lictor_ir.analysis.solver_budget import Budget
+from lictor_ir.analysis.witnesses import told
 
 __all__ = [
     "Behaviour",
     "Budget",
     "Entailment",
+    "EntailmentVerdict",
     "Possibility",
     "Possible",
     "Reduction",
     "Redundant",
     "SetAnalysis",
     "Signature",
-    "Verdict",
     "analyze",
     "entails",
     "possible",

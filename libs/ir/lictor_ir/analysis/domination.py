@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lictor_ir.analysis.formulas import at_most, rows_in, total
-from lictor_ir.analysis.leaves import UPPER, limit
-from lictor_ir.analysis.symbolic import Row, SymbolicTrace
+from lictor_ir.analysis.contract_formulas import at_most, rows_in, total
+from lictor_ir.analysis.contract_parts import UPPER, limit
+from lictor_ir.analysis.symbolic_trace import Row, SymbolicTrace
 from lictor_ir.contracts import Comparison, Contract, Count, Empty, Sum
 from lictor_ir.terms import Term, and_, apply, const, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, REAL

@@ -1,9 +1,9 @@
 """Whether contracts imply another, over every trace of a signature.
 
-`implied` rests on goals that have no model (`Entailment.goals`), and on the argument of `lictor_ir.analysis.bounds` or
-`lictor_ir.analysis.domination` that they speak for traces of any length. `not_implied` comes with a trace that the
-evaluator confirmed: the premises hold of it and the contract does not. Everything else is `unknown`, with the reason;
-whoever asks must take it for a no.
+`implied` rests on goals that have no model (`Entailment.goals`), and on the argument of
+`lictor_ir.analysis.trace_length` or `lictor_ir.analysis.domination` that they speak for traces of any length.
+`not_implied` comes with a trace that the evaluator confirmed: the premises hold of it and the contract does not.
+Everything else is `unknown`, with the reason; whoever asks must take it for a no.
 
 In a trace of the signature every argument has a value. A call that leaves one to its default has that value; the proof
 of a premise that reads it is refused anyway, so nothing is taken for granted about it.
@@ -16,23 +16,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from lictor_ir.analysis.bounds import MAX_STEPS, Plan, is_hereditary, plan, relations_of
-from lictor_ir.analysis.deciding import Budget, plainly_holds
+from lictor_ir.analysis.contract_formulas import at_end, formula, violated, zero
+from lictor_ir.analysis.contract_parts import UPPER, Leaf, Quiet, most_rows, parts_of
 from lictor_ir.analysis.domination import bounded, exceeded, mixtures
-from lictor_ir.analysis.formulas import at_end, formula, violated, zero
-from lictor_ir.analysis.guessing import guessed
-from lictor_ir.analysis.leaves import UPPER, Leaf, Quiet, most_rows, parts_of
+from lictor_ir.analysis.guesses import guessed
 from lictor_ir.analysis.signature import Signature
-from lictor_ir.analysis.symbolic import Scope, SymbolicTrace
-from lictor_ir.analysis.witness import (
-    breaks,
-    empty_trace,
-    keeps,
-    repeated,
-    shortened,
-    trace_of,
-)
-from lictor_ir.answers import Answer, Conclusion
+from lictor_ir.analysis.solver_budget import Budget, plainly_holds
+from lictor_ir.analysis.symbolic_trace import Scope, SymbolicTrace
+from lictor_ir.analysis.trace_length import MAX_STEPS, Plan, is_hereditary, plan, relations_of
+from lictor_ir.analysis.witnesses import breaks, empty_trace, keeps, repeated, shortened, trace_of
 from lictor_ir.contracts import (
     All,
     AtEnd,
@@ -46,10 +38,11 @@ from lictor_ir.contracts import (
 )
 from lictor_ir.document import Fluent
 from lictor_ir.errors import IrError, TermError, UnsupportedError
-from lictor_ir.evaluate import Trace
+from lictor_ir.evaluation import Trace
 from lictor_ir.goals.aggregates import compared
-from lictor_ir.goals.build import Builder
-from lictor_ir.goals.model import Goal, GoalKind
+from lictor_ir.goals.builder import Builder
+from lictor_ir.goals.goal import Goal, GoalKind
+from lictor_ir.solver.answers import Answer, Conclusion
 from lictor_ir.terms import Const, Term, and_, apply, const, not_, postorder, var
 from lictor_ir.types import INT, STR, Type
 
@@ -64,7 +57,7 @@ MOST_REPEATED: Final = 300
 """How often one call is made in a witness."""
 
 
-class Verdict(StrEnum):
+class EntailmentVerdict(StrEnum):
     """Whether a contract is implied."""
 
     IMPLIED = "implied"
@@ -76,7 +69,7 @@ class Verdict(StrEnum):
 class Entailment:
     """Whether contracts imply another one, and why."""
 
-    verdict: Verdict
+    verdict: EntailmentVerdict
     reason: str
     """The argument, or what is not known."""
     witness: Trace | None = None
@@ -87,7 +80,7 @@ class Entailment:
     @property
     def is_implied(self) -> bool:
         """Whether it may be relied on."""
-        return self.verdict is Verdict.IMPLIED
+        return self.verdict is EntailmentVerdict.IMPLIED
 
 
 def entails(
@@ -117,16 +110,16 @@ def implication(
     reasons: list[str] = []
     for leaf in [wanted] if isinstance(wanted, Quiet) else parts_of([wanted]):
         found = question.leaf(leaf)
-        if found.verdict is Verdict.NOT_IMPLIED:
+        if found.verdict is EntailmentVerdict.NOT_IMPLIED:
             return found
-        if found.verdict is Verdict.UNKNOWN:
+        if found.verdict is EntailmentVerdict.UNKNOWN:
             unknown.append(found.reason)
         goals += found.goals
         reasons.append(found.reason)
     if unknown:
-        return Entailment(Verdict.UNKNOWN, "; ".join(dict.fromkeys(unknown)))
+        return Entailment(EntailmentVerdict.UNKNOWN, "; ".join(dict.fromkeys(unknown)))
     argument = "; ".join(dict.fromkeys(reasons)) or "it promises nothing"
-    return Entailment(Verdict.IMPLIED, argument, goals=tuple(goals))
+    return Entailment(EntailmentVerdict.IMPLIED, argument, goals=tuple(goals))
 
 
 class _Question:
@@ -163,7 +156,7 @@ class _Question:
     def leaf(self, leaf: Leaf) -> Entailment:
         """Whether this part is implied."""
         if leaf in self._premises:
-            return Entailment(Verdict.IMPLIED, "it is stated")
+            return Entailment(EntailmentVerdict.IMPLIED, "it is stated")
         if self._budget.is_spent:
             return _too_late()
         if isinstance(leaf, Count | Sum):
@@ -186,18 +179,18 @@ class _Question:
         reason = "no number of steps is known that would show a violation"
         if planned is not None:
             found = self._searched(scope, leaf, planned, key, goals)
-            if found.verdict is not Verdict.UNKNOWN:
+            if found.verdict is not EntailmentVerdict.UNKNOWN:
                 return found
             reason = found.reason
         if self._budget.is_spent:
-            return Entailment(Verdict.UNKNOWN, reason)
+            return Entailment(EntailmentVerdict.UNKNOWN, reason)
         # A longer trace that has to keep everything may still be a witness.
         steps = (planned.steps if planned is not None else 2) + MORE_STEPS
         wider = Plan(steps, self._premises, (), planned.keys if planned is not None else {})
         found = self._searched(scope, leaf, wider, key, None)
-        if found.verdict is Verdict.NOT_IMPLIED:
+        if found.verdict is EntailmentVerdict.NOT_IMPLIED:
             return found
-        return Entailment(Verdict.UNKNOWN, reason)
+        return Entailment(EntailmentVerdict.UNKNOWN, reason)
 
     def _searched(
         self,
@@ -220,34 +213,39 @@ class _Question:
         try:
             broken = _broken(leaf, key, trace)
         except (UnsupportedError, TermError) as why:
-            return Entailment(Verdict.UNKNOWN, str(why))
+            return Entailment(EntailmentVerdict.UNKNOWN, str(why))
         goal = self._goal("bounded", [*trace.always, *given], broken)
         tried = None if plainly_holds(goal) else guessed(goal, trace, self._budget)
         if tried is not None:
             answer = Answer(Conclusion.FAILS, tried)
             found = self._witnessed(answer, trace, settings)
-            if found.verdict is Verdict.NOT_IMPLIED:
+            if found.verdict is EntailmentVerdict.NOT_IMPLIED:
                 return found
         answer = self._budget.decide(goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goals is None:
-                return Entailment(Verdict.UNKNOWN, f"no trace of {planned.steps} steps shows it")
+                return Entailment(
+                    EntailmentVerdict.UNKNOWN, f"no trace of {planned.steps} steps shows it"
+                )
             steps = f"{planned.steps} step{'s' if planned.steps != 1 else ''}"
             return Entailment(
-                Verdict.IMPLIED, f"no trace of {steps} breaks it", goals=(*goals, goal)
+                EntailmentVerdict.IMPLIED, f"no trace of {steps} breaks it", goals=(*goals, goal)
             )
         return self._witnessed(answer, trace, settings)
 
     def _witnessed(self, answer: Answer, trace: SymbolicTrace, settings: int) -> Entailment:
         if answer.model is None:
-            return Entailment(Verdict.UNKNOWN, answer.reason or "the solver does not know")
+            return Entailment(
+                EntailmentVerdict.UNKNOWN, answer.reason or "the solver does not know"
+            )
         for reading in self._readings(trace):
             made = trace_of(trace, trace.steps, settings, answer.model, reading)
             found = self.refuted_by(made) if made is not None else None
             if found is not None:
                 return found
         return Entailment(
-            Verdict.UNKNOWN, "a solver found values that may break it, and no trace does with them"
+            EntailmentVerdict.UNKNOWN,
+            "a solver found values that may break it, and no trace does with them",
         )
 
     def _readings(self, trace: SymbolicTrace) -> Iterator[Mapping[Type, Const]]:
@@ -295,7 +293,9 @@ class _Question:
             goal = self._of_every_step(leaf, lambda trace: exceeded(wanted, mixture, trace))  # noqa: B023
             if goal is not None:
                 return Entailment(
-                    Verdict.IMPLIED, "step by step, no more is added than is bounded", goals=(goal,)
+                    EntailmentVerdict.IMPLIED,
+                    "step by step, no more is added than is bounded",
+                    goals=(goal,),
                 )
         return None
 
@@ -312,7 +312,9 @@ class _Question:
                 goal = self._goal("same", [_held(amount, each)], refute)
                 if self._budget.decide(goal).conclusion is Conclusion.HOLDS:
                     return Entailment(
-                        Verdict.IMPLIED, "the same sum has a stricter bound", goals=(goal,)
+                        EntailmentVerdict.IMPLIED,
+                        "the same sum has a stricter bound",
+                        goals=(goal,),
                     )
         return None
 
@@ -405,11 +407,13 @@ class _Question:
 
 
 def _too_late() -> Entailment:
-    return Entailment(Verdict.UNKNOWN, "the time is up")
+    return Entailment(EntailmentVerdict.UNKNOWN, "the time is up")
 
 
 def _broken_by(trace: Trace) -> Entailment:
-    return Entailment(Verdict.NOT_IMPLIED, "a trace keeps the one and breaks the other", trace)
+    return Entailment(
+        EntailmentVerdict.NOT_IMPLIED, "a trace keeps the one and breaks the other", trace
+    )
 
 
 def _broken(leaf: Leaf, key: Term | None, trace: SymbolicTrace) -> Term:

@@ -27,7 +27,7 @@ from lictor_ir.document import (
 )
 from lictor_ir.errors import DocumentError
 from lictor_ir.terms import Term
-from lictor_ir.validate import validate
+from lictor_ir.validation.document import validate
 
 
 @dataclass(frozen=True, slots=True)

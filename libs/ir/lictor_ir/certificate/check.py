@@ -19,11 +19,11 @@ from lictor_ir.certificate.format import By, Certificate, Evidence, FrontEnd, Le
 from lictor_ir.document import Document
 from lictor_ir.errors import CertificateError, IrError, UnsupportedError
 from lictor_ir.goals import Goal, GoalKind, goals, never_reached
-from lictor_ir.jsonform import from_json
-from lictor_ir.lower_smtlib import script
+from lictor_ir.json.document import from_json
 from lictor_ir.places import Place, place, solver_order
+from lictor_ir.solver.smtlib_lowering import script
 from lictor_ir.terms import TRUE, Const, Term, and_, substitute
-from lictor_schema.canonical import hash_bytes
+from lictor_schema.core.canonical_json import hash_bytes
 
 
 @dataclass(frozen=True, slots=True)

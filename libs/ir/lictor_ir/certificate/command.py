@@ -20,7 +20,7 @@ from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError, FormError, IrError
 from lictor_ir.goals import Strength, strengths
-from lictor_ir.text_write import write_contract
+from lictor_ir.text.document_writer import write_contract
 
 VALID, REFUSED, UNREADABLE = 0, 1, 2
 MEMORY_MB: Final = 2_048

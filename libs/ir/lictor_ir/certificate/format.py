@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from lictor_ir.errors import CertificateError, FormError
-from lictor_ir.goals.model import GoalKind
-from lictor_ir.json_reading import (
+from lictor_ir.goals.goal import GoalKind
+from lictor_ir.json.strict_reading import (
     Path,
     fail,
     list_of,
@@ -24,9 +24,9 @@ from lictor_ir.json_reading import (
     text_or_none,
     tuple_of,
 )
-from lictor_ir.term_table import const_row, read_const
+from lictor_ir.json.terms import const_row, read_const
 from lictor_ir.terms import Const
-from lictor_schema.canonical import CanonicalError, canonical_json, hash_bytes, parse_json
+from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes, parse_json
 
 FORMAT: Final = "lictor/certificate/v1"
 """Changes also when the same document would get other goals or other scripts: a certificate holds their hashes."""

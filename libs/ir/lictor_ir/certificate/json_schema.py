@@ -1,7 +1,7 @@
 """The JSON Schema of certificates, for readers in other languages.
 
 `python -m lictor_ir.certificate.json_schema PATH` writes it. It says what the form is; what a certificate shows, no
-schema can say. The Effect IR inside has a schema of its own (`lictor_ir.json_schema`).
+schema can say. The Effect IR inside has a schema of its own (`lictor_ir.json.schema`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lictor_ir.certificate.format import FORMAT, OUTSIDE, By, FrontEnd, Level
-from lictor_ir.goals.model import GoalKind
+from lictor_ir.goals.goal import GoalKind
 
 Json = dict[str, Any]
 

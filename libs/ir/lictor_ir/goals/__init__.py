@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document, Obligation, ObligationKind
 from lictor_ir.errors import IrError
-from lictor_ir.goals.build import Builder, Violation
+from lictor_ir.goals.builder import Builder, Violation
 from lictor_ir.goals.consistency import consistency_goals, never_reached
-from lictor_ir.goals.facts import Point, in_bounds
+from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.guarantees import contract_goal
-from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.goals.occurrences import Point, in_bounds
 from lictor_ir.terms import FALSE, Term, and_, not_
 
 __all__ = ["Goal", "GoalKind", "Strength", "completed", "goals", "never_reached", "strengths"]

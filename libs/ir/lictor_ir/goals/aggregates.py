@@ -19,13 +19,13 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from lictor_ir import rewrite
 from lictor_ir.contracts import Comparison, Count, Sum
 from lictor_ir.document import Binder
 from lictor_ir.errors import UnsupportedError
-from lictor_ir.goals.build import Builder, Violation
-from lictor_ir.goals.facts import Fact, facts, length
-from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.goal import Goal, GoalKind, Strength
+from lictor_ir.goals.occurrences import Occurrence, facts, length
+from lictor_ir.scalars import rewriting
 from lictor_ir.terms import (
     FALSE,
     TRUE,
@@ -148,18 +148,18 @@ def _first_of_block(builder: Builder) -> list[int]:
 def compared(comparison: Comparison, total: Term, bound: Term) -> Term:
     match comparison:
         case Comparison.AT_MOST:
-            return rewrite.ordered("le", total, bound)
+            return rewriting.ordered("le", total, bound)
         case Comparison.LESS:
-            return rewrite.ordered("lt", total, bound)
+            return rewriting.ordered("lt", total, bound)
         case Comparison.AT_LEAST:
-            return rewrite.ordered("le", bound, total)
+            return rewriting.ordered("le", bound, total)
         case Comparison.MORE:
-            return rewrite.ordered("lt", bound, total)
+            return rewriting.ordered("lt", bound, total)
         case Comparison.EXACTLY:
-            return rewrite.equal(total, bound)
+            return rewriting.equal(total, bound)
 
 
-def _type(contract: Count | Sum, found: Sequence[Fact]) -> Type:
+def _type(contract: Count | Sum, found: Sequence[Occurrence]) -> Type:
     """Ints stay ints; what has reals or floats in it is added exactly, as rational numbers."""
     if isinstance(contract, Count):
         return INT
@@ -181,7 +181,7 @@ def _plainly_kept(comparison: Comparison, addends: Sequence[Addend], bound: Term
     return compared(comparison, total, bound) is TRUE
 
 
-def _readable(fact: Fact, term: Term) -> bool:
+def _readable(fact: Occurrence, term: Term) -> bool:
     try:
         fact.read(term)
     except UnsupportedError:
@@ -194,7 +194,7 @@ def _not_negative(value: Term) -> bool:
         return isinstance(value.value, int | Fraction | float) and value.value >= 0
     if value.type != INT:
         return False
-    bottom = rewrite.interval(value).bottom
+    bottom = rewriting.interval(value).bottom
     return bottom is not None and bottom >= 0
 
 
@@ -252,14 +252,16 @@ class _Adding:
         start = const(together if self.type == REAL else int(together))
         return apply("add", *rest, start) if rest else start
 
-    def total(self, found: Sequence[Fact], contract: Count | Sum) -> list[Addend]:
+    def total(self, found: Sequence[Occurrence], contract: Count | Sum) -> list[Addend]:
         """What all facts add."""
         return self._level(found, 0, contract)
 
-    def _level(self, found: Sequence[Fact], depth: int, contract: Count | Sum) -> list[Addend]:
+    def _level(
+        self, found: Sequence[Occurrence], depth: int, contract: Count | Sum
+    ) -> list[Addend]:
         """What one iteration of the loops down to that depth adds."""
         addends: list[Addend] = []
-        loops: dict[Term, tuple[Binder, list[Fact]]] = {}
+        loops: dict[Term, tuple[Binder, list[Occurrence]]] = {}
         for fact in found:
             if len(fact.atom.binders) == depth:
                 addends += self._own(fact, contract)
@@ -283,7 +285,7 @@ class _Adding:
                 addends.append(Addend(condition, self._times(runs, each.value), each.block))
         return addends
 
-    def _own(self, fact: Fact, contract: Count | Sum) -> list[Addend]:
+    def _own(self, fact: Occurrence, contract: Count | Sum) -> list[Addend]:
         condition = self._builder.expand(fact.condition)
         block = self._first[fact.position]
         if condition is FALSE:

@@ -12,11 +12,11 @@ from itertools import product
 from typing import Final
 
 from lictor_ir.errors import TermError, UnsupportedError
-from lictor_ir.expand import STAND_IN
-from lictor_ir.goals.assumed import usable
-from lictor_ir.goals.build import Builder
-from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.goals.assumptions import usable
+from lictor_ir.goals.builder import Builder
+from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.places import LENGTH, place, solver_order
+from lictor_ir.scalars.expansion import STAND_IN
 from lictor_ir.terms import FALSE, TRUE, Result, Term, Var, and_, const, implies, substitute
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 

@@ -12,9 +12,9 @@ from itertools import groupby
 from lictor_ir.contracts import FIELD_PREFIX, KEY_NAME, VALUE_NAME, AtEnd
 from lictor_ir.document import Atom, Fluent, Update
 from lictor_ir.errors import TermError, UnsupportedError
-from lictor_ir.goals.build import Builder, Violation
-from lictor_ir.goals.facts import in_bounds
-from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.goal import Goal, GoalKind, Strength
+from lictor_ir.goals.occurrences import in_bounds
 from lictor_ir.terms import (
     FALSE,
     Term,

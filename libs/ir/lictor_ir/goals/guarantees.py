@@ -21,16 +21,10 @@ from lictor_ir.contracts import (
 )
 from lictor_ir.errors import UnspecifiedError, UnsupportedError
 from lictor_ir.goals.aggregates import aggregate_goal
-from lictor_ir.goals.build import Builder, Violation
-from lictor_ir.goals.facts import (
-    Fact,
-    before,
-    copied,
-    facts,
-    shared_loops,
-)
+from lictor_ir.goals.builder import Builder, Violation
 from lictor_ir.goals.fluents import at_end_goal
-from lictor_ir.goals.model import Goal, GoalKind, Strength
+from lictor_ir.goals.goal import Goal, GoalKind, Strength
+from lictor_ir.goals.occurrences import Occurrence, before, copied, facts, shared_loops
 from lictor_ir.provenance import hidden_rows
 from lictor_ir.terms import (
     FALSE,
@@ -105,10 +99,10 @@ class _Violations:
             case _:
                 return []
 
-    def _facts(self, relation: Relation) -> list[Fact]:
+    def _facts(self, relation: Relation) -> list[Occurrence]:
         found, problems = facts(self._builder.document, relation)
         self.undecided += problems
-        live: list[Fact] = []
+        live: list[Occurrence] = []
         for fact in found:
             try:
                 if self._builder.expand(fact.condition) is not FALSE:
@@ -117,12 +111,12 @@ class _Violations:
                 self._problem(fact, why)
         return live
 
-    def _problem(self, fact: Fact, why: Exception) -> None:
+    def _problem(self, fact: Occurrence, why: Exception) -> None:
         self.undecided.append(f"{fact.atom.id} ({fact.atom.effect}): {why}")
 
     # -- one effect ------------------------------------------------------------------------------
 
-    def _each(self, found: Iterable[Fact], holds: Term | None) -> Iterator[Violation]:
+    def _each(self, found: Iterable[Occurrence], holds: Term | None) -> Iterator[Violation]:
         hidden = None if holds is None else hidden_rows(holds, self._builder.document.schemas)
         if hidden is not None:
             self.undecided.append(hidden)
@@ -137,7 +131,7 @@ class _Violations:
 
     # -- two effects -----------------------------------------------------------------------------
 
-    def _distinct(self, found: Sequence[Fact], key: Term) -> list[Violation]:
+    def _distinct(self, found: Sequence[Occurrence], key: Term) -> list[Violation]:
         looped = self._by_key([fact for fact in found if fact.atom.binders], key).all
         straight = self._by_key([fact for fact in found if not fact.atom.binders], key)
         ways = [self._alike(one, one, same=True) for one in looped]
@@ -153,7 +147,7 @@ class _Violations:
 
     def _open_pairs(self, straight: _ByKey) -> list[Violation]:
         """Pairs in which a key is not known. Keys of one shape are equal only if their known parts are."""
-        shapes: dict[tuple[Term | None, ...], dict[Any, list[tuple[Fact, Term]]]] = {}
+        shapes: dict[tuple[Term | None, ...], dict[Any, list[tuple[Occurrence, Term]]]] = {}
         for fact, term in straight.open:
             shape, known = _shape(term)
             shapes.setdefault(shape, {}).setdefault(known, []).append((fact, term))
@@ -175,7 +169,7 @@ class _Violations:
         return ways
 
     def _alike(
-        self, one: tuple[Fact, Term], other: tuple[Fact, Term], *, same: bool = False
+        self, one: tuple[Occurrence, Term], other: tuple[Occurrence, Term], *, same: bool = False
     ) -> Violation:
         """Both happen, with equal keys; an effect and itself in a later iteration of its loops."""
         fact, key = one
@@ -195,7 +189,7 @@ class _Violations:
         points = (fact.point({}), again.point(values))
         return Violation(formula, points, (fact.atom.id, again.atom.id))
 
-    def _group(self, group: Sequence[tuple[Fact, Term]]) -> list[Violation]:
+    def _group(self, group: Sequence[tuple[Occurrence, Term]]) -> list[Violation]:
         """Effects with one known key: no two of them may happen."""
         if len(group) <= MANY_ALIKE:
             return [self._alike(one, other) for one, other in combinations(group, 2)]
@@ -204,7 +198,7 @@ class _Violations:
         several = self._builder.expand(apply("lt", const(1), total))
         return [Violation(several, atoms=tuple(fact.atom.id for fact, _ in group))]
 
-    def _chosen_pair(self, straight: Sequence[tuple[Fact, Term]]) -> Violation:
+    def _chosen_pair(self, straight: Sequence[tuple[Occurrence, Term]]) -> Violation:
         """Too many pairs to write down: the solver chooses two places and the key that they share."""
         builder = self._builder
         key_type = straight[0][1].type
@@ -219,7 +213,9 @@ class _Violations:
         formula = and_(apply("lt", first, second), or_(*here), or_(*there))
         return Violation(formula, atoms=tuple(fact.atom.id for fact, _ in straight))
 
-    def _never_after(self, first: Sequence[Fact], then: Sequence[Fact]) -> Iterator[Violation]:
+    def _never_after(
+        self, first: Sequence[Occurrence], then: Sequence[Occurrence]
+    ) -> Iterator[Violation]:
         for one, other in product(first, then):
             if one.position >= other.position and not shared_loops(
                 one.atom.binders, other.atom.binders
@@ -261,7 +257,7 @@ class _Violations:
         return [Violation(not_(or_(*pairs)), atoms=atoms)]
 
     def _by_key(
-        self, found: Sequence[Fact], key: Term | None, *, first_iteration: bool = False
+        self, found: Sequence[Occurrence], key: Term | None, *, first_iteration: bool = False
     ) -> _ByKey:
         keyed = _ByKey()
         for fact in found:
@@ -296,7 +292,9 @@ class _Violations:
                 self._problem(then, why)
         return ways
 
-    def _witnesses(self, one: Fact, one_key: Term, then: Fact, key: Term) -> Iterator[Term]:
+    def _witnesses(
+        self, one: Occurrence, one_key: Term, then: Occurrence, key: Term
+    ) -> Iterator[Term]:
         """Ways to see that `one` came before: in chosen iterations, so that finding none proves nothing away."""
         for values in _iterations(one, then):
             order = before(one.point(values), then.point({}))
@@ -309,11 +307,11 @@ class _ByKey:
     """Effects with their keys; those whose key is known are found by it."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, list[tuple[Fact, Term]]] = {}
-        self._open: list[tuple[Fact, Term]] = []
-        self.all: list[tuple[Fact, Term]] = []
+        self._known: dict[Any, list[tuple[Occurrence, Term]]] = {}
+        self._open: list[tuple[Occurrence, Term]] = []
+        self.all: list[tuple[Occurrence, Term]] = []
 
-    def add(self, fact: Fact, key: Term) -> None:
+    def add(self, fact: Occurrence, key: Term) -> None:
         """One more."""
         self.all.append((fact, key))
         try:
@@ -321,7 +319,7 @@ class _ByKey:
         except (UnspecifiedError, TypeError):
             self._open.append((fact, key))
 
-    def candidates(self, key: Term) -> Sequence[tuple[Fact, Term]]:
+    def candidates(self, key: Term) -> Sequence[tuple[Occurrence, Term]]:
         """Those whose key may be equal."""
         try:
             return [*self._known.get(_hashable(known_value(key)), ()), *self._open]
@@ -329,21 +327,21 @@ class _ByKey:
             return self.all
 
     @property
-    def known(self) -> Sequence[Sequence[tuple[Fact, Term]]]:
+    def known(self) -> Sequence[Sequence[tuple[Occurrence, Term]]]:
         """Groups of one known key each."""
         return list(self._known.values())
 
     @property
-    def open(self) -> Sequence[tuple[Fact, Term]]:
+    def open(self) -> Sequence[tuple[Occurrence, Term]]:
         """Those whose key is not known."""
         return self._open
 
 
-def _first_iteration(fact: Fact) -> dict[Term, Term]:
+def _first_iteration(fact: Occurrence) -> dict[Term, Term]:
     return {binder.index: const(0) for binder in fact.atom.binders}
 
 
-def _iterations(one: Fact, then: Fact) -> Iterator[Mapping[Term, Term]]:
+def _iterations(one: Occurrence, then: Occurrence) -> Iterator[Mapping[Term, Term]]:
     """Iterations of one's loops that may show what then needs: the first, and that of the same index."""
     choices: list[list[Term]] = []
     for at in range(len(one.atom.binders)):
@@ -377,6 +375,6 @@ def _shape(key: Term) -> tuple[tuple[Term | None, ...], Any]:
     return (key,), None
 
 
-def _one_scalar(keyed: Sequence[tuple[Fact, Term]]) -> bool:
+def _one_scalar(keyed: Sequence[tuple[Occurrence, Term]]) -> bool:
     types = {term.type for _, term in keyed}
     return len(types) == 1 and types <= {BOOL, INT, REAL, STR}

@@ -38,14 +38,14 @@ from lictor_ir.contracts import (
     leaves,
 )
 from lictor_ir.document import Document, Guarantee, Parameter
-from lictor_ir.goals.model import Strength
-from lictor_ir.jsonform import document_hash
-from lictor_ir.owl.expressions import DATATYPES, Expressions, Unsayable
-from lictor_ir.summary.calls import Calls
-from lictor_ir.summary.promises import Promises, strength
+from lictor_ir.goals.goal import Strength
+from lictor_ir.json.document import document_hash
+from lictor_ir.owl.class_expressions import DATATYPES, Expressions, Unsayable
+from lictor_ir.summary.call_sentences import Calls
+from lictor_ir.summary.contract_sentences import Promises, strength
 from lictor_ir.terms import TRUE, Const, Term, Var, var
 from lictor_ir.types import BOOL, INT, STR, Type
-from lictor_ir.validate import validate
+from lictor_ir.validation.document import validate
 
 __all__ = ["FORMATS", "VOCABULARY", "graph", "serialize"]
 

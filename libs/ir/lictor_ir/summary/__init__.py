@@ -16,14 +16,14 @@ from typing import Final
 
 from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document
-from lictor_ir.goals.model import Strength
-from lictor_ir.jsonform import document_hash
-from lictor_ir.summary import shown
-from lictor_ir.summary.calls import Calls
-from lictor_ir.summary.fitting import Entry, Room, Section, fitted
-from lictor_ir.summary.promises import Promises
-from lictor_ir.summary.silence import Silence, silence
-from lictor_ir.validate import validate
+from lictor_ir.goals.goal import Strength
+from lictor_ir.json.document import document_hash
+from lictor_ir.summary import display
+from lictor_ir.summary.call_sentences import Calls
+from lictor_ir.summary.contract_sentences import Promises
+from lictor_ir.summary.layout import Entry, Room, Section, fitted
+from lictor_ir.summary.unconstrained import Silence, silence
+from lictor_ir.validation.document import validate
 
 __all__ = ["LEAST_LIMIT", "LEAST_LINES", "LIMIT", "LINES", "Promise", "Summary", "summarize"]
 
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def _fingerprint(self) -> str:
-        return f"IR {self.ir_hash.removeprefix('sha256:')[: shown.DIGEST_LENGTH]}"
+        return f"IR {self.ir_hash.removeprefix('sha256:')[: display.DIGEST_LENGTH]}"
 
     def content(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> list[str]:
         """The lines of the text without the last one, which names the document."""
@@ -152,12 +152,12 @@ def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = 
 
 
 def _program(document: Document) -> list[str]:
-    layer = (document.layer_hash or "").removeprefix("sha256:")[: shown.DIGEST_LENGTH]
+    layer = (document.layer_hash or "").removeprefix("sha256:")[: display.DIGEST_LENGTH]
     told = f"; trusted layer {layer}" if layer else "; no trusted layer is named"
-    lines = [f"PROGRAM {shown.string(document.program)}, {shown.name(document.target)}(){told}"]
+    lines = [f"PROGRAM {display.string(document.program)}, {display.name(document.target)}(){told}"]
     if document.inputs:
-        inputs = [f"{shown.name(each.name)}: {each.type}" for each in document.inputs]
-        lines.append(f"INPUTS, any value: {shown.listed(inputs, _MAX_HEAD)}")
+        inputs = [f"{display.name(each.name)}: {each.type}" for each in document.inputs]
+        lines.append(f"INPUTS, any value: {display.listed(inputs, _MAX_HEAD)}")
     if not document.atoms:
         lines.append("DOES NOTHING: it makes no trusted call.")
     return lines
@@ -174,13 +174,13 @@ def _unconstrained(document: Document, found: Silence) -> list[str]:
         lines.append(f"LIMITED ONLY IN PART: {_domains(found.partly)}")
     if found.unread:
         told = [
-            f"{shown.name(effect)}.{shown.name(name)}"
+            f"{display.name(effect)}.{display.name(name)}"
             for effect, names in found.unread
             for name in names
         ]
         lines.append(
             f"NO GUARANTEE READS these arguments, which are not written out:"
-            f" {shown.listed(told, _MAX_HEAD)}"
+            f" {display.listed(told, _MAX_HEAD)}"
         )
     if document.atoms and not lines:
         lines.append("SOME GUARANTEE LIMITS every kind of call that it makes.")
@@ -189,6 +189,6 @@ def _unconstrained(document: Document, found: Silence) -> list[str]:
 
 def _domains(domains: tuple[tuple[str, str], ...]) -> str:
     plural = {"call": "calls of", "event": "events", "state": "state"}
-    return shown.listed(
-        [f"{plural[what]} {shown.name(name)}" for what, name in domains], _MAX_HEAD, between="; "
+    return display.listed(
+        [f"{plural[what]} {display.name(name)}" for what, name in domains], _MAX_HEAD, between="; "
     )

@@ -41,14 +41,13 @@ from lictor_prove.commands.program import (
     Written,
 )
 from lictor_prove.errors import Reason, Rejected
-from lictor_prove.python.assembly import assembled
-from lictor_prove.python.limits import MAX_ITERATIONS
-from lictor_prove.python.loops import symbolic_round
+from lictor_prove.python.interpreter.loops import symbolic_round
+from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
+from lictor_prove.python.machine.machine_state import Hooks, Machine
+from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Sym, Value
 from lictor_prove.python.predicates import condition
-from lictor_prove.python.refusals import Raises, Refusal, refuse
-from lictor_prove.python.state import Hooks, Machine
-from lictor_prove.python.trusted import TrustedCalls
-from lictor_prove.python.values import NONE_VALUE, Sym, Value
+from lictor_prove.python.program.document_assembly import assembled
+from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, SubsetRefusal, refuse
 
 MAX_PARTS: Final = 10_000
 _FLAT: Final = frozenset({"add", "concat"})
@@ -63,7 +62,7 @@ def lowered(commands: Commands, *, name: str, target: str = "main") -> Document:
     lowering = _Lowering(commands)
     try:
         return lowering.document(name, target)
-    except Refusal as refusal:
+    except SubsetRefusal as refusal:
         raise _rejected(lowering.at, refusal.code, refusal.message, refusal.remedy) from None
     except Raises as problem:
         message = f"{problem.error}: {problem.message}"

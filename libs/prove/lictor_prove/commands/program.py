@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lictor_ir.document import Guarantee, Parameter, Span
 from lictor_ir.terms import Term
 from lictor_ir.types import Type
-from lictor_prove.coverage import Stated
+from lictor_prove.coverage.report import Stated
 from lictor_prove.layer_model import Layer, TrustedFunction
 
 

@@ -16,12 +16,13 @@ from typing import Final, TypeVar
 
 from lictor_ir.document import Guarantee, Parameter, Span
 from lictor_ir.errors import IrError, PlacedError
-from lictor_ir.text_read_terms import TermReader
-from lictor_ir.text_scan import Scanner, Token
-from lictor_ir.text_words import HEADER as DOCUMENT_HEADER
-from lictor_ir.text_words import KEYWORDS
+from lictor_ir.text.keywords import HEADER as DOCUMENT_HEADER
+from lictor_ir.text.keywords import KEYWORDS
+from lictor_ir.text.scanner import Scanner, Token
+from lictor_ir.text.term_reader import TermReader
 from lictor_ir.types import BOOL, FLOAT, INT, NEVER, NONE, STR, ListOf, Type, accepts
-from lictor_prove.commands.demands import written
+from lictor_prove.commands.guarantees import GuaranteeReader
+from lictor_prove.commands.operation_demands import written
 from lictor_prove.commands.program import (
     Assert,
     Block,
@@ -35,9 +36,14 @@ from lictor_prove.commands.program import (
     When,
     Written,
 )
-from lictor_prove.commands.source import HEADER, check_source, descriptive, remedy_for, too_deep
-from lictor_prove.commands.stated import GuaranteeReader
-from lictor_prove.coverage import Stated
+from lictor_prove.commands.source_rules import (
+    HEADER,
+    check_source,
+    descriptive,
+    remedy_for,
+    too_deep,
+)
+from lictor_prove.coverage.report import Stated
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, LayerParameter, TrustedFunction
 

@@ -1,8 +1,8 @@
 """What `import clauz3` and `import deal` mean in a layer or program of ours.
 
-Layers written for clauz3 load unchanged: these modules give its names our meaning. They stand under their own names in
-`sys.modules` only while a layer is loaded or runs (`lictor_prove.layers.runtime`), and then before any package of that
-name that is installed.
+Layers written for clauz3 load unchanged: these modules give its names our meaning. They stand under their own names
+in `sys.modules` only while a layer is loaded or runs (`lictor_prove.layers.isolated_modules`), and then before any
+package of that name that is installed.
 """
 
 from __future__ import annotations

@@ -13,15 +13,15 @@ from lictor_ir.document import Schema
 from lictor_layer import DomainPolicy as DeclaredPolicy
 from lictor_layer import Row
 from lictor_layer.contracts import contract_declaration
+from lictor_prove.coverage.required_contracts import contract_of_domain, recommended
 from lictor_prove.errors import ProveError, ProverConfigError
-from lictor_prove.layer_model import DomainPolicy, Layer, TrustedFunction, TrustedModule
-from lictor_prove.layers.builders import LayerContract
-from lictor_prove.layers.checks import check_relations
+from lictor_prove.layer_model import Layer, LayerPolicy, TrustedFunction, TrustedModule
+from lictor_prove.layers.contract_builders import LayerContract
+from lictor_prove.layers.contract_checks import check_relations
+from lictor_prove.layers.declaration_reader import DeclarationReader
 from lictor_prove.layers.files import LayerFiles, read_files
-from lictor_prove.layers.reader import Reader
-from lictor_prove.layers.runtime import Runtime
-from lictor_prove.layers.vocabulary import Vocabulary
-from lictor_prove.policies import contract_of_domain, recommended
+from lictor_prove.layers.isolated_modules import Runtime
+from lictor_prove.layers.relation_vocabulary import Vocabulary
 
 MAX_LABEL: Final = 256
 """What a coverage report holds."""
@@ -51,7 +51,7 @@ def load_living(files: LayerFiles) -> LivingLayer:
     runtime = Runtime(files)
     runtime.load()
     with runtime.active():
-        reader = Reader(runtime)
+        reader = DeclarationReader(runtime)
         words = reader.words()
         contracts = _contracts(runtime, reader, words)
         for name, module in runtime.modules.items():
@@ -74,7 +74,9 @@ def load_living(files: LayerFiles) -> LivingLayer:
     return LivingLayer(layer, runtime, reader.rows)
 
 
-def _contracts(runtime: Runtime, reader: Reader, words: Vocabulary) -> Mapping[int, LayerContract]:
+def _contracts(
+    runtime: Runtime, reader: DeclarationReader, words: Vocabulary
+) -> Mapping[int, LayerContract]:
     """The contracts of the layer, by the ids of their functions."""
     found: dict[int, LayerContract] = {}
     for name, module in runtime.modules.items():
@@ -97,7 +99,10 @@ def _contracts(runtime: Runtime, reader: Reader, words: Vocabulary) -> Mapping[i
 
 
 def _modules(
-    files: LayerFiles, runtime: Runtime, reader: Reader, contracts: Mapping[int, LayerContract]
+    files: LayerFiles,
+    runtime: Runtime,
+    reader: DeclarationReader,
+    contracts: Mapping[int, LayerContract],
 ) -> Mapping[str, TrustedModule]:
     """The modules, and the packages above them."""
     schemas: dict[int, Schema] = {
@@ -134,10 +139,10 @@ def _modules(
 def _policies(
     package: str,
     runtime: Runtime,
-    reader: Reader,
+    reader: DeclarationReader,
     contracts: Sequence[LayerContract],
     words: Vocabulary,
-) -> Sequence[DomainPolicy]:
+) -> Sequence[LayerPolicy]:
     """The policies that `policy.py` of a trusted root declares."""
     name = f"{package}.policy"
     module = runtime.modules.get(name)
@@ -166,7 +171,7 @@ def _policy(
     place: str,
     contracts: Sequence[LayerContract],
     words: Vocabulary,
-) -> DomainPolicy:
+) -> LayerPolicy:
     for trigger in declared.when_used:
         if trigger not in words.functions:
             raise ProverConfigError(
@@ -176,7 +181,7 @@ def _policy(
     label = declared.label or " / ".join(declared.when_used)
     if len(label) > MAX_LABEL:
         raise ProverConfigError(f"{place}: the label {label[:40]!r}… is longer than {MAX_LABEL}")
-    policy = DomainPolicy(
+    policy = LayerPolicy(
         label, package, declared.when_used, declared.recommended, declared.required
     )
     for text in policy.recommended:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lictor_policy.config import EvaluatorConfig
-from lictor_prove.packs.scenes import Judgement, NoSuchScene, judge, stage
-from lictor_prove.packs.solving import Answer, Asking, Term
-from lictor_prove.packs.symbols import Symbols
-from lictor_prove.packs.translate import Side
-from lictor_schema.event_types import EventType
+from lictor_policy.judge.config import EvaluatorConfig
+from lictor_prove.packs.fact_symbols import Symbols
+from lictor_prove.packs.pack_terms import Side
+from lictor_prove.packs.staged_tasks import Judgement, NoSuchScene, judge, stage
+from lictor_prove.packs.z3_questions import Asking, SolverAnswer, Term
+from lictor_schema.events.event_types import EventType
 
 _TRIES = 4
 
@@ -72,7 +72,7 @@ class Search:
             refused.append(self._other_than(values))
         return Found(why=why)
 
-    def _plain(self, goal: Term, refused: Sequence[Term]) -> Answer:
+    def _plain(self, goal: Term, refused: Sequence[Term]) -> SolverAnswer:
         """A model with few unusual values: as long as they contradict the goal, one of them is given up."""
         beside = [goal, *refused]
         usual = list(self.symbols.usual())

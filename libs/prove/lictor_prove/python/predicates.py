@@ -24,16 +24,10 @@ from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, v
 from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
-from lictor_prove.python import calls, expressions, methods, statements, strings
-from lictor_prove.python.builtins import BUILTINS
-from lictor_prove.python.comparisons import truth
-from lictor_prove.python.contents import lift, term_of
-from lictor_prove.python.paths import Frame
-from lictor_prove.python.refusals import Raises, Refusal, refuse
-from lictor_prove.python.scopes import local_names, parameters
-from lictor_prove.python.source import check_subset
-from lictor_prove.python.state import Machine
-from lictor_prove.python.values import (
+from lictor_prove.python.interpreter import calls, expressions, statements
+from lictor_prove.python.machine.control_paths import Frame
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
     BuiltinV,
     ColumnV,
@@ -49,7 +43,14 @@ from lictor_prove.python.values import (
     Value,
     described,
 )
-from lictor_prove.python.whole_floats import check_rounding
+from lictor_prove.python.operations import container_methods, string_methods
+from lictor_prove.python.operations.builtin_functions import BUILTINS
+from lictor_prove.python.operations.comparisons import truth
+from lictor_prove.python.operations.container_contents import lift, term_of
+from lictor_prove.python.operations.whole_floats import check_rounding
+from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
+from lictor_prove.python.syntax.scopes import local_names, parameters
+from lictor_prove.python.syntax.subset import check_subset
 
 ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
 ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
@@ -132,7 +133,7 @@ def _read(
             each.arg for each in parameters(predicate.node) if each.arg not in given
         )
         return read(machine)
-    except Refusal as refusal:
+    except SubsetRefusal as refusal:
         raise ProveError(f"{predicate.place}: {refusal.message}. {refusal.remedy}") from None
     except Raises as problem:
         raise ProveError(f"{predicate.place}: {problem.error}: {problem.message}") from None
@@ -279,9 +280,9 @@ class _LayerHooks:
                 if not hasattr(held, name):
                     refuse("predicate.name", f"{name} is not there", "Define it")
                 return self._meaning(machine, getattr(held, name))
-            case Sym() if owner.type == STR and name in strings.PURE:
+            case Sym() if owner.type == STR and name in string_methods.PURE:
                 return MethodV(owner, name)
-            case Ref() | TupleV() if name in methods.NAMES:
+            case Ref() | TupleV() if name in container_methods.NAMES:
                 return MethodV(owner, name)
             case PatternV() | MatchV():
                 return MethodV(owner, name)

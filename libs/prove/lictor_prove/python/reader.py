@@ -13,18 +13,18 @@ from lictor_ir.terms import var
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, TrustedFunction
-from lictor_prove.python import calls, expressions, names, statements
-from lictor_prove.python.assembly import assembled
-from lictor_prove.python.guarantees import read_guarantees
-from lictor_prove.python.imports import Module
-from lictor_prove.python.paths import Frame
+from lictor_prove.python.interpreter import calls, expressions, name_lookup, statements
+from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
+from lictor_prove.python.machine.control_paths import Frame
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import ForeignV, ModuleV, Sym, Value
 from lictor_prove.python.predicates import condition
-from lictor_prove.python.refusals import Raises, Refusal, refuse
-from lictor_prove.python.scopes import local_names, parameters
-from lictor_prove.python.source import Source, parse
-from lictor_prove.python.state import Machine
-from lictor_prove.python.trusted import TrustedCalls
-from lictor_prove.python.values import ForeignV, ModuleV, Sym, Value
+from lictor_prove.python.program.document_assembly import assembled
+from lictor_prove.python.program.guarantees import read_guarantees
+from lictor_prove.python.program.module_bindings import Module
+from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
+from lictor_prove.python.syntax.scopes import local_names, parameters
+from lictor_prove.python.syntax.subset import ProgramSource, parse
 
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 
@@ -33,16 +33,16 @@ _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, 
 class ParsedProgram:
     """The text of a program in the subset, and its syntax tree: parsed once, for all who look at the program."""
 
-    source: Source
+    source: ProgramSource
     tree: ast.Module
 
 
 def parse_program(source: str) -> ParsedProgram:
     """The syntax tree of a program, or Rejected when it is no program in the subset."""
-    text = Source(source)
+    text = ProgramSource(source)
     try:
         return ParsedProgram(text, parse(source))
-    except Refusal as refusal:
+    except SubsetRefusal as refusal:
         reason = _reason(text, refusal.node, refusal.code, refusal.message, refusal.remedy)
         raise Rejected(reason) from None
 
@@ -62,7 +62,7 @@ def read_parsed(
         program = _Program(text, layer)
         machine = program.machine
         return program.read(parsed.tree, name, target)
-    except Refusal as refusal:
+    except SubsetRefusal as refusal:
         node = refusal.node or (machine.at if machine is not None else None)
         raise Rejected(_reason(text, node, refusal.code, refusal.message, refusal.remedy)) from None
     except Raises as problem:
@@ -90,7 +90,9 @@ def read_parsed(
         ) from None
 
 
-def _reason(text: Source, node: ast.AST | None, code: str, message: str, remedy: str) -> Reason:
+def _reason(
+    text: ProgramSource, node: ast.AST | None, code: str, message: str, remedy: str
+) -> Reason:
     span = text.span(node) if node is not None else None
     return Reason(
         code,
@@ -104,7 +106,7 @@ def _reason(text: Source, node: ast.AST | None, code: str, message: str, remedy:
 class _Program:
     """One program, and what its names mean."""
 
-    def __init__(self, source: Source, layer: Layer) -> None:
+    def __init__(self, source: ProgramSource, layer: Layer) -> None:
         self.source = source
         self.module = Module(layer)
         self.machine = Machine(self)
@@ -147,13 +149,13 @@ class _Program:
         raise AssertionError("programs don't see objects of the layer")
 
     def lookup(self, machine: Machine, name: str) -> Value:
-        return names.lookup(machine, name)
+        return name_lookup.lookup(machine, name)
 
     def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
         del machine
         if isinstance(owner, ModuleV):
             return self.module.attribute(owner, name)
-        return names.attribute(owner, name, self.module.schemas)
+        return name_lookup.attribute(owner, name, self.module.schemas)
 
     def span(self, node: ast.AST) -> Span | None:
         return self.source.span(node)

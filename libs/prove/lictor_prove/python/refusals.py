@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import NoReturn
+from typing import Final, NoReturn
 
 
-class Refusal(Exception):
+class SubsetRefusal(Exception):
     """Something that is outside the language; the reader turns it into `Rejected`, predicates into `ProveError`."""
 
     def __init__(self, code: str, message: str, remedy: str, node: ast.AST | None = None) -> None:
@@ -33,4 +33,25 @@ class Raises(Exception):
 
 def refuse(code: str, message: str, remedy: str, node: ast.AST | None = None) -> NoReturn:
     """Stop reading the program."""
-    raise Refusal(code, message, remedy, node)
+    raise SubsetRefusal(code, message, remedy, node)
+
+
+MAX_SOURCE_BYTES: Final = 512 * 1024
+MAX_DEPTH: Final = 120
+"""Nesting of the syntax tree."""
+MAX_STEPS: Final = 300_000
+"""Statements and expressions executed."""
+MAX_ATOMS: Final = 10_000
+MAX_OBLIGATIONS: Final = 50_000
+MAX_ITERATIONS: Final = 10_000
+"""Iterations of one loop that is unrolled, and items of one container."""
+MAX_TEXT: Final = 100_000
+"""Characters of a string, bits of a number, that is computed while reading."""
+MAX_ALTERNATIVES: Final = 32
+"""What one value may be, on different paths, without being one term."""
+MAX_CALL_DEPTH: Final = 24
+"""Helpers that call helpers."""
+MAX_REPEAT: Final = 1_000
+"""Bounds of `{m,n}` in a regular expression."""
+MAX_PATTERN: Final = 1_000
+"""Characters of a regular expression."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.config import EvaluatorConfig, build_config, load_config
-from lictor_policy.packs import read_pack
+from lictor_policy.judge.config import EvaluatorConfig, build_config, load_config
+from lictor_policy.packs.pack import read_pack
 
 PACKS = Path(__file__).parents[4] / "policy-packs"
 TEMPLATES = (

@@ -9,7 +9,7 @@ from typing import Final
 
 from lictor_ir.certificate.cpc import functions
 from lictor_ir.certificate.cpc.errors import InvalidProof, NotKnown, Refused, UnknownRule
-from lictor_ir.certificate.cpc.reading import Reader, Spelled, sort, spelled, symbol
+from lictor_ir.certificate.cpc.parser import Reader, Spelled, sort, spelled, symbol
 from lictor_ir.certificate.cpc.rules import Rule
 from lictor_ir.certificate.cpc.terms import BOOL, Term, Terms
 

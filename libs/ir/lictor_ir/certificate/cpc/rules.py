@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple, TypeVar
 
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
-from lictor_ir.certificate.cpc.reading import Spelled, literal, spelled
+from lictor_ir.certificate.cpc.parser import Spelled, literal, spelled
 from lictor_ir.certificate.cpc.terms import MANY, SIGNATURES, Term, Terms, Value
 
 Rule = Callable[[Terms, Sequence[Term], Sequence[Term]], Term]

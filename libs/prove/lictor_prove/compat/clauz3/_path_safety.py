@@ -1,6 +1,6 @@
 """Predicates over written paths and URLs."""
 
-from lictor_layer.lexical import (
+from lictor_layer.path_predicates import (
     has_no_parent_segments,
     has_plain_segments,
     is_plain_path,

@@ -1,0 +1,60 @@
+"""When an open request is about something that is not so any more. Each function says why, or None.
+
+1. A later submission of the same agent and task, under the same name and target, takes the place of the one before.
+2. The submission was proved anew, and the new result binds anything else, or is not `proved`.
+3. The trusted layer is not on the shelf any more; or the submission named none, and the first on the shelf is another.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from lictor_approval.errors import NotApprovable
+from lictor_approval.request_binding import bound
+from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+
+
+def superseded(
+    request: ApprovalRequest, submissions: Iterable[tuple[int, ProgramSubmission]]
+) -> str | None:
+    """Whether a later submission, by its place in the stream, takes its place."""
+    mine = request.binding
+    for sequence, each in submissions:
+        if sequence > request.program_sequence and (
+            each.submission_id != mine.submission_id
+            and (each.task_id, each.agent_id, each.source_name, each.target)
+            == (mine.task_id, mine.agent_id, mine.source_name, mine.target)
+        ):
+            return (
+                f"{mine.source_name} ({mine.target}) was submitted anew as {each.submission_id};"
+                " decide on that"
+            )
+    return None
+
+
+def proved_anew(
+    request: ApprovalRequest, submission: ProgramSubmission, result: ProofResult, sequence: int
+) -> str | None:
+    """Whether a later result about the same submission binds anything else."""
+    mine = request.binding
+    if sequence <= request.proof_sequence or (
+        (submission.task_id, submission.submission_id) != (mine.task_id, mine.submission_id)
+    ):
+        return None
+    try:
+        now = bound(submission, result)
+    except NotApprovable as error:
+        return f"it was proved anew, and can't be approved any more: {error.reason}"
+    changed = [
+        name for name in ApprovalBinding.model_fields if getattr(now, name) != getattr(mine, name)
+    ]
+    return f"it was proved anew with another {', '.join(changed)}" if changed else None
+
+
+def layer_changed(request: ApprovalRequest, shelf: Sequence[str]) -> str | None:
+    """Whether the layer is another than that of the request; ``shelf`` holds the hashes in their order."""
+    mine = request.binding.layer_hash
+    if mine not in shelf:
+        return f"the trusted layer {mine} is not on the shelf any more"
+    if not request.named_layer and shelf[0] != mine:
+        return f"the current trusted layer is {shelf[0]} now, and it was proved with {mine}"
+    return None

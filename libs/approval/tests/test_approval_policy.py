@@ -1,0 +1,297 @@
+"""What a policy says: reject before ask before allow, and nothing unknown ever helps to approve."""
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from approval_samples import LAYER, LIMITS, NOW, proof, request, submission
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lictor_approval.approval_policy import (
+    ProofFindings,
+    Truth,
+    contracts_named,
+    findings,
+    judge,
+    load_policy,
+    needs_certificate,
+    needs_findings,
+    policy_hash,
+    read_policy,
+)
+from lictor_approval.errors import ConfigRefused
+from lictor_approval.request_binding import asked
+from lictor_schema.approvals.approval_policy import ApprovalPolicy
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+from lictor_schema.proofs.proof import GuaranteeResult, ProofVerdict
+from lictor_schema.proofs.proof_strength import ProofStrength
+
+AT_MOST = {"contract": "tools.mail.trusted.contracts.at_most", "arguments": [50]}
+TEXT = "tools.mail.trusted.contracts.at_most(50)"
+ALLOW = {"entails": [AT_MOST], "coverage_at_most": "covered_by_entailment"}
+YES, NO, UNKNOWN = Truth(True, "yes"), Truth(False, "no"), Truth(None, "who knows")
+GOOD = ProofFindings(frozenset({"send_mail"}), {TEXT: YES}, "not looked at")
+
+
+def policy(*rules: dict[str, Any]) -> ApprovalPolicy:
+    named = [
+        {"name": f"r{number}", "reason": "because", **rule} for number, rule in enumerate(rules)
+    ]
+    document = {"format": "lictor-approval-policy/v1", "rules": named}
+    return read_policy(json.dumps(document).encode(), "policy.yaml")
+
+
+def rule(decision: str, **when: Any) -> dict[str, Any]:
+    return {"decision": decision, "when": when}
+
+
+def said(
+    of: ApprovalPolicy, found: ProofFindings = GOOD, about: Any = None
+) -> tuple[str, str | None]:
+    verdict = judge(of, about or request(), found)
+    return verdict.decision, verdict.rule
+
+
+def test_without_rules_somebody_is_asked() -> None:
+    assert said(policy()) == ("ask", None)
+
+
+def test_what_is_entailed_and_cleanly_covered_is_allowed() -> None:
+    assert said(policy(rule("allow", **ALLOW))) == ("allow", "r0")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ProofFindings(),
+        replace(GOOD, entailed={}),
+        replace(GOOD, entailed={TEXT: NO}),
+        replace(GOOD, entailed={TEXT: UNKNOWN}),
+        replace(GOOD, entailed={TEXT.replace("50", "51"): YES}),
+    ],
+)
+def test_what_is_not_known_to_be_entailed_is_asked_about(found: ProofFindings) -> None:
+    assert said(policy(rule("allow", **ALLOW)), found)[0] == "ask"
+
+
+@pytest.mark.parametrize("unclear", ["reject", "ask"])
+def test_a_rule_that_can_not_be_evaluated_has_somebody_asked_whatever_others_allow(
+    unclear: str,
+) -> None:
+    rules = policy(rule("allow", **ALLOW), rule(unclear, any_effect=["wipe"]))
+    assert said(rules) == ("allow", "r0")
+    assert said(rules, replace(GOOD, effects=None)) == ("ask", "r1")
+
+
+def test_a_reject_rule_counts_before_every_other_wherever_it_stands() -> None:
+    rules = policy(
+        rule("allow", **ALLOW), rule("ask", agents=["agent-7"]), rule("reject", tasks=["t-1"])
+    )
+    assert said(rules) == ("reject", "r2")
+
+
+def test_a_reject_rule_that_holds_counts_though_another_is_not_known() -> None:
+    rules = policy(rule("reject", not_entailed=[AT_MOST]), rule("reject", agents=["agent-7"]))
+    assert said(rules, replace(GOOD, entailed={TEXT: UNKNOWN})) == ("reject", "r1")
+
+
+TRUTHS = {"yes": YES, "no": NO, "unknown": UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("rejects", "allows"), list(itertools.product(TRUTHS, TRUTHS)), ids=lambda each: each
+)
+def test_the_matrix_of_rules(rejects: str, allows: str) -> None:
+    other = {**AT_MOST, "arguments": [7]}
+    rules = policy(rule("reject", not_entailed=[other]), rule("allow", **ALLOW))
+    # `not_entailed` turns a truth around, and leaves what is unknown unknown.
+    turned = {"yes": NO, "no": YES, "unknown": UNKNOWN}[rejects]
+    found = replace(GOOD, entailed={TEXT: TRUTHS[allows], TEXT.replace("50", "7"): turned})
+    if rejects == "yes":
+        expected = "reject"
+    elif rejects == "no" and allows == "yes":
+        expected = "allow"
+    else:
+        expected = "ask"
+    assert said(rules, found)[0] == expected
+
+
+truths = st.sampled_from([YES, NO, UNKNOWN])
+conditions = st.sampled_from(
+    [
+        {"agents": ["agent-7"]},
+        {"agents": ["other"]},
+        {"any_effect": ["send_mail"]},
+        {"any_effect": ["wipe"]},
+        {"not_entailed": [AT_MOST]},
+        {"only_effects": ["send_mail"]},
+        {"coverage_at_least": "silent_gap"},
+    ]
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["reject", "ask"]), conditions), max_size=4),
+    truths,
+    st.booleans(),
+)
+def test_knowing_less_never_turns_another_answer_into_allow(
+    others: list[tuple[str, dict[str, Any]]], truth: Truth, effects_known: bool
+) -> None:
+    rules = policy(rule("allow", **ALLOW), *(rule(what, **when) for what, when in others))
+    known = replace(GOOD, entailed={TEXT: truth})
+    less = replace(known, entailed={}, effects=known.effects if effects_known else None)
+    if said(rules, known)[0] != "allow":
+        assert said(rules, less)[0] != "allow"
+    assert said(rules, less)[0] != "allow"
+
+
+def covered(status: CoverageStatus | None) -> Any:
+    mine = request()
+    if status is None:
+        return mine.model_copy(update={"coverage": None})
+    domain = DomainCoverage(domain="mail", when_used=(), used_calls=(), status=status)
+    report = CoverageReport(
+        program_hash=mine.binding.program_hash, layer_hash=LAYER, level="mention", domains=(domain,)
+    )
+    return mine.model_copy(update={"coverage": report})
+
+
+@pytest.mark.parametrize("status", [None, *CoverageStatus])
+def test_only_coverage_that_is_good_enough_is_allowed(status: CoverageStatus | None) -> None:
+    clean = status in (CoverageStatus.COVERED, CoverageStatus.COVERED_BY_ENTAILMENT)
+    rules = policy(rule("allow", **ALLOW))
+    assert said(rules, about=covered(status))[0] == ("allow" if clean else "ask")
+
+
+@pytest.mark.parametrize("status", [None, *CoverageStatus])
+def test_bad_coverage_is_rejected_and_unknown_coverage_asked_about(
+    status: CoverageStatus | None,
+) -> None:
+    bad = status in (CoverageStatus.SILENT_GAP, CoverageStatus.REQUIRED_GAP)
+    rules = policy(rule("reject", coverage_at_least="silent_gap"))
+    assert said(rules, about=covered(status))[0] == ("reject" if bad else "ask")
+
+
+@pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ({"agents": ["agent-7"]}, True),
+        ({"agents": ["agent-8"]}, False),
+        ({"tasks": ["t-1"]}, True),
+        ({"layers": [LAYER]}, True),
+        ({"layers": [content_hash("x")]}, False),
+        ({"only_effects": ["send_mail", "list_contacts"]}, True),
+        ({"only_effects": ["list_contacts"]}, False),
+        ({"strength": "every_prefix"}, True),
+        ({"strength": "on_completion"}, True),
+        ({"certificate": True}, False),
+    ],
+)
+def test_each_condition_restricts_an_allow_rule(when: dict[str, Any], holds: bool) -> None:
+    rules = policy(rule("allow", **ALLOW, **when))
+    assert said(rules)[0] == ("allow" if holds else "ask")
+
+
+@pytest.mark.parametrize("strength", [None, ProofStrength.ON_COMPLETION])
+def test_a_guarantee_for_fewer_runs_is_not_enough(strength: ProofStrength | None) -> None:
+    weak = GuaranteeResult(name="g", verdict=ProofVerdict.PROVED, strength=strength)
+    about = request().model_copy(update={"guarantees": (weak,)})
+    assert said(policy(rule("allow", **ALLOW, strength="every_prefix")), about=about)[0] == "ask"
+
+
+def test_only_the_words_of_the_analysis_count_as_answers() -> None:
+    contracts = contracts_named(policy(rule("allow", **ALLOW)))
+    words = {"implied": True, "not_implied": False, "unknown": None, "IMPLIED": None, "": None}
+    for word, holds in words.items():
+        found = findings(contracts, ["send_mail"], [(word, "why")], None)
+        assert found.entailed[TEXT].holds is holds
+    assert findings(contracts, [], [("implied", "")], "it broke").entailed == {}
+    assert findings(contracts, [], [], None).entailed == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (b"", "is empty"),
+        (b"rules: []", "format"),
+        (b"a: &x 1\nb: *x", "anchor"),
+        (b"format: lictor-approval-policy/v1\nrules: []\nextra: 1", "extra"),
+    ],
+)
+def test_what_is_no_policy_is_refused(source: bytes, why: str) -> None:
+    with pytest.raises(ConfigRefused, match=why):
+        read_policy(source, "policy.yaml")
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (rule("allow", agents=["a"]), "entails and coverage_at_most"),
+        (rule("allow", entails=[AT_MOST]), "entails and coverage_at_most"),
+        (rule("allow", entails=[AT_MOST], coverage_at_most="required_gap"), "required gap"),
+        (rule("reject"), "must give a condition"),
+        (rule("reject", agents=None), "must give a condition"),
+        (rule("reject", agents=[]), "agents"),
+        (rule("maybe", agents=["a"]), "decision"),
+        (rule("reject", agnets=["a"]), "agnets"),
+        (rule("reject", entails=[{"contract": "__import__('os')"}]), "contract"),
+        (rule("ask", certificate=False), "certificate"),
+    ],
+)
+def test_a_rule_that_says_too_little_or_something_else_is_refused(
+    broken: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ConfigRefused, match=why):
+        policy(broken)
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    twice = {**rule("ask", agents=["a"]), "name": "same"}
+    with pytest.raises(ConfigRefused, match="one name"):
+        policy(twice, twice)
+
+
+def test_a_policy_has_a_name_and_tells_what_it_needs(tmp_path: Path) -> None:
+    plain, entailing = policy(rule("ask", agents=["a"])), policy(rule("allow", **ALLOW))
+    assert policy_hash(plain) != policy_hash(entailing)
+    assert (needs_findings(plain), needs_findings(entailing)) == (False, True)
+    with pytest.raises(ConfigRefused, match="can't be read"):
+        load_policy(tmp_path / "nowhere.yaml")
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown", "said_then"),
+    [
+        ("a", "a", "allow"),
+        ("a", "c", "allow"),
+        ("b", "a", "ask"),
+        ("c", "b", "ask"),
+        ("c", "c", "allow"),
+        ("a", None, "ask"),
+    ],
+)
+def test_a_certificate_counts_for_what_it_was_found_to_show_not_for_what_the_prover_says(
+    wanted: str, shown: Any, said_then: str
+) -> None:
+    submitted = submission()
+    proved = proof(submitted, certificate_hash=content_hash("cert"), certificate_level="c")
+    about = asked(submitted, 3, proved, 5, at=NOW, within=LIMITS.decide_within)
+    assert about.binding.certificate_level == "c"
+    rules = policy(rule("allow", **ALLOW, certificate_level_at_least=wanted))
+    assert needs_certificate(rules)
+    found = replace(GOOD, certificate_level=shown)
+    assert said(rules, found, about)[0] == said_then
+
+
+def test_without_a_certificate_no_level_is_reached() -> None:
+    rules = policy(rule("allow", **ALLOW, certificate_level_at_least="a"))
+    assert said(rules, replace(GOOD, certificate_level="c"))[0] == "ask"

@@ -1,0 +1,80 @@
+"""When a request is about something that is not so any more."""
+
+from typing import Any
+
+import pytest
+from approval_samples import LAYER, proof, request, submission
+
+from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict
+
+OTHER = content_hash("another layer")
+
+
+def test_a_later_submission_under_the_same_name_takes_its_place() -> None:
+    again = submission(submission_id="s-2", program="def main() -> None: ...")
+    assert "submitted anew as s-2" in str(superseded(request(), [(3, submission()), (4, again)]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"submission_id": "s-1"},
+        {"source_name": "other.py"},
+        {"target": "other"},
+        {"agent_id": "agent-8"},
+        {"task_id": "t-2"},
+    ],
+)
+def test_a_submission_of_something_else_does_not(other: Any) -> None:
+    assert superseded(request(), [(4, submission(**{"submission_id": "s-2", **other}))]) is None
+
+
+def test_an_earlier_submission_does_not_however_late_it_is_proved() -> None:
+    assert superseded(request(), [(2, submission(submission_id="s-0"))]) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"engine": "prover-2"}, "engine"),
+        ({"ir_hash": OTHER}, "ir_hash"),
+        ({"layer_hash": OTHER}, "layer_hash"),
+        ({"certificate_hash": OTHER, "certificate_level": "c"}, "certificate_hash"),
+        (
+            {"guarantees": (GuaranteeResult(name="less", verdict=ProofVerdict.PROVED),)},
+            "guarantees_hash",
+        ),
+        (
+            {
+                "verdict": ProofVerdict.REFUTED,
+                "guarantees": (),
+                "reasons": (ProofReason(code="c", message="m", remedy="r"),),
+            },
+            "refuted",
+        ),
+    ],
+)
+def test_a_later_proof_that_binds_anything_else_does(change: Any, names: str) -> None:
+    one = submission()
+    assert names in str(proved_anew(request(), one, proof(one, **change), 6))
+
+
+def test_the_same_proof_again_or_an_earlier_one_or_one_of_another_submission_does_not() -> None:
+    one, other = submission(), submission(submission_id="s-2")
+    assert proved_anew(request(), one, proof(one), 6) is None
+    assert proved_anew(request(), one, proof(one, engine="prover-0"), 4) is None
+    assert proved_anew(request(), other, proof(other, engine="prover-2"), 6) is None
+
+
+def test_a_layer_that_left_the_shelf_does() -> None:
+    assert layer_changed(request(), [LAYER, OTHER]) is None
+    assert "not on the shelf" in str(layer_changed(request(), [OTHER]))
+    assert "not on the shelf" in str(layer_changed(request(), []))
+
+
+def test_a_new_current_layer_does_unless_the_submission_named_its_own() -> None:
+    assert "current trusted layer" in str(layer_changed(request(), [OTHER, LAYER]))
+    named = request(layer_hash=LAYER)
+    assert layer_changed(named, [OTHER, LAYER]) is None

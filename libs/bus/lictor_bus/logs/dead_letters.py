@@ -1,0 +1,150 @@
+"""Dead letters: what a service could not process, whole, with the reason, ready to be replayed.
+
+The body of a dead letter is the original body, byte for byte; what is known about it travels in one header. Each has
+a subject of its own (service, stream, sequence) on a stream that keeps one message a subject and refuses a second,
+so burying the same message twice leaves one letter.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from nats.aio.client import Client
+
+from lictor_bus.errors import BusError, Refused
+from lictor_bus.names.streams import DEAD, STREAMS
+from lictor_bus.names.subjects import dead_letter
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.read import read_from
+from lictor_schema.services.dead_letter import DeadLetter
+
+_INFO = "Lictor-Dead"
+_ORIGINAL_HEADERS = "Lictor-Original-Headers"
+_REPLAY_OF = "Lictor-Replay-Of"
+_PAGE = 200
+# Kept of the headers that came with the original: the broker takes 64 KiB of headers, and a letter must
+# never be refused.
+_MOST_HEADER_BYTES = 8 * 1024
+_PLAIN_HEADER = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_MOST_PROBLEMS = 20
+_LONGEST_ID = 512
+_LONGEST_TEXT = 4096
+_LONGEST_SUBJECT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """A dead letter as stored: what is known about it, and the original body."""
+
+    sequence: int
+    letter: DeadLetter
+    body: bytes
+    headers: dict[str, str]
+
+
+class DeadLetters:
+    """One service's access to the dead-letter stream."""
+
+    def __init__(self, client: Client, service: str) -> None:
+        self._client = client
+        self._service = service
+
+    async def bury(self, stream: str, delivery: Delivery, refusal: Refused) -> None:
+        """Store the message whole, with why; once, however often it is called."""
+        letter = DeadLetter(
+            service=self._service,
+            stream=stream,
+            subject=delivery.subject[:_LONGEST_SUBJECT],
+            sequence=delivery.sequence,
+            message_id=delivery.headers.get("Nats-Msg-Id", "")[:_LONGEST_ID] or None,
+            received_at=delivery.stored_at,
+            problems=refusal.problems[:_MOST_PROBLEMS],
+            reason=refusal.reason[:_LONGEST_TEXT] or "no reason given",
+            remedy=refusal.remedy[:_LONGEST_TEXT] or "none known",
+            body_size=len(delivery.body),
+            body_sha256="sha256:" + hashlib.sha256(delivery.body).hexdigest(),
+        )
+        # JSON with every non-ASCII character escaped: a header is one line of ASCII.
+        info = letter.model_dump_json(by_alias=True, ensure_ascii=True)
+        kept = json.dumps(_bounded(delivery.headers))
+        await publish_one(
+            self._client,
+            DEAD,
+            Outgoing(
+                dead_letter(self._service, stream, delivery.sequence),
+                delivery.body,
+                None,
+                {_INFO: info, _ORIGINAL_HEADERS: kept},
+            ),
+        )
+
+
+async def list_dead(
+    client: Client, *, service: str = "*", after: int = 0, limit: int = 1000
+) -> AsyncIterator[Buried]:
+    """Dead letters, oldest first."""
+    found = 0
+    while found < limit:
+        page = await read_from(
+            client, DEAD, f"lictor.dead.{service}.*.*", after + 1, min(_PAGE, limit - found)
+        )
+        for stored in page:
+            yield _unwrap(stored)
+        # A page can be short of what was asked for: the broker also cuts by bytes.
+        if not page:
+            return
+        found += len(page)
+        after = page[-1].sequence
+
+
+async def find_dead(client: Client, sequence: int) -> Buried:
+    """The dead letter stored under a sequence of the DEAD stream."""
+    found = await read_from(client, DEAD, "lictor.dead.>", sequence, 1)
+    if not found or found[0].sequence != sequence:
+        raise BusError(
+            f"there is no dead letter {sequence}; `lictor dead list` shows what there is"
+        )
+    return _unwrap(found[0])
+
+
+async def replay_dead(client: Client, buried: Buried) -> None:
+    """Publish the original again where it was first published, as a new message; the letter stays as a record."""
+    if STREAMS[buried.letter.stream].audit:
+        raise BusError(
+            f"dead letter {buried.sequence} comes from {buried.letter.stream}: publishing it again would double "
+            "a decision; mend the cause and handle the task by hand"
+        )
+    subject = _publish_subject(buried.letter)
+    headers = {**buried.headers, _REPLAY_OF: str(buried.sequence)}
+    await publish_one(client, buried.letter.stream, Outgoing(subject, buried.body, None, headers))
+
+
+def _bounded(headers: Mapping[str, str]) -> dict[str, str]:
+    """The sender's own headers, as many as fit, of names that can be sent again."""
+    kept: dict[str, str] = {}
+    room = _MOST_HEADER_BYTES
+    for name, value in headers.items():
+        if name.startswith(("Nats-", "Lictor-")) or not _PLAIN_HEADER.fullmatch(name):
+            continue
+        room -= len(json.dumps(name)) + len(json.dumps(value))
+        if room < 0:
+            break
+        kept[name] = value
+    return kept
+
+
+def _unwrap(stored: Delivery) -> Buried:
+    headers: dict[str, str] = json.loads(stored.headers.get(_ORIGINAL_HEADERS, "{}"))
+    letter = DeadLetter.model_validate_json(stored.headers[_INFO])
+    return Buried(stored.sequence, letter, stored.body, headers)
+
+
+def _publish_subject(letter: DeadLetter) -> str:
+    """The subject the publisher used: the EVENTS stream stores it with a partition in front."""
+    if letter.stream == "EVENTS":
+        prefix, verb, _partition, runtime, task = letter.subject.split(".")
+        return f"{prefix}.{verb}.{runtime}.{task}"
+    return letter.subject

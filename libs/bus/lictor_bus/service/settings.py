@@ -1,0 +1,67 @@
+"""Settings of a service, from the environment; a wrong value is one clear sentence."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lictor_bus.errors import BusError
+from lictor_bus.names.streams import DEFAULT_PARTITIONS
+
+DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceSettings:
+    """Where the broker and the store are, and how a service runs."""
+
+    nats_url: str = DEFAULT_NATS_URL
+    redis_url: str = DEFAULT_REDIS_URL
+    partitions: int = DEFAULT_PARTITIONS
+    replicas: int = 1
+    batch: int = 1000
+    http_port: int | None = None
+    http_host: str = "127.0.0.1"
+    start_timeout_s: int = 60
+    drain_timeout_s: int = 20
+    log_level: str = "INFO"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ServiceSettings":
+        """Read ``LICTOR_*``."""
+        return cls(
+            nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
+            redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
+            partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
+            replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
+            batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
+            http_port=whole_setting(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
+            http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
+            start_timeout_s=whole_setting(environment, "LICTOR_START_TIMEOUT_S", 60, 1, 3600),
+            drain_timeout_s=whole_setting(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
+            log_level=_log_level(environment),
+        )
+
+
+def whole_setting(
+    environment: Mapping[str, str], name: str, default: int, low: int, high: int
+) -> int:
+    """A whole number within bounds; the default where nothing is set."""
+    text = environment.get(name, "")
+    if not text:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        raise BusError(f"{name} is {text!r}: it must be a whole number from {low} to {high}.")
+    return value
+
+
+def _log_level(environment: Mapping[str, str]) -> str:
+    level = environment.get("LICTOR_LOG_LEVEL", "INFO").upper()
+    levels = ("DEBUG", "INFO", "WARNING", "ERROR")
+    if level not in levels:
+        raise BusError(f"LICTOR_LOG_LEVEL is {level!r}: it must be one of {', '.join(levels)}.")
+    return level

@@ -1,0 +1,272 @@
+"""Connections to NATS and Redis that come back by themselves, and say clearly when they can't."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from nats.aio.client import Client, Srv
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.names.streams import check_server_version
+from lictor_bus.names.subjects import inboxes
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+log = logging.getLogger("lictor.bus")
+
+
+DirectHandler = Callable[[bytes, bytes, bytes, bytes | None], None]
+"""Called with subject, reply subject, body and header block of a message, as they came."""
+
+Whereabouts = str | Callable[[], str | None]
+"""A broker's address; or how to look it up, where it may change: None while it has none."""
+
+
+class TolerantClient(Client):
+    """nats-py with three changes; all reach into it, and tests would tell if it changed.
+
+    It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
+    takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
+    reconnects for ever to the address it began with; this one looks the address up before each attempt.
+    """
+
+    def __init__(self, where: Whereabouts = "") -> None:
+        super().__init__()
+        self._direct: dict[int, DirectHandler] = {}
+        self._where = where
+        self._found = where if isinstance(where, str) else where()
+
+    @property
+    def found(self) -> str | None:
+        """The address as it was last looked up."""
+        return self._found
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        if not isinstance(self._where, str):
+            url = self._where()
+            if url is None:
+                # Not to the last address: whoever listens there now need not be ours.
+                raise NatsError("nats: the broker has no address at the moment")
+            if url != self._found:
+                self._found = url
+                self.set_server_pool([each.strip() for each in url.split(",")])
+                raise NatsError(f"nats: the broker has moved to {_printable(url)}")
+        await super()._connect_to_server(s)
+
+    async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
+        """Subscribe with a plain function that the read loop calls; it must not block."""
+        subscription = await self.subscribe(subject, cb=_never)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
+        self.hand_over(subscription, handler)
+        return subscription
+
+    def hand_over(self, subscription: Subscription, handler: DirectHandler) -> None:
+        """From now on call a plain function, as above, instead of what was subscribed with."""
+        self._direct[subscription._id] = handler  # pyright: ignore[reportPrivateUsage] -- see above
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
+    ) -> None:
+        handler = self._direct.get(sid)
+        if handler is None:
+            await super()._process_msg(sid, subject, reply, data, headers)
+            return
+        try:
+            handler(subject, reply, data, headers)
+        except Exception:
+            # Here it would end the read loop, and with it everybody's messages.
+            log.exception("nats: a message on %s could not be taken", subject)
+
+    def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
+        super()._remove_sub(sid, max_msgs)
+        self._direct.pop(sid, None)
+
+    def _build_message(
+        self,
+        sid: int,
+        subject: bytes,
+        reply: bytes,
+        data: bytes,
+        headers: dict[str, str] | None,
+    ) -> Msg:
+        """Read what can't be decoded as replacement characters; the processors refuse such a subject."""
+        try:
+            return super()._build_message(sid, subject, reply, data, headers)
+        except UnicodeDecodeError:
+            return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+
+
+async def _never(message: Msg) -> None:
+    raise AssertionError(f"a direct subscription got {message.subject} the slow way")
+
+
+def _readable(text: bytes) -> bytes:
+    return text.decode("utf-8", "replace").encode()
+
+
+class SeldomLog:
+    """Logs a warning at once, and the same one again only when it has gone on for a while."""
+
+    def __init__(self, every_s: float = 30.0, now: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._now = now
+        self._last = ""
+        self._next = 0.0
+        self._held_back = 0
+
+    def warn(self, text: str) -> None:
+        """Log it, or count it for the next time."""
+        now = self._now()
+        if text == self._last and now < self._next:
+            self._held_back += 1
+            return
+        more = f" ({self._held_back} times more)" if self._held_back and text == self._last else ""
+        self._last, self._next, self._held_back = text, now + self._every_s, 0
+        log.warning("nats: %s%s", text, more)
+
+    def over(self) -> None:
+        """What was warned of is over: the next warning is a new one."""
+        self._last = ""
+
+
+async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0) -> TolerantClient:
+    """A NATS connection that reconnects for ever; the first connection must succeed in time."""
+
+    # While the server is away every attempt to reconnect fails in the same way.
+    warnings = SeldomLog()
+
+    async def on_error(error: Exception) -> None:
+        # Before the first connection the caller gets one error, not one line for each attempt.
+        if connected:
+            warnings.warn(str(error).removeprefix("nats: ") or type(error).__name__)
+
+    async def on_disconnected() -> None:
+        if not client.is_closed and not client.is_draining:
+            log.warning("nats: disconnected from %s", _printable(client.found or url))
+
+    async def on_reconnected() -> None:
+        warnings.over()
+        log.info("nats: reconnected")
+
+    connected = False
+    client = TolerantClient(where)
+    if client.found is None:
+        raise BrokerUnreachable("No `lictor up` runs there any more; start it again.")
+    url = client.found
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _knock(url)
+            await client.connect(
+                url,
+                name=name,
+                connect_timeout=2,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.25,  # pyright: ignore[reportArgumentType] -- typed as int, slept as a float
+                ping_interval=5,
+                max_outstanding_pings=2,
+                error_cb=on_error,
+                disconnected_cb=on_disconnected,
+                reconnected_cb=on_reconnected,
+                inbox_prefix=inbox_prefix(url),
+                pending_size=16 * 1024 * 1024,
+                # Every subject is made by lictor_bus.names.subjects.
+                skip_subject_validation=True,
+            )
+    except (NatsError, OSError, TimeoutError) as error:
+        raise BrokerUnreachable(
+            f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
+            "start that server, or name another one in LICTOR_NATS_URL."
+        ) from None
+    connected = True
+    try:
+        check_server_version(client)
+    except Exception:
+        await client.close()
+        raise
+    return client
+
+
+def inbox_prefix(url: str) -> str:
+    """Where answers to us go: a user that the address names has inboxes of its own, which nobody else may read."""
+    user = _parts(url).username
+    return inboxes(unquote(user)) if user else "_INBOX"
+
+
+async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
+    """Close a connection in whatever state it is; what a server that is away can't take is left unsent."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await client.close()
+    except (NatsError, OSError, RuntimeError, TimeoutError) as error:
+        # RuntimeError: nats-py writes what is pending to the connection it lost, and uvloop refuses.
+        log.debug("nats: closed with %s: %s", type(error).__name__, error)
+
+
+async def connect_redis(
+    url: str, on_connect: Callable[[Any], Awaitable[None]] | None = None
+) -> "Redis":
+    """A Redis client that retries short outages by itself; the first ping must succeed.
+
+    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``.
+    """
+    # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import ExponentialBackoff
+    from redis.exceptions import RedisError
+
+    client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
+        url,
+        socket_connect_timeout=2,
+        socket_timeout=10,
+        health_check_interval=15,
+        retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
+        redis_connect_func=on_connect,
+    )
+    try:
+        await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async
+    except (RedisError, OSError, TimeoutError) as error:
+        await client.aclose()
+        raise StoreUnreachable(
+            f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
+            "start that server, or name another one in LICTOR_REDIS_URL."
+        ) from None
+    return client
+
+
+async def _knock(url: str) -> None:
+    """Fail at once when nobody listens: nats-py would go on trying until the time is up."""
+    address = _parts(url)
+    if address.scheme not in {"nats", "tls"} or "," in url:
+        return
+    _, writer = await asyncio.open_connection(address.hostname, address.port or 4222)
+    writer.close()
+
+
+def _parts(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    try:
+        valid = bool(parts.scheme and parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise BusError(f"{url!r} is not an address such as nats://127.0.0.1:4222.")
+    return parts
+
+
+def _printable(url: str) -> str:
+    """The address without user and password."""
+    parts = _parts(url)
+    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    return str(error).removeprefix("nats: ") or type(error).__name__

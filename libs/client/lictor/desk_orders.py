@@ -1,0 +1,74 @@
+"""Asking a service's desk: silence and refusals are errors with a reason, never a yes."""
+
+import uuid
+from typing import TypeVar
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+from pydantic import ValidationError
+
+from lictor.errors import LictorError, Unreachable
+from lictor_bus.names import subjects
+from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.core.base_model import Model
+from lictor_schema.core.canonical_json import CanonicalError
+
+ASK_WITHIN_S = 10.0
+
+A = TypeVar("A", bound=DeskAnswer)
+
+
+class DeskRefused(LictorError):
+    """The desk did not do what was asked; nothing was changed."""
+
+
+def new_request_id() -> str:
+    """An id for a request; with the same one it can be asked again."""
+    return str(uuid.uuid4())
+
+
+async def ask_desk(
+    client: Client,
+    name: str,
+    request: Model,
+    timeout_s: float = ASK_WITHIN_S,
+    *,
+    of: str = "sealer",
+) -> DeskAnswer:
+    """What came of a request; raises DeskRefused with the reason and the remedy when nothing did."""
+    return await ask_desk_for(client, name, request, DeskAnswer, timeout_s, of=of)
+
+
+async def ask_desk_for(
+    client: Client,
+    name: str,
+    request: Model,
+    answer_type: type[A],
+    timeout_s: float = ASK_WITHIN_S,
+    *,
+    of: str = "sealer",
+) -> A:
+    """The same, where the desk answers more."""
+    try:
+        reply = await client.request(subjects.desk(name), request.to_json(), timeout=timeout_s)
+    except NoRespondersError:
+        raise Unreachable(
+            f"the service `{of}` does not answer: no desk is open; start it with `lictor up`, or see"
+            " `lictor doctor`."
+        ) from None
+    except NatsTimeout:
+        raise Unreachable(
+            f"the desk of `{of}` did not answer within {timeout_s:g} s; ask again, and look whether"
+            " it was done (this user may not be allowed to ask)."
+        ) from None
+    except NatsError as error:
+        raise Unreachable(f"the desk of `{of}` could not be asked: {error}") from None
+    try:
+        answer = answer_type.from_json(reply.data)
+    except (ValidationError, CanonicalError) as error:
+        raise LictorError(f"the desk of `{of}` answered something else: {error}") from None
+    if answer.outcome == "refused":
+        raise DeskRefused(f"{answer.reason}; {answer.remedy}.")
+    return answer

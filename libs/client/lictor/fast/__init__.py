@@ -1,0 +1,1 @@
+"""What `lictor hook` may load: the light part of the standard library, and nothing else of ours."""

@@ -1,0 +1,1 @@
+"""Agent runtimes that Lictor guards, one module or folder each."""

@@ -1,0 +1,222 @@
+"""Functions as tools: their arguments by name as parameters, and a guard in front of them."""
+
+import asyncio
+import functools
+import inspect
+import io
+import os
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast, overload
+
+from lictor.errors import ToolDenied
+from lictor.fast.answer_reader import deny
+from lictor.fast.verdicts import MALFORMED_QUESTION, ToolVerdict
+
+if TYPE_CHECKING:
+    from lictor.runtimes.python.async_guard import Guard
+    from lictor.runtimes.python.blocking_guard import SyncGuard
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Denied = Literal["raise", "tell"]
+"""What a denied call does: raise ToolDenied, or return the text for the agent as its result."""
+
+NO_GUARD = "lictor.client.no-guard"
+active: "ContextVar[Guard | SyncGuard | None]" = ContextVar("lictor_guard", default=None)
+"""The guard whose `with` block runs here."""
+
+
+class Unclear(Exception):
+    """Two arguments of a call go by the name in the message."""
+
+
+def bound(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    without: Iterable[str] = (),
+) -> dict[str, Any]:
+    """The arguments of a call by their names, defaults included: what the guard sees as parameters.
+
+    Two arguments may go by one name (`path, /, **more` with `path=` in `more`): Unclear, since only one would be seen.
+    """
+    signature = inspect.signature(function)
+    arguments = signature.bind(*args, **kwargs)
+    arguments.apply_defaults()
+    params: dict[str, Any] = {}
+    for name, value in arguments.arguments.items():
+        further = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+        for each, given in value.items() if further else ((name, value),):
+            if each in params:
+                raise Unclear(each)
+            params[each] = given
+    return {name: plain(value) for name, value in params.items() if name not in without}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it, as far as that is plain: paths become text, tuples lists."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(cast("os.PathLike[str]", value))
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in cast("list[Any]", value)]
+    return value
+
+
+def denial(tool: str, verdict: ToolVerdict, denied: Denied) -> str:
+    """What a denied call does."""
+    if denied == "tell":
+        return verdict.text
+    raise ToolDenied(tool, verdict)
+
+
+def finished(tool: str, value: Any) -> Any:
+    """What a tool returned; TypeError when its work is only begun then, since no guard sees the rest."""
+    lazy = isinstance(value, Awaitable | AsyncIterator | Iterator | Future)
+    # A file is an iterator too, and open: what was asked for is done.
+    if not lazy or isinstance(value, io.IOBase):
+        return cast("Any", value)
+    if isinstance(value, Coroutine | Generator):
+        value.close()
+    elif isinstance(value, Future | asyncio.Future):
+        value.cancel()
+    returned = type(cast("object", value)).__name__
+    raise TypeError(
+        f"{tool} returned a {returned}: its work is not done yet, and nobody would know how it ends;"
+        " return what it comes to (await it, or make it a list), and guard coroutine functions with"
+        " `governor.guard`"
+    )
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it makes a coroutine; an object may be callable that way too."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_call_of(function))
+
+
+def tool_name(function: Callable[..., Any], name: str | None) -> str:
+    """What the tool is called; refuses a function whose work is not done when it returns."""
+    name = name or getattr(function, "__name__", None)
+    if name is None:
+        raise TypeError(f"{function!r} has no name; say what the tool is called: `name=...`")
+    for each in (function, _call_of(function)):
+        if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
+            raise TypeError(
+                f"{name} yields: its work is done after it returned, when no guard looks;"
+                " guard a function that returns"
+            )
+    return name
+
+
+def _call_of(function: Callable[..., Any]) -> Any:
+    """What runs when an object is called; that of a partial one is the function inside."""
+    while isinstance(function, functools.partial):
+        function = cast("functools.partial[Any]", function).func
+    return type(function).__call__
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function as a tool: what it is called, and how its calls are asked about."""
+
+    function: Callable[..., Any]
+    name: str
+    without: tuple[str, ...]
+    denied: Denied
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Any],
+        name: str | None,
+        without: Iterable[str],
+        denied: Denied,
+    ) -> "Tool":
+        """TypeError for a function that can't be one."""
+        return cls(function, tool_name(function, name), tuple(without), denied)
+
+    def params(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> dict[str, Any] | ToolVerdict:
+        """The parameters of a call, or why it can't be asked about."""
+        try:
+            return bound(self.function, args, kwargs, self.without)
+        except Unclear as name:
+            return deny(
+                MALFORMED_QUESTION,
+                f"{self.name} was called with two arguments that go by the name {name!s}, of which the"
+                " guard would see only one",
+                "call it with arguments of different names",
+            )
+
+
+@overload
+def guarded(function: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@overload
+def guarded(
+    *, name: str | None = None, without: Iterable[str] = (), denied: Denied = "raise"
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def guarded(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    without: Iterable[str] = (),
+    denied: Denied = "raise",
+) -> Any:
+    """Make a function a tool of whichever guard is active when it is called; without one, it is denied.
+
+    `without` names parameters that are no business of the guard, such as a database handle. A coroutine
+    function needs a guard of `governor.guard`, a plain one that of `lictor.guard_sync`.
+    """
+
+    def decorate(made: Callable[..., Any]) -> Callable[..., Any]:
+        tool = Tool.of(made, name, without, denied)
+        if is_async(made):
+
+            @functools.wraps(made)
+            async def asking(*args: Any, **kwargs: Any) -> Any:
+                from lictor.runtimes.python.async_guard import Guard
+
+                guard = active.get()
+                if not isinstance(guard, Guard):
+                    raise _unguarded(tool.name, "async with governor.guard(...)")
+                return await guard.use(tool, args, kwargs)
+
+            return asking
+
+        @functools.wraps(made)
+        def asking_blocked(*args: Any, **kwargs: Any) -> Any:
+            from lictor.runtimes.python.blocking_guard import SyncGuard
+
+            guard = active.get()
+            if not isinstance(guard, SyncGuard):
+                raise _unguarded(tool.name, "with lictor.guard_sync(...)")
+            return guard.use(tool, args, kwargs)
+
+        return asking_blocked
+
+    return decorate if function is None else decorate(function)
+
+
+def _unguarded(tool: str, needed: str) -> ToolDenied:
+    return ToolDenied(
+        tool,
+        deny(NO_GUARD, f"no guard is active for {tool}", f"call it within `{needed}`"),
+    )

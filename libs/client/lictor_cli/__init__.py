@@ -1,0 +1,1 @@
+"""The `lictor` command; `main` is its entry point."""

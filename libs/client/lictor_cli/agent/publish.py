@@ -1,0 +1,103 @@
+"""`lictor agent publish`: let new sessions begin with a definition, without a restart."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from lictor.history.stream_contents import streams_at
+from lictor_bus.logs.definitions import store_definition
+from lictor_bus.names.streams import DEFINITIONS, declare
+from lictor_cli.agent import lint
+from lictor_cli.agent.sources import KeptDefinition, find_files, kept_versions
+from lictor_cli.main import FAILED, OK
+from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, warn
+from lictor_guard.definitions.compiled_definition import Guarded
+from lictor_guard.definitions.loading import read_files
+from lictor_guard.definitions.stored_versions import stored_form
+
+HELP = """\
+Check agent definitions and store them: sessions that begin from now on get them. Sessions that have
+begun keep the version they began with. A definition that is the newest already is not stored again;
+other content under a version that was published is refused.
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "definitions", metavar="DIR|FILE", nargs="+", help="definitions, or directories of them"
+    )
+    parser.add_argument(
+        "--by", metavar="NAME", default="lictor agent publish", help="who publishes, for the record"
+    )
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Check, and store what is new."""
+    quiet_logs()
+    checked = Namespace(definitions=options.definitions, strict=False, json=options.json)
+    if lint.run(checked) != OK:
+        warn("nothing was published.")
+        return FAILED
+    wanted = read_files(find_files(options.definitions))
+    async with streams_at(options.url, "agent-publish") as client:
+        await _declared(client)
+        kept = await kept_versions(client)
+        taken = [each for each in wanted.values() if _is_other(each, kept)]
+        for each in taken:
+            metadata = each.definition.metadata
+            warn(
+                f"{metadata.name} {metadata.version} is published already with other content; give this one a new"
+                f" version (`lictor agent diff {metadata.name} FILE` compares them)."
+            )
+        if taken:
+            warn("nothing was published.")
+            return FAILED
+        newest = {each.version.definition.metadata.name: each.version.hash for each in kept}
+        for name, guarded in wanted.items():
+            sequence = None
+            if newest.get(name) != guarded.hash:
+                body = stored_form(guarded, options.by)
+                sequence = await store_definition(client, name, body)
+            _tell(guarded, sequence, as_json=options.json)
+    return OK
+
+
+def _is_other(guarded: Guarded, kept: Iterable[KeptDefinition]) -> bool:
+    """Whether its version is taken by another document; going back to one that was published is no other."""
+    definition = guarded.definition
+    same_version = [
+        each.version.definition
+        for each in kept
+        if each.version.definition.metadata.name == definition.metadata.name
+        and each.version.definition.metadata.version == definition.metadata.version
+    ]
+    return bool(same_version) and definition not in same_version
+
+
+async def _declared(client: Client) -> None:
+    try:
+        await client.jetstream().stream_info(DEFINITIONS)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
+    except NotFoundError:
+        # Before any service has run; where users are separated, only the service may make it.
+        await declare(client, DEFINITIONS)
+
+
+def _tell(guarded: Guarded, sequence: int | None, *, as_json: bool) -> None:
+    metadata = guarded.definition.metadata
+    what = "unchanged" if sequence is None else "published"
+    if as_json:
+        say_json(
+            {
+                "what": what,
+                "name": metadata.name,
+                "version": metadata.version,
+                "hash": guarded.hash,
+                "sequence": sequence,
+            }
+        )
+    else:
+        say(f"{what:<9}  {metadata.name} {metadata.version}  {guarded.hash}")

@@ -1,0 +1,119 @@
+"""`lictor approvals show`: everything an approver has to know about a request."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+
+from lictor_approval.request_life import RequestLife
+from lictor_cli.approvals.sources import (
+    find_request,
+    life_as_json,
+    program_of,
+    request_argument,
+    requests_at,
+)
+from lictor_cli.main import OK
+from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
+from lictor_schema.proofs.proof import GuaranteeResult
+
+HELP = "Show a request: what the program may do, what was proved, what was left unsaid, and the hashes it binds."
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    request_argument(parser)
+    parser.add_argument("--program", action="store_true", help="also the program's text")
+    common_arguments(parser)
+
+
+async def run(options: Namespace) -> int:
+    """Show it."""
+    quiet_logs()
+    async with requests_at(options.url) as client:
+        life, entries = await find_request(client, options.request)
+        program = await program_of(client, life.request) if options.program else None
+    if options.json:
+        told = [json.loads(entry.to_json()) for entry in entries]
+        say_json({**life_as_json(life), "entries": told, "program": program})
+        return OK
+    for line in described(life, entries):
+        say(line)
+    if program is not None:
+        say()
+        for line in program.splitlines():
+            say(_harmless(line))
+    return OK
+
+
+def described(life: RequestLife, entries: Iterable[ApprovalEntry]) -> Iterable[str]:
+    """The request as lines; what nothing constrains comes first."""
+    request, binding = life.request, life.request.binding
+    until = f" until {life.due}" if life.state.is_open else ""
+    yield from _fields(
+        ("request", request.request_id),
+        ("state", life.state.value + until),
+        ("agent", f"{binding.agent_id} in task {binding.task_id}"),
+        ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
+    )
+    yield ""
+    if request.summary is None:
+        yield "What it may do: the prover told no summary; read the program."
+    else:
+        yield from map(_harmless, request.summary.splitlines())
+    yield ""
+    yield from _left_unsaid(request)
+    yield "Proved:"
+    for each in request.guarantees:
+        yield f"  {_guarantee(each)}"
+    if not request.guarantees:
+        yield "  nothing: the program states no guarantee, and its layer requires none"
+    yield ""
+    yield from _fields(
+        ("proof", _certificate(request)),
+        ("binding", request.binding_hash),
+        ("program", binding.program_hash),
+        ("ir", binding.ir_hash),
+        ("layer", binding.layer_hash),
+        ("engine", binding.engine),
+    )
+    for entry in entries:
+        why = f": {entry.reason}" if entry.reason else ""
+        yield f"{entry.state.value:<9}  {entry.at} by {printable(entry.by + why)}"
+
+
+def _left_unsaid(request: ApprovalRequest) -> Iterable[str]:
+    if request.coverage is None:
+        yield "Coverage: the layer does not say what should be said about its domains"
+        yield ""
+        return
+    yield f"Coverage ({request.coverage.level}): {request.coverage.worst.value}"
+    domains = sorted(request.coverage.domains, key=lambda each: -each.status.loudness)
+    for domain in domains:
+        used = f" (uses {', '.join(domain.used_calls)})" if domain.used_calls else ""
+        yield f"  {domain.status.value:<22} {printable(f'{domain.domain}{used}: {domain.told()}')}"
+    yield ""
+
+
+def _guarantee(each: GuaranteeResult) -> str:
+    strength = "" if each.strength is None else f" [{each.strength.words}]"
+    required = " (required by the layer)" if each.required else ""
+    said = f": {each.description}" if each.description else ""
+    return printable(f"{each.name}{strength}{required}{said}")
+
+
+def _certificate(request: ApprovalRequest) -> str:
+    binding = request.binding
+    if binding.certificate_hash is None:
+        return "no certificate: the prover's word"
+    return f"certificate of level {binding.certificate_level}, {binding.certificate_hash}"
+
+
+def _fields(*pairs: tuple[str, str]) -> Iterable[str]:
+    for name, value in pairs:
+        yield f"{name:<9}  {printable(value)}"
+
+
+def _harmless(line: str) -> str:
+    """A line with its layout, and nothing that could steer a terminal."""
+    return "".join(char if char.isprintable() else " " for char in line)

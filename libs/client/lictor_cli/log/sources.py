@@ -1,0 +1,164 @@
+"""Where `lictor log` finds the log: in its stream, or in a directory that it was exported to."""
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from lictor.errors import LictorError
+from lictor.installation.broker_connection import reach
+from lictor.installation.endpoints import nats_url
+from lictor_bus.names.streams import EPISODES
+from lictor_bus.names.subjects import LOG_CHECKPOINT
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_seal import (
+    Checkpoint,
+    SealBundle,
+    StoredCheckpoint,
+    TileTree,
+    TrustStore,
+    checkpoint_in,
+    leaf_data,
+    read_known_head,
+)
+from lictor_seal.log.tiles import Edge
+
+CHECKPOINT_FILE = "checkpoint"
+_PAGE = 500
+_MAX_NOTE = 1_000_000
+
+
+def size_of_tree(text: str) -> int:
+    """A tree size on the command line."""
+    if not text.isdecimal() or not text.isascii() or int(text) >= 2**53:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def trust_argument(parser: ArgumentParser, *, required: bool = True) -> None:
+    """The trust file."""
+    parser.add_argument(
+        "--trust",
+        metavar="KEYFILE",
+        required=required,
+        help="the trust file: whose log you believe",
+    )
+
+
+def reader(directory: Path) -> Callable[[str], bytes | None]:
+    """The files of an exported log by their paths."""
+    if not directory.is_dir():
+        raise LictorError(
+            f"{directory} is not a directory; export the log with `lictor log export`."
+        )
+
+    def read(path: str) -> bytes | None:
+        try:
+            return (directory / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    return read
+
+
+def exported_note(directory: Path) -> str:
+    """The checkpoint of an exported log, as the file has it."""
+    data = reader(directory)(CHECKPOINT_FILE)
+    if data is None:
+        raise LictorError(
+            f"{directory} holds no checkpoint; export the log with `lictor log export`."
+        )
+    return note_text(data, directory / CHECKPOINT_FILE)
+
+
+def exported_tree(directory: Path) -> TileTree:
+    """The tree of an exported log."""
+    return TileTree(checkpoint_in(exported_note(directory)).size, reader(directory))
+
+
+def read_note(path: Path) -> str:
+    """A checkpoint or proof that somebody kept in a file."""
+    with path.open("rb") as file:
+        return note_text(file.read(_MAX_NOTE + 1), path)
+
+
+def note_text(data: bytes, path: Path) -> str:
+    """Bytes of a file as text."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise LictorError(f"{path} is not UTF-8; it holds no signed note.") from None
+
+
+def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
+    """The checkpoint that a reader kept, if a trusted key signed it."""
+    return None if path is None else read_known_head(read_note(Path(path)), trust)
+
+
+@asynccontextmanager
+async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
+    """A connection to a broker that has the log."""
+    client = await reach(nats_url(url), "lictor-log")
+    try:
+        await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
+        yield client
+    except NotFoundError:
+        raise LictorError("there is no log yet: no sealer has run on this broker.") from None
+    finally:
+        await client.close()
+
+
+async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:
+    """Everything in the log's stream, in order."""
+    while page := await read_from(client, EPISODES, ">", after + 1, _PAGE):
+        for stored in page:
+            yield stored
+        after = page[-1].sequence
+
+
+async def streamed_head(client: Client) -> StoredCheckpoint | None:
+    """The last checkpoint in the stream; None while there is no log."""
+    found = await last_on_subjects(client, EPISODES, [LOG_CHECKPOINT])
+    return StoredCheckpoint.from_bytes(found[0].body) if found else None
+
+
+async def streamed_tree(client: Client) -> tuple[TileTree, dict[int, str]]:
+    """The tree over the leaves in the stream, and the signed checkpoints by their sizes."""
+    edge, files = Edge(), dict[str, bytes]()
+    notes: dict[int, str] = {}
+    leaves: list[bytes] = []
+    async for stored in messages(client):
+        if stored.subject == LOG_CHECKPOINT:
+            edge, completed = edge.append(leaves)
+            files |= dict(completed)
+            leaves.clear()
+            notes[edge.size] = StoredCheckpoint.from_bytes(stored.body).note
+        else:
+            leaves.append(leaf_data(SealBundle.from_bytes(stored.body).sealed_episode))
+    files |= dict(edge.partial_tiles())
+    return TileTree(edge.size, files.get), notes
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """Write a file so that it is the old or the new one, whatever happens, and stays when the power fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise LictorError(f"{path} can't be written ({error.strerror}).") from error
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

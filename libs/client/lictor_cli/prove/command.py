@@ -1,0 +1,373 @@
+"""`lictor prove`: what programs will do, proved before they run; here, or by the prover on the bus."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lictor.errors import LayerUnusable, LictorError
+from lictor_cli.main import FAILED, LAYER, OK
+from lictor_cli.output.progress_bar import counting
+from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
+from lictor_cli.prove.layer_source import layer_arguments, layer_of, layer_roots, names_layer
+from lictor_cli.prove.proof_output import Broken, FileReport, Written, told, written_goals
+
+if TYPE_CHECKING:
+    from lictor_prove.layer_model import Layer
+    from lictor_prove.proof.result import Proof
+    from lictor_prove.proof.settings import ProofSettings
+    from lictor_schema.proofs.proof import Language
+
+HELP = """\
+Prove what programs will do: each file is read, never run; its effects are laid open, and the guarantees that it
+states and that its trusted layer requires are decided for every input and every path. A verdict is `proved`,
+`refuted` (with a run that breaks it), `unknown` or `rejected`; only `proved` may run.
+
+The trusted layer is Python code that is run to learn what it declares: name only roots that you trust.
+With --submit, the running prover decides, with its own layers.
+"""
+MAX_BYTES = 4 * 1024 * 1024
+LOCAL_TASK = "local"
+"""The task of a proof that nobody submitted."""
+_BROKEN = "layer.broken"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="programs in Python (.py) or commands (.lictor), or Effect IR documents",
+    )
+    language_argument(parser)
+    layer_arguments(parser)
+    parser.add_argument(
+        "--target", metavar="NAME", default="main", help="the function to prove (default: main)"
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=30.0,
+        help="how long one program may take (default: 30); what is undecided then is unknown",
+    )
+    parser.add_argument(
+        "--coverage",
+        choices=("entailment", "mention"),
+        default="entailment",
+        help="a contract is covered when what is proved implies it, or only when it is named (default: entailment)",
+    )
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="tell in plain words what each program may do and what is guaranteed",
+    )
+    parser.add_argument(
+        "--certificate",
+        metavar="DIR",
+        type=Path,
+        help="write a certificate of each proof there; `lictor ir check` checks it without a solver",
+    )
+    parser.add_argument(
+        "--smtlib",
+        metavar="DIR",
+        type=Path,
+        help="write every goal of each file there as an SMT-LIB script, whatever was found about it",
+    )
+    parser.add_argument(
+        "--submit", action="store_true", help="have the running prover decide, as one batch"
+    )
+    parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
+    parser.add_argument(
+        "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
+    )
+    common_arguments(parser)
+
+
+def language_argument(parser: ArgumentParser) -> None:
+    """What the files are written in."""
+    parser.add_argument(
+        "--language",
+        choices=("python", "commands", "ir"),
+        help="what the files are written in (default: by their names: .py, .lictor, else ir)",
+    )
+
+
+def language_of(path: Path, options: Namespace) -> "Language":
+    """What a file is written in: as it is said, else by its name. A wrong name is refused, never run as another."""
+    if options.language is not None:
+        return options.language
+    suffixes: dict[str, Language] = {".py": "python", ".lictor": "commands"}
+    return suffixes.get(path.suffix, "ir")
+
+
+async def run(options: Namespace) -> int:
+    """Prove each file, and tell."""
+    quiet_logs()
+    if not 0 < options.timeout <= 86_400:
+        raise LictorError(
+            f"--timeout is {options.timeout:g}: it must be more than 0, at most 86400."
+        )
+    if options.submit and options.coverage != "entailment":
+        raise LictorError(
+            "--coverage is for proofs made here; the running prover tells entailment."
+        )
+    if options.submit and options.summary:
+        raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
+    if options.submit and options.certificate is not None:
+        raise LictorError(
+            "--certificate is for proofs made here; with --submit, the result names its certificate, and"
+            " `lictor ir fetch HASH` fetches it."
+        )
+    if options.submit and options.smtlib is not None:
+        raise LictorError("--smtlib is for proofs made here: leave --submit or --smtlib out.")
+    codes = [OK]
+    if options.submit:
+        for report in await _submitted(options):
+            codes.append(_tell(report, options))
+        return max(codes)
+    with counting("proving", len(options.files), quiet=options.json) as advance:
+        for report in _proved_here(options):
+            codes.append(_tell(report, options))
+            advance()
+    return max(codes)
+
+
+def _tell(report: FileReport, options: Namespace) -> int:
+    if options.json:
+        say_json(report.document())
+    else:
+        for line in told(report, _lines(report.file)):
+            say(line)
+        for line in (report.summary or "").splitlines():
+            say(f"    {line}")
+        for line in _next_step(report) if options.submit else ():
+            say(f"    {line}")
+    if any(reason.code == _BROKEN for reason in report.proof.reasons):
+        return LAYER
+    return OK if report.proof.verdict == "proved" else FAILED
+
+
+def _next_step(report: FileReport) -> Iterator[str]:
+    """The ids that the next commands take."""
+    proof = report.proof
+    yield f"submission {proof.submission_id} of task {printable(proof.task_id)}"
+    if proof.verdict != "proved":
+        return
+    if report.request_id is None:
+        yield "no approval is asked for yet; `lictor approvals list` shows what waits"
+    else:
+        yield f"request {report.request_id}: `lictor approvals show {report.request_id}`"
+
+
+def _lines(file: str) -> list[str]:
+    """The source again, to show what a reason is about; nothing when it can't be read."""
+    try:
+        return read_source(Path(file)).splitlines()
+    except LictorError:
+        return []
+
+
+def read_source(path: Path) -> str:
+    """The text of a program; LictorError when it is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise LictorError(f"the program can't be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise LictorError(f"the program has more than {MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LictorError(
+            f"the program is no UTF-8 text: byte {error.start} can't be read"
+        ) from None
+
+
+# -- in this process -------------------------------------------------------------------------------
+
+
+def _proved_here(options: Namespace) -> Iterator[FileReport]:
+    try:
+        from lictor_ir.errors import IrError
+        from lictor_prove.errors import ProverConfigError, Reason
+        from lictor_prove.proof.prover import prove
+        from lictor_prove.proof.result import rejected
+        from lictor_prove.proof.settings import ProofSettings
+        from lictor_prove.proof.submitted_documents import prove_alone, prove_bound, read_document
+        from lictor_prove.workers.limited_proof import prove_limited
+    except ModuleNotFoundError as error:
+        raise LictorError(
+            f"{error.name} is not installed here; install lictor-prove, or use --submit."
+        ) from None
+
+    total_ms = round(options.timeout * 1000)
+    # Reading a program takes time too.
+    settings = ProofSettings(
+        total_ms=total_ms, wall_ms=total_ms + 10_000, coverage=options.coverage
+    )
+    layers: dict[tuple[Path, ...], Layer] = {}
+
+    def layer_for(file: Path) -> "Layer":
+        trusted, imports = layer_roots(file, options)
+        key = (*imports, Path(os.pardir), *trusted)
+        if key not in layers:
+            layers[key] = layer_of(file, options)
+        return layers[key]
+
+    for name in options.files:
+        path = Path(name)
+        language = language_of(path, options)
+        telling = partial(_report, path, name, language, options=options, settings=settings)
+        try:
+            source = read_source(path)
+        except LictorError as error:
+            # Of what could not be read there is no text, and the hash is that of none.
+            reason = Reason("source.unreadable", str(error), "name a readable file")
+            yield telling("", rejected(reason))
+            continue
+        layer = None
+        try:
+            if language != "ir":
+                layer = layer_for(path)
+                proving = partial(
+                    prove,
+                    source,
+                    name=_source_name(path),
+                    layer=layer,
+                    target=options.target,
+                    language=language,
+                    settings=settings,
+                )
+            elif names_layer(options) or layer_roots(path, options)[0]:
+                document = read_document(source.encode())
+                layer = layer_for(path)
+                proving = partial(prove_bound, document, layer, settings)
+            else:
+                proving = partial(prove_alone, read_document(source.encode()), settings)
+            proof = prove_limited(proving, settings)
+            if proof.layer_hash is None and layer is not None:
+                proof = replace(proof, layer_hash=layer.hash)
+        except IrError as error:
+            remedy = "name a program (.py, .lictor), or a document in one of its two forms"
+            proof = rejected(Reason("ir.unreadable", str(error), remedy))
+        except (LayerUnusable, ProverConfigError) as error:
+            remedy = "mend the layer; no program is judged by it"
+            proof = rejected(Reason(_BROKEN, str(error), remedy))
+        yield telling(source, proof)
+
+
+def _source_name(path: Path) -> str:
+    """The name of a file as text: not every name is any, and what is published must be."""
+    return path.name.encode(errors="replace").decode()
+
+
+def _report(
+    path: Path,
+    file: str,
+    language: "Language",
+    source: str,
+    proof: "Proof",
+    *,
+    options: Namespace,
+    settings: "ProofSettings",
+) -> FileReport:
+    """The proof as the running prover would publish it, and what only a proof made here can tell."""
+    from lictor_prove.proof.published_result import proof_result
+    from lictor_schema.core.ids import submission_id
+    from lictor_schema.proofs.proof import program_hash
+
+    written = None
+    if options.certificate is not None:
+        proof, written = _certified(path, language, proof, options.certificate, settings)
+    name = _source_name(path)
+    question = (language, name, options.target, proof.layer_hash or "", program_hash(source))
+    summary = proof.summary() if options.summary else None
+    return FileReport(
+        file=file,
+        proof=proof_result(
+            proof,
+            submission_id=submission_id(LOCAL_TASK, *question),
+            task_id=LOCAL_TASK,
+            program=source,
+            language=language,
+            source_name=name,
+            decided_at=datetime.now(UTC),
+        ),
+        broken=tuple(
+            Broken(
+                each.kind,
+                each.text,
+                each.line,
+                each.verdict.value,
+                None if each.counterexample is None else str(each.counterexample),
+            )
+            for each in proof.obligations
+            if each.verdict.value != "proved"
+        ),
+        undecided=tuple(each.reason for each in proof.guarantees),
+        summary=None if summary is None else summary.text(),
+        certificate=written,
+        smtlib=None if options.smtlib is None else written_goals(path, proof, options.smtlib),
+    )
+
+
+def _certified(
+    path: Path, language: "Language", proof: "Proof", folder: Path, settings: "ProofSettings"
+) -> tuple["Proof", Written | None]:
+    """The proof with its certificate, and where that was written."""
+    from lictor_ir.certificate.format import FrontEnd
+    from lictor_prove.certificate.creation import certified
+
+    front_end = FrontEnd.DOCUMENT if language == "ir" else FrontEnd(language)
+    proof = certified(proof, front_end, settings)
+    made = proof.certificate
+    if made is None:
+        return proof, Written(missing=proof.uncertified) if proof.uncertified else None
+    file = folder / f"{path.stem}-{made.hash.removeprefix('sha256:')[:12]}.certificate.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(made.data)
+    except OSError as error:
+        raise LictorError(
+            f"the certificate can't be written to {file}: {error.strerror or error}"
+        ) from None
+    return proof, Written(file=str(file))
+
+
+# -- by the prover on the bus ----------------------------------------------------------------------
+
+
+async def _submitted(options: Namespace) -> list[FileReport]:
+    from lictor.governor_connection import connect
+    from lictor.programs import Program
+    from lictor_cli.prove.approval_requests import request_ids
+
+    if options.task is None:
+        raise LictorError("--submit needs --task: a proof belongs to the task it is for.")
+    programs = [
+        Program(
+            read_source(Path(file)),
+            name=Path(file).name,
+            target=options.target,
+            language=language_of(Path(file), options),
+            layer_hash=options.layer,
+            timeout_ms=round(options.timeout * 1000),
+        )
+        for file in options.files
+    ]
+    async with connect(options.url) as governor:
+        # Each waits for its turn, and for the others before it.
+        patience = options.timeout * len(programs) + 30
+        found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
+    requests = await request_ids(options.url, found)
+    return [
+        FileReport(file=file, proof=proof, request_id=requests.get(proof.submission_id))
+        for file, proof in zip(options.files, found, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""What runs Lictor on this machine: embedded servers, the stack of services, the doctor, the demo."""

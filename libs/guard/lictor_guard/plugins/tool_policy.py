@@ -1,0 +1,118 @@
+"""What a tool policy is: it allows or denies a call from its own facts, and learns from results.
+
+Every policy that gates a tool is asked; one denial is enough, and all denials are told. A policy hears of every
+result of the session, whichever section it stands in: else one could wait for ever for a tool of another section.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from lictor_guard.facts.fact import Changes, OwnFacts
+from lictor_guard.plugins.tool_call import Call, Result
+
+NOTHING: Changes = {}
+
+
+@dataclass(frozen=True)
+class PolicyDecision:
+    """Made by `allow()` or `deny(...)`."""
+
+    allowed: bool
+    reason: str | None = None
+    remedy: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.allowed and not (self.reason and self.remedy):
+            raise ValueError("a denial needs a reason and a remedy")
+
+    @classmethod
+    def allow(cls) -> "PolicyDecision":
+        """Nothing stands against it."""
+        return cls(True)
+
+    @classmethod
+    def deny(cls, reason: str, remedy: str) -> "PolicyDecision":
+        """Not like this: why, and what would help."""
+        return cls(False, reason, remedy)
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """What a policy may know beside its facts."""
+
+    now_us: int
+    """Never earlier than anything that happened in the session before."""
+    session_id: str
+    definition: str
+    reserved: bool = False
+    """Whether this very call was allowed before, and `on_allowed` has counted it."""
+    wall_us: int | None = None
+    """What the clock says when a call is checked: earlier than `now_us` after one that ran fast was put right."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The session's state was set back."""
+
+    snapshot_id: str | None
+    cause: str
+    at_us: int
+
+
+@runtime_checkable
+class ToolPolicy(Protocol):
+    """A policy. Whatever it raises in `check` is a denial."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the definition."""
+        ...
+
+    def check(self, call: Call, facts: OwnFacts, context: CheckContext) -> PolicyDecision:
+        """May this call be made?"""
+        ...
+
+    def on_result(
+        self, call: Call, result: Result, facts: OwnFacts, context: CheckContext
+    ) -> Changes:
+        """What to remember of a call that ended, success or not; by the policy's own keys."""
+        ...
+
+
+class Listener:
+    """Hears how calls end and that the state was set back, and remembers nothing; whoever does overrides it."""
+
+    def on_result(
+        self,
+        call: Call,  # noqa: ARG002
+        result: Result,  # noqa: ARG002
+        facts: OwnFacts,  # noqa: ARG002
+        context: CheckContext,  # noqa: ARG002
+    ) -> Changes:
+        """What to remember of a call that ended."""
+        return NOTHING
+
+    def on_restored(self, restored: Restored, facts: Mapping[str, object]) -> Changes:  # noqa: ARG002
+        """How its facts change because the state was set back; it is given all of them, by key."""
+        return NOTHING
+
+
+class Reserver(Listener):
+    """Hears of calls from the moment they are allowed too; by default of none."""
+
+    def reserves(self, call: Call) -> bool:  # noqa: ARG002
+        """Whether the call counts from the moment it is allowed; `on_allowed` is called then."""
+        return False
+
+    def on_allowed(self, call: Call, facts: OwnFacts, context: CheckContext) -> Changes:  # noqa: ARG002
+        """What to remember of a call that was allowed and is going to be made."""
+        return NOTHING
+
+
+class StatelessPolicy(Reserver):
+    """The optional half of a policy, for one that needs none of it; policies with facts override it."""
+
+    def keys(self, call: Call) -> Sequence[str]:  # noqa: ARG002
+        """The facts that `check`, `on_allowed` and `on_result` of this call need; no others are loaded."""
+        return ()

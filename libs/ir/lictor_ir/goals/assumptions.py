@@ -1,0 +1,259 @@
+"""What trusted calls promise about their results, at the indices where a goal reads them.
+
+A promise about a result alone (`len(result) <= 10`) can be kept whatever the program does: it may be relied on
+anywhere, once it is seen to be satisfiable. A promise that also speaks of arguments or of other results may be
+impossible to keep for some of them; such a call does not return, and what happened before it did happen. So those
+promises count only for what comes after the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from lictor_ir.document import Assumption, Atom, Binder, Document
+from lictor_ir.errors import TermError, UnsupportedError
+from lictor_ir.goals.occurrences import Point, at_or_before, before, in_bounds, length
+from lictor_ir.scalars.expansion import Expander
+from lictor_ir.terms import (
+    TRUE,
+    App,
+    Result,
+    Term,
+    Var,
+    and_,
+    children,
+    const,
+    eq,
+    implies,
+    or_,
+    results,
+    substitute,
+)
+
+MAX_INSTANCES: Final = 256
+"""A promise is used at so many index tuples at most; leaving one out only proves less."""
+SMALL_LENGTHS: Final = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A promise at chosen indices."""
+
+    point: Point
+    formula: Term
+    """Expanded; it holds once the call returned."""
+    own: bool
+    """It speaks of the call's result alone."""
+
+
+class Assumed:
+    """The promises of one document."""
+
+    def __init__(self, document: Document, expander: Expander) -> None:
+        self._expander = expander
+        self._atoms = {atom.id: (at, atom) for at, atom in enumerate(document.atoms)}
+        self._by_call: dict[str, list[tuple[Assumption, bool]]] = {}
+        self._unread: list[Assumption] = []
+        for assumption in document.assumptions:
+            entry = self._atoms.get(assumption.call)
+            if entry is None or assumption.binders[: len(entry[1].binders)] != entry[1].binders:
+                continue  # nothing can be made of it: not relying on it is sound
+            own = _speaks_of_result_alone(assumption, entry[1])
+            self._by_call.setdefault(assumption.call, []).append((assumption, own))
+            if not own and not any(
+                each.call == assumption.call for each in results(assumption.formula)
+            ):
+                self._unread.append(assumption)
+
+    @property
+    def calls(self) -> list[str]:
+        """The calls that promise something, in order."""
+        return sorted(self._by_call, key=lambda call: self._atoms[call][0])
+
+    def point_of(self, result: Result) -> Point | None:
+        """When the call of a result was made."""
+        entry = self._atoms.get(result.call)
+        if entry is None or len(entry[1].binders) != len(result.indices):
+            return None
+        return Point(entry[0], entry[1].binders, result.indices)
+
+    def relevant(self, roots: Iterable[Term]) -> list[Instance]:
+        """The promises about results that stand in the terms, and about those that stand in these promises."""
+        if not self._by_call:
+            return []
+        reads = Reads()
+        found: dict[tuple[int, tuple[Term, ...]], Instance] = {}
+        fresh: Sequence[Term] = list(roots)
+        while fresh:
+            reads.add(fresh)
+            made: list[Term] = []
+            for call, promises in self._by_call.items():
+                for assumption, own in promises:
+                    for indices in self._choices(call, assumption, reads):
+                        key = (id(assumption), indices)
+                        if key in found:
+                            continue
+                        instance = self._instance(assumption, indices, own=own)
+                        if instance is not None:
+                            found[key] = instance
+                            made.append(instance.formula)
+            fresh = made
+        return list(found.values())
+
+    def everywhere(self) -> list[Term]:
+        """Every promise at the loops' own indices: what a whole run is made to keep, besides."""
+        formulas: list[Term] = []
+        for promises in self._by_call.values():
+            for assumption, own in promises:
+                indices = tuple(binder.index for binder in assumption.binders)
+                instance = self._instance(assumption, indices, own=own)
+                if instance is not None:
+                    formulas.append(instance.formula)
+        return formulas
+
+    def guards(self, call: str, *, own: bool) -> list[Term]:
+        """The conditions under which the call promises something of that kind, each once."""
+        return list(
+            dict.fromkeys(each.guard for each, is_own in self._by_call[call] if is_own == own)
+        )
+
+    def closed(self, call: str, guard: Term, *, own: bool) -> tuple[Point, Term, Term]:
+        """The call, the guard, and all that it promises there, so that a model of it is one: rows of short lists.
+
+        A promise about the result alone must be possible whatever its guard says.
+        """
+        at, atom = self._atoms[call]
+        formulas: list[Term] = []
+        for assumption, is_own in self._by_call[call]:
+            if is_own == own:
+                extra = assumption.binders[len(atom.binders) :]
+                formula = _for_all(extra, assumption.formula)
+                if not own and assumption.guard is not guard:
+                    formula = implies(assumption.guard, formula)
+                formulas.append(formula)
+        point = Point(at, atom.binders, tuple(binder.index for binder in atom.binders))
+        reached = and_(in_bounds(atom.binders, {}), guard)
+        return point, self._expander.expand(reached), self._expander.expand(and_(*formulas))
+
+    def without_result(self, before: int) -> list[Instance]:
+        """Promises of earlier calls that read no result: nothing that is read would bring them in."""
+        found: list[Instance] = []
+        for assumption in self._unread:
+            if self._atoms[assumption.call][0] < before:
+                indices = tuple(binder.index for binder in assumption.binders)
+                instance = self._instance(assumption, indices, own=False)
+                if instance is not None:
+                    found.append(instance)
+        return found
+
+    def promises(self, call: str, *, own: bool) -> bool:
+        """Whether the call promises something of that kind."""
+        return any(is_own == own for _, is_own in self._by_call[call])
+
+    def _choices(
+        self, call: str, assumption: Assumption, reads: Reads
+    ) -> Iterator[tuple[Term, ...]]:
+        count = len(self._atoms[call][1].binders)
+        extra = assumption.binders[count:]
+        for own in list(reads.results.get(call, ()))[:MAX_INSTANCES]:
+            if len(own) != count:
+                continue
+            values: dict[Term, Term] = {
+                binder.index: index for binder, index in zip(assumption.binders, own, strict=False)
+            }
+            columns: list[list[Term]] = []
+            for binder in extra:
+                over = substitute(binder.over, values)
+                columns.append(list(reads.items.get(over, ())))
+            for combined, _ in zip(product(*columns), range(MAX_INSTANCES), strict=False):
+                yield (*own, *combined)
+
+    def _instance(
+        self, assumption: Assumption, indices: tuple[Term, ...], *, own: bool
+    ) -> Instance | None:
+        values: dict[Term, Term] = {
+            binder.index: index
+            for binder, index in zip(assumption.binders, indices, strict=True)
+            if binder.index is not index
+        }
+        at, atom = self._atoms[assumption.call]
+        condition = and_(
+            in_bounds(assumption.binders, values), substitute(assumption.guard, values)
+        )
+        try:
+            formula = self._expander.expand(
+                implies(condition, substitute(assumption.formula, values))
+            )
+        except (UnsupportedError, TermError):
+            return None
+        return Instance(Point(at, atom.binders, indices[: len(atom.binders)]), formula, own)
+
+
+def usable(instance: Instance, later: Sequence[Point], returned: Sequence[Point]) -> Term:
+    """Whether the call returned, given that the later points are reached and the others have returned."""
+    if instance.own:
+        return TRUE
+    return or_(
+        *(before(instance.point, point) for point in later),
+        *(at_or_before(instance.point, point) for point in returned),
+    )
+
+
+class Reads:
+    """Which results stand in terms, and at which indices lists are read."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, dict[tuple[Term, ...], None]] = {}
+        self.items: dict[Term, dict[Term, None]] = {}
+        self._seen: set[Term] = set()
+
+    def add(self, roots: Iterable[Term]) -> None:
+        """Look into more terms."""
+        stack = list(roots)
+        while stack:
+            term = stack.pop()
+            if term in self._seen:
+                continue
+            self._seen.add(term)
+            if isinstance(term, Result):
+                self.results.setdefault(term.call, {})[term.indices] = None
+            elif isinstance(term, App) and term.op == "at":
+                self.items.setdefault(term.args[0], {})[term.args[1]] = None
+            stack.extend(children(term))
+
+
+def _for_all(binders: Sequence[Binder], formula: Term) -> Term:
+    """The formula at every index, for lists of a few short lengths: enough to show that it can hold."""
+    if not binders:
+        return formula
+    *outer, last = binders
+    ways: list[Term] = []
+    for size in SMALL_LENGTHS:
+        each = [substitute(formula, {last.index: const(at)}) for at in range(size)]
+        ways.append(and_(eq(length(last.over), const(size)), *each))
+    return _for_all(outer, or_(*ways))
+
+
+def _speaks_of_result_alone(assumption: Assumption, atom: Atom) -> bool:
+    own = tuple(binder.index for binder in atom.binders)
+    rows = {binder.index for binder in assumption.binders[len(own) :]}
+    stack: list[Term] = [assumption.formula]
+    stack += [binder.over for binder in assumption.binders[len(own) :]]
+    seen: set[Term] = set()
+    while stack:
+        term = stack.pop()
+        if term in seen:
+            continue
+        seen.add(term)
+        if isinstance(term, Result):
+            if term.call != assumption.call or term.indices != own:
+                return False
+        elif isinstance(term, Var):
+            if term not in rows:
+                return False
+        else:
+            stack.extend(children(term))
+    return True

@@ -1,0 +1,207 @@
+"""The rules for terms: what they may name where they stand, and that they are typed as the document declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lictor_ir import operators
+from lictor_ir.document import Binder, Document
+from lictor_ir.errors import DocumentError, IrError
+from lictor_ir.json.regexes import check_size
+from lictor_ir.json.strict_reading import Path, spelled
+from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
+from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children, postorder
+from lictor_ir.types import ANY, INT, ListOf, RowOf, Type, accepts
+from lictor_ir.values import EnumValue
+
+
+def refuse(path: Path, message: str) -> DocumentError:
+    """The error that a rule is broken there."""
+    return DocumentError(f"{spelled(path)}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a term of the program may read: inputs, these loops' indices, and calls before this position."""
+
+    binders: tuple[Binder, ...]
+    position: float
+
+
+class TermRules:
+    """Checks terms of one document; what was found right is not looked at again."""
+
+    def __init__(self, document: Document) -> None:
+        self._inputs = {parameter.name: parameter.type for parameter in document.inputs}
+        self._atoms = {atom.id: (at, atom) for at, atom in enumerate(document.atoms)}
+        self._results = {effect.name: effect.result for effect in document.effects}
+        self._columns = {
+            schema.name: {column.name: column.type for column in schema.columns}
+            for schema in document.schemas
+        }
+        self._members = {enum.name: frozenset(enum.members) for enum in document.enums}
+        self._read_as: dict[str, Type] = {}
+        self._well_made: set[Term] = set()
+        self._in_scope: dict[tuple[Var, ...], dict[Term, float]] = {}
+
+    def check(self, term: Term, path: Path, scope: Scope) -> None:
+        """Raise unless the term is well made and reads only what is in scope."""
+        self._check_made(term, path)
+        # What is right at one position is right at every later one, in the same loops.
+        right = self._in_scope.setdefault(tuple(binder.index for binder in scope.binders), {})
+        stack = [term]
+        while stack:
+            part = stack.pop()
+            if part in right and right[part] <= scope.position:
+                continue
+            right[part] = scope.position
+            match part:
+                case Var():
+                    self._check_variable(part, path, scope)
+                case Result():
+                    self._check_result(part, path, scope)
+                case App() if part.op in ORIGIN_OPERATORS:
+                    raise refuse(path, f"{part.op} may stand only in a guarantee")
+                case _:
+                    pass
+            stack.extend(children(part))
+
+    def check_closed(
+        self, term: Term, path: Path, fields: Mapping[str, Type] | None = None
+    ) -> None:
+        """Raise unless the term is well made and reads nothing but these fields."""
+        self._check_made(term, path)
+        known = fields or {}
+        for part in postorder(term):
+            match part:
+                case Var() if part.name not in known:
+                    told = ", ".join(known) or "nothing"
+                    raise refuse(path, f"reads {part.name}; it may read {told}")
+                case Var() if part.type != known[part.name]:
+                    raise refuse(
+                        path, f"reads {part.name} as {part.type}; it is {known[part.name]}"
+                    )
+                case Result():
+                    raise refuse(path, f"reads the result of {part.call}: it must not")
+                case _:
+                    pass
+
+    # -- what a term reads ---------------------------------------------------------------------
+
+    def _check_variable(self, term: Var, path: Path, scope: Scope) -> None:
+        if any(binder.index is term for binder in scope.binders):
+            return
+        declared = self._inputs.get(term.name)
+        if declared is None:
+            raise refuse(path, f"reads {term.name}, which is no input and no index of a loop here")
+        if declared != term.type:
+            raise refuse(path, f"reads {term.name} as {term.type}; it is {declared}")
+
+    def _check_result(self, term: Result, path: Path, scope: Scope) -> None:
+        if term.call not in self._atoms:
+            raise refuse(path, f"reads the result of {term.call}, which is no atom")
+        position, atom = self._atoms[term.call]
+        if position >= scope.position:
+            raise refuse(path, f"reads the result of {term.call} before that call happened")
+        if len(term.indices) != len(atom.binders):
+            raise refuse(
+                path,
+                f"reads the result of {term.call} with {len(term.indices)} indices; "
+                f"it stands in {len(atom.binders)} loops",
+            )
+        for mine, other, index in zip(scope.binders, atom.binders, term.indices, strict=False):
+            if mine.index is not other.index:
+                break
+            # In another iteration of a loop that still runs, the call may not have happened yet.
+            if index is not mine.index:
+                raise refuse(
+                    path,
+                    f"reads the result of {term.call} of another iteration of {mine.index.name}",
+                )
+        self._check_result_type(term, self._results.get(atom.effect), path)
+
+    def _check_result_type(self, term: Result, declared: Type | None, path: Path) -> None:
+        if declared is None or not _is_instance(declared, term.type):
+            raise refuse(path, f"reads the result of {term.call} as {term.type}; it is {declared}")
+        if self._read_as.setdefault(term.call, term.type) != term.type:
+            raise refuse(path, f"reads the result of {term.call} as two different types")
+        if isinstance(row := _item(term.type), RowOf) and row.schema not in self._columns:
+            raise refuse(path, f"reads rows of {row.schema}, which is not declared")
+
+    # -- how a term is made --------------------------------------------------------------------
+
+    def _check_made(self, term: Term, path: Path) -> None:
+        stack = [term]
+        while stack:
+            part = stack.pop()
+            if part in self._well_made:
+                continue
+            self._well_made.add(part)
+            stack.extend(children(part))
+            try:
+                self._check_part(part, path)
+            except DocumentError:
+                raise
+            except IrError as error:
+                raise refuse(path, str(error)) from None
+
+    def _check_part(self, part: Term, path: Path) -> None:
+        match part:
+            case Const(value=EnumValue(enum, member)):
+                if member not in self._members.get(enum, ()):
+                    raise refuse(path, f"{enum} has no member {member}")
+            case Result():
+                if any(index.type != INT for index in part.indices):
+                    raise refuse(path, f"the indices of {part.call} must be ints")
+            case Matches():
+                check_size(part.regex)
+            case App():
+                types = tuple(arg.type for arg in part.args)
+                if operators.result_type(part.op, types, part.param) != part.type:
+                    raise refuse(path, f"an application of {part.op} has not the type it gives")
+                self._check_named_parts(part, path)
+            case _:
+                pass
+
+    def _check_named_parts(self, part: App, path: Path) -> None:
+        match part.op:
+            case "column":
+                row = part.args[0].type
+                name = part.param.partition(":")[0]
+                schema = row.schema if isinstance(row, RowOf) else ""
+                declared = self._columns.get(schema, {}).get(name)
+                if declared is None or part.param != f"{name}:{declared}":
+                    raise refuse(path, f"{schema} has no column {part.param}")
+            case "row":
+                schema, _, spelled_names = part.param.partition(":")
+                names = spelled_names.split(",")
+                columns = self._columns.get(schema, {})
+                if sorted(names) != sorted(columns):
+                    raise refuse(path, f"a row of {schema} must be given its columns, once each")
+                for name, arg in zip(names, part.args, strict=True):
+                    if not accepts(columns[name], arg.type):
+                        raise refuse(
+                            path, f"{schema}.{name} must be {columns[name]}, not {arg.type}"
+                        )
+            case op if op in ORIGIN_OPERATORS:
+                for schema, column in origin_columns(part.param):
+                    if column not in self._columns.get(schema, {}):
+                        raise refuse(path, f"{schema}.{column} is not declared")
+            case _:
+                pass
+
+
+def _is_instance(declared: Type, read: Type) -> bool:
+    """Whether a result declared so may be read so: `any` stands for a row of a class that the call was given."""
+    match declared, read:
+        case ListOf(one), ListOf(other):
+            return _is_instance(one, other)
+        case _:
+            return declared == read or (declared == ANY and isinstance(read, RowOf))
+
+
+def _item(type_: Type) -> Type:
+    while isinstance(type_, ListOf):
+        type_ = type_.item
+    return type_

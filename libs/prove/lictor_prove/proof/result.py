@@ -1,0 +1,227 @@
+"""What the prover answers: plain values that can be sent between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from lictor_ir.certificate.format import Level
+from lictor_ir.document import Document
+from lictor_ir.goals import Strength
+from lictor_ir.json.document import document_hash, from_json, to_json
+from lictor_prove.errors import Reason
+
+if TYPE_CHECKING:
+    from lictor_ir.summary import Summary
+    from lictor_prove.proof.guarantee_analysis import GuaranteeAnalysis
+    from lictor_schema.proofs.coverage import CoverageReport
+
+
+class Verdict(StrEnum):
+    """What was found. Only `proved` lets a program go on."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+    REJECTED = "rejected"
+
+
+class Ir:
+    """An Effect IR document that travels as its canonical JSON."""
+
+    def __init__(self, document: Document | None = None, json: bytes | None = None) -> None:
+        self._document = document
+        self._json = json
+        self._hash: str | None = None
+
+    @property
+    def document(self) -> Document:
+        """The document."""
+        if self._document is None:
+            self._document = from_json(self._json or b"")
+        return self._document
+
+    @property
+    def json(self) -> bytes:
+        """Its canonical JSON."""
+        if self._json is None:
+            self._json = to_json(self.document)
+        return self._json
+
+    @property
+    def hash(self) -> str:
+        """Its name."""
+        if self._hash is None:
+            self._hash = document_hash(self.document)
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Ir, (None, self.json))
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A trusted call of a counterexample, or several in a row that are alike."""
+
+    effect: str
+    arguments: tuple[tuple[str, str], ...]
+    """Names and values, as Python would write them."""
+    line: int | None
+    when: str
+    """Why it happens; empty when it always does."""
+    offending: bool
+    """The guarantee is broken here."""
+    times: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.effect}({', '.join(f'{name}={value}' for name, value in self.arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A run that breaks something; found by a solver or tried, and always confirmed by evaluating the document."""
+
+    summary: str
+    inputs: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...]
+    """What trusted calls return in it, where that matters."""
+    path: tuple[Happening, ...]
+    left_out: int = 0
+    """Calls that are not told, for their number."""
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        lines += [f"  input {name} = {value}" for name, value in self.inputs]
+        lines += [f"  {call} returns {value}" for call, value in self.results]
+        for each in self.path:
+            at = f"line {each.line}: " if each.line is not None else ""
+            mark = ">" if each.offending else " "
+            when = f"   when {each.when}" if each.when else ""
+            again = f"   {each.times} times" if each.times > 1 else ""
+            lines.append(f"{mark} {at}{each}{when}{again}")
+        if self.left_out:
+            lines.append(f"  and {self.left_out} more calls in between")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class GuaranteeResult:
+    """What was found about one guarantee."""
+
+    name: str
+    verdict: Verdict
+    description: str = ""
+    required_by: str = ""
+    strength: Strength | None = None
+    """For which runs it holds; None unless it is proved."""
+    how: str | None = None
+    """`evaluation` or the solver; None when it is undecided."""
+    counterexample: Counterexample | None = None
+    reason: str = ""
+    """Why it is not proved."""
+    ms: float = 0.0
+    parts: tuple[Strength, ...] = ()
+    """For which runs each part of it holds, in the order of its goals; nothing unless it is proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationResult:
+    """What was found about a precondition, a possible error or an assertion."""
+
+    kind: str
+    text: str
+    verdict: Verdict
+    line: int | None = None
+    how: str | None = None
+    counterexample: Counterexample | None = None
+    reason: str = ""
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time went, in milliseconds."""
+
+    read_ms: float = 0.0
+    solve_ms: float = 0.0
+    analysis_ms: float = 0.0
+    """Of what guarantees imply, and coverage."""
+    waited_ms: float = 0.0
+    certify_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFile:
+    """A certificate as it is kept: its name, what it shows, and its bytes."""
+
+    hash: str
+    level: Level
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The prover's answer about one program."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+    """Why it is not proved; empty exactly when it is."""
+    guarantees: tuple[GuaranteeResult, ...] = ()
+    obligations: tuple[ObligationResult, ...] = ()
+    ir: Ir | None = None
+    layer_hash: str | None = None
+    coverage: CoverageReport | None = None
+    analysis: GuaranteeAnalysis | None = None
+    """How the guarantees stand among each other; says nothing about the verdict."""
+    timings: Timings = field(default_factory=Timings)
+    certificate: CertificateFile | None = None
+    uncertified: str = ""
+    """Why there is no certificate, where one was asked for."""
+    cannot_run: Reason | None = None
+    """Why no runner will run the program, whatever was proved."""
+
+    @property
+    def ir_hash(self) -> str | None:
+        """The name of its Effect IR."""
+        return self.ir.hash if self.ir is not None else None
+
+    def summary(self) -> Summary | None:
+        """What the program may do, in words, and whether it is proved; None without a document."""
+        # Late: not everybody who proves wants to read about it.
+        from lictor_ir.summary import summarize
+
+        if self.ir is None:
+            return None
+        is_proved = self.verdict is Verdict.PROVED
+        return summarize(
+            self.ir.document, [each.parts for each in self.guarantees] if is_proved else None
+        )
+
+    @property
+    def ms(self) -> float:
+        """How long it took, without waiting."""
+        return self.timings.read_ms + self.timings.solve_ms + self.timings.analysis_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a proof is."""
+
+    phase: Literal["waiting", "reading", "solving"]
+    done: int = 0
+    total: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def rejected(*reasons: Reason, read_ms: float = 0.0, layer_hash: str | None = None) -> Proof:
+    """A program that can't be read as one whose effects are known."""
+    return Proof(Verdict.REJECTED, reasons, layer_hash=layer_hash, timings=Timings(read_ms=read_ms))
+
+
+def unknown(code: str, message: str, remedy: str) -> Proof:
+    """Nothing was found out about a program."""
+    return Proof(Verdict.UNKNOWN, (Reason(code, message, remedy),))

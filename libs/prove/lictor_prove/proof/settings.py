@@ -1,0 +1,45 @@
+"""What a proof is asked for: in which language, how long and with how much memory it may try.
+
+Part of what an answer depends on, so part of every cache key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Executable = Literal["python", "commands"]
+"""What a program can be written in. An Effect IR document is none: nothing runs it."""
+
+ENGINE: Final = "lictor-prove/3"
+"""Changes whenever the same program could get another answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofSettings:
+    """The limits of one proof."""
+
+    goal_ms: int = 5_000
+    """For one question to the solver."""
+    total_ms: int = 30_000
+    """For all of them; what is left then is unknown."""
+    memory_mb: int = 1_024
+    """For the solver; a worker process may grow by so much."""
+    wall_ms: int = 60_000
+    """For everything, reading included: a worker process that takes longer is killed."""
+
+    analysis_ms: int = 250
+    """For what guarantees imply and how they stand, after the verdict; twice that at most, 0 for none."""
+    coverage: Literal["mention", "entailment"] = "entailment"
+    """Whether a contract is covered when it is named, or also when what is proved implies it."""
+
+    @property
+    def key(self) -> str:
+        """What of an answer's key comes from here."""
+        return (
+            f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb} wall={self.wall_ms} "
+            f"analysis={self.analysis_ms} coverage={self.coverage}"
+        )
+
+
+DEFAULT: Final = ProofSettings()

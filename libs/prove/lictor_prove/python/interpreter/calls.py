@@ -1,0 +1,306 @@
+"""Calls: helpers are executed in place, trusted functions become atoms, the rest is modelled.
+
+Arguments are bound as Python binds them. A call of one of several functions is made on each path with its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from lictor_ir.terms import FALSE, Term, apply
+from lictor_ir.types import STR
+from lictor_prove.python.interpreter import comprehensions
+from lictor_prove.python.machine.control_paths import Frame
+from lictor_prove.python.machine.machine_state import Machine, always_raises
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    BuiltinV,
+    ContractV,
+    ForeignV,
+    FunctionV,
+    LanguageV,
+    LiteralV,
+    MatchV,
+    MethodV,
+    Opaque,
+    PatternV,
+    Ref,
+    SchemaV,
+    Sym,
+    TrustedV,
+    TupleV,
+    Value,
+    described,
+)
+from lictor_prove.python.operations import (
+    builtin_functions,
+    container_methods,
+    stdlib_functions,
+    string_methods,
+)
+from lictor_prove.python.operations.arithmetic import known_int
+from lictor_prove.python.operations.container_contents import term_of
+from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
+from lictor_prove.python.syntax.scopes import has_inner_scopes, local_names, parameters
+
+Keywords = Sequence[tuple[str, Value]]
+
+_CONSUMERS: Final = frozenset(
+    {"sum", "min", "max", "list", "tuple", "set", "sorted", "any", "all", "dict"}
+)
+
+
+def evaluate_call(machine: Machine, node: ast.Call) -> Value:
+    """A call expression: the function first, then the arguments from left to right."""
+    function = machine.evaluate(node.func)
+    if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
+        return _of_generator(machine, function, node.args[0])
+    args = [machine.evaluate(argument) for argument in node.args]
+    keywords: list[tuple[str, Value]] = []
+    for keyword in node.keywords:
+        assert keyword.arg is not None
+        keywords.append((keyword.arg, machine.evaluate(keyword.value)))
+    return call(machine, function, args, keywords)
+
+
+def _of_generator(machine: Machine, function: Value, node: ast.GeneratorExp) -> Value:
+    if isinstance(function, BuiltinV) and function.name in ("any", "all"):
+        return comprehensions.lazily(machine, node, stop=function.name == "any")
+    joins = isinstance(function, MethodV) and function.name == "join"
+    if joins or (isinstance(function, BuiltinV) and function.name in _CONSUMERS):
+        return call(machine, function, [comprehensions.evaluate(machine, node)], ())
+    return machine.evaluate(node)
+
+
+def call(machine: Machine, function: Value, args: Sequence[Value], keywords: Keywords) -> Value:
+    """The function applied to values."""
+
+    def run(options: list[tuple[Term, Value]], *, alone: bool) -> Value:
+        guard, one = options[0]
+        if len(options) > 1:
+            return machine.fork(
+                guard,
+                lambda: run(options[:1], alone=False),
+                lambda: run(options[1:], alone=False),
+            )
+        if isinstance(one, MethodV):
+            owners = machine.cases(one.owner)
+            if len(owners) > 1:
+                return run([(g, MethodV(owner, one.name)) for g, owner in owners], alone=False)
+        here = machine.guard
+        try:
+            return _call(machine, one, args, keywords)
+        except Raises as problem:
+            if alone:
+                always_raises(problem)
+            machine.guard = here
+            machine.require(FALSE, f"no {problem.error}: {problem.message}")
+            return Opaque("a value that no path reaches")
+
+    return run(machine.cases(function), alone=True)
+
+
+def _call(machine: Machine, function: Value, args: Sequence[Value], keywords: Keywords) -> Value:
+    match function:
+        case FunctionV():
+            return inline(machine, function, args, keywords)
+        case TrustedV(target):
+            return machine.hooks.call_trusted(machine, target, args, _unique(keywords))
+        case BuiltinV(name):
+            return builtin_functions.call(machine, name, args, _unique(keywords))
+        case MethodV(owner, name):
+            return _method(machine, owner, name, args, _unique(keywords))
+        case SchemaV():
+            return _row(machine, function, args, _unique(keywords))
+        case ForeignV():
+            return machine.hooks.call_foreign(machine, function, args, keywords)
+        case ContractV(builder):
+            refuse(
+                "contract.called",
+                f"{builder.name} is a contract; it stands in a guarantee, above the function",
+                "Remove the call.",
+            )
+        case LanguageV() | LiteralV():
+            refuse(
+                "language.called",
+                "this name is for guarantees and row classes, not for the body of a function",
+                "Remove the call.",
+            )
+        case Opaque():
+            refuse("value.opaque", f"{described(function)} can't be called", "Don't call it.")
+        case _:
+            raise Raises("TypeError", f"{described(function)} is not callable")
+
+
+def _unique(keywords: Keywords) -> Mapping[str, Value]:
+    return dict(keywords)
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+def _method(
+    machine: Machine, owner: Value, name: str, args: Sequence[Value], keywords: Mapping[str, Value]
+) -> Value:
+    if isinstance(owner, Sym) and owner.type == STR and name == "format":
+        return string_methods.template(machine, owner.term, args, keywords)
+    if keywords:
+        refuse(
+            "method.keywords",
+            f"keywords are not supported in a call of {name}",
+            "Pass the arguments by position.",
+        )
+    match owner:
+        case Sym() if owner.type == STR:
+            return string_methods.method(machine, owner.term, name, args)
+        case Ref() | TupleV():
+            return container_methods.method(machine, owner, name, args)
+        case PatternV(pattern) if name in ("match", "fullmatch", "search") and len(args) == 1:
+            return stdlib_functions.match(machine, name, pattern, args[0])
+        case MatchV(whole) if name == "group" and whole is not None and _is_zero(args):
+            return whole
+        case _:
+            refuse(
+                "method.unsupported",
+                f"the method {name!r} of {described(owner)} is outside the subset",
+                "See docs/python-subset.md for the methods there are.",
+            )
+
+
+def _is_zero(args: Sequence[Value]) -> bool:
+    return not args or (len(args) == 1 and known_int(args[0]) == 0)
+
+
+def _row(
+    machine: Machine, function: SchemaV, args: Sequence[Value], keywords: Mapping[str, Value]
+) -> Value:
+    schema = function.schema
+    columns = {column.name: column.type for column in schema.columns}
+    if args or set(keywords) != set(columns):
+        raise Raises(
+            "TypeError",
+            f"{schema.name} is made with the keywords {', '.join(columns)}",
+            "Name every column.",
+        )
+    terms: list[Term] = []
+    for name, type_ in columns.items():
+        term = term_of(machine, keywords[name])
+        if term.type != type_:
+            raise Raises("TypeError", f"{schema.name}.{name} is a {type_}, not a {term.type}")
+        terms.append(term)
+    return Sym(apply("row", *terms, param=f"{schema.name}:{','.join(columns)}"))
+
+
+# -- helpers ---------------------------------------------------------------------------------------
+
+
+def function_value(machine: Machine, node: ast.FunctionDef | ast.Lambda) -> FunctionV:
+    """A function of the program, with its defaults, which are literals."""
+    if isinstance(node, ast.FunctionDef) and node.decorator_list:
+        refuse(
+            "decorator.unknown",
+            "a helper can't have decorators: they could replace it",
+            "Remove the decorator, or state the guarantee on the target.",
+            node.decorator_list[0],
+        )
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(
+            positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True
+        ),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    defaults: dict[str, Value] = {}
+    for argument, default in pairs:
+        if default is not None:
+            defaults[argument.arg] = literal_default(machine, default)
+    frame = machine.frame
+    return FunctionV(node, frame.id, defaults)
+
+
+def literal_default(machine: Machine, node: ast.expr) -> Value:
+    """A default is evaluated once, when the function is defined: only values that never change are taken."""
+    match node:
+        case ast.Constant():
+            return machine.evaluate(node)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
+            return machine.evaluate(node)
+        case ast.Tuple(elts=items):
+            return TupleV(tuple(literal_default(machine, item) for item in items))
+        case _:
+            refuse(
+                "default.literal",
+                "a default must be a literal that does not change",
+                "Use None, a number, a string or a tuple of them, and make containers in the body.",
+                node,
+            )
+
+
+def inline(
+    machine: Machine,
+    function: FunctionV,
+    args: Sequence[Value],
+    keywords: Keywords,
+) -> Value:
+    """Execute a helper in place."""
+    node = function.node
+    if node in machine.active:
+        refuse(
+            "call.recursion",
+            f"{function.name} calls itself",
+            "Use a `for` loop with a known number of rounds.",
+        )
+    if len(machine.active) >= MAX_CALL_DEPTH:
+        refuse(
+            "limits.calls", f"helpers call each other deeper than {MAX_CALL_DEPTH}", "Inline some."
+        )
+    bound = bound_arguments(node, function.name, args, keywords, function.defaults)
+    outer, at = machine.frame, machine.at
+    frame = Frame(machine.fresh_id(), machine.frames[function.frame], local_names(node))
+    machine.frames[frame.id] = frame
+    machine.active.append(node)
+    target = machine.enter("function")
+    machine.frame = frame
+    for name, value in bound.items():
+        machine.bind(name, value)
+    value: Value = NONE_VALUE
+    if isinstance(node, ast.Lambda):
+        value = machine.evaluate(node.body)
+    else:
+        machine.hooks.run(machine, node.body)
+    machine.frame, machine.at = outer, at
+    machine.active.pop()
+    return machine.close(target, value, None if has_inner_scopes(node) else frame.id)
+
+
+def bound_arguments(
+    node: ast.FunctionDef | ast.Lambda,
+    name: str,
+    args: Sequence[Value],
+    keywords: Keywords,
+    defaults: Mapping[str, Value],
+) -> dict[str, Value]:
+    """Parameters and what they are given, as Python binds them."""
+    arguments = node.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    by_keyword = {argument.arg for argument in (*arguments.args, *arguments.kwonlyargs)}
+    if len(args) > len(positional):
+        raise Raises(
+            "TypeError", f"{name} takes {len(positional)} positional arguments, not {len(args)}"
+        )
+    bound: dict[str, Value] = dict(zip(positional, args, strict=False))
+    for keyword, value in keywords:
+        if keyword not in by_keyword:
+            raise Raises("TypeError", f"{name} has no parameter {keyword!r} to pass by name")
+        if keyword in bound:
+            raise Raises("TypeError", f"{name} is given {keyword!r} twice")
+        bound[keyword] = value
+    for parameter in parameters(node):
+        if parameter.arg not in bound:
+            if parameter.arg not in defaults:
+                raise Raises("TypeError", f"{name} is not given {parameter.arg!r}")
+            bound[parameter.arg] = defaults[parameter.arg]
+    return bound

@@ -1,0 +1,234 @@
+"""Comprehensions: unrolled over known items, or executed once for an index of a list of unknown length."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
+from lictor_prove.python.interpreter.loops import assign_target, symbolic_round
+from lictor_prove.python.machine.control_paths import Frame
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    FALSE_VALUE,
+    NONE_VALUE,
+    Entry,
+    OnceV,
+    Ref,
+    SequenceV,
+    Sym,
+    TupleV,
+    UnionV,
+    Value,
+    boolean,
+    described,
+)
+from lictor_prove.python.operations import containers
+from lictor_prove.python.operations.comparisons import truth
+from lictor_prove.python.operations.iterables import Known, Unknown, plans, unchanged
+from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.syntax.scopes import Comprehension, stored_names
+
+
+def evaluate(machine: Machine, node: Comprehension) -> Value:
+    """The list, set or dict; a generator gives its items, all at once."""
+    first = machine.evaluate(node.generators[0].iter)
+    frame = _enter(machine, node)
+    try:
+        return _comprehended(machine, node, first)
+    finally:
+        machine.frame = frame
+
+
+def _enter(machine: Machine, node: Comprehension) -> Frame:
+    """A scope of its own: the variables don't leak, and closures see them."""
+    outer = machine.frame
+    names = frozenset(stored_names([generator.target for generator in node.generators]))
+    inner = Frame(machine.fresh_id(), outer, names, function=False)
+    machine.frames[inner.id] = inner
+    machine.frame = inner
+    return outer
+
+
+def _comprehended(machine: Machine, node: Comprehension, first: Value) -> Value:
+    found = plans(machine, first)
+    if any(isinstance(how, Unknown) for _, how in found):
+        if (
+            len(found) == 1
+            and len(node.generators) == 1
+            and isinstance(node, ast.ListComp | ast.GeneratorExp)
+        ):
+            how = found[0][1]
+            assert isinstance(how, Unknown)
+            return _sequence(machine, node, how)
+        refuse(
+            "comprehension.symbolic",
+            "over a list of unknown length, a list comprehension with one `for` is supported",
+            "Use `for` statements, or one `for` in the comprehension.",
+        )
+    match node:
+        case ast.DictComp():
+            made = machine.make("dict", ())
+
+            def put(present: Term) -> None:
+                key, value = machine.evaluate(node.key), machine.evaluate(node.value)
+                _certain(lambda: containers.put(machine, made, key, value, present))
+
+            _each(machine, node.generators, 0, first, TRUE, put)
+            return made
+        case ast.SetComp():
+            made = machine.make("set", ())
+
+            def add(present: Term) -> None:
+                item = machine.evaluate(node.elt)
+                _certain(lambda: containers.add(machine, made, item, present))
+
+            _each(machine, node.generators, 0, first, TRUE, add)
+            return made
+        case _:
+            held: list[Entry] = []
+
+            def append(present: Term) -> None:
+                held.append(Entry(present, machine.evaluate(node.elt)))
+
+            _each(machine, node.generators, 0, first, TRUE, append)
+            containers.bounded(held)
+            if isinstance(node, ast.GeneratorExp):
+                return OnceV(tuple(held), ())
+            return machine.make("list", held)
+
+
+def _certain(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except Raises as problem:
+        refuse("error.certain", f"{problem.error}: {problem.message}", problem.remedy)
+
+
+def _each(
+    machine: Machine,
+    generators: list[ast.comprehension],
+    at: int,
+    value: Value,
+    present: Term,
+    emit: Callable[[Term], None],
+) -> None:
+    """Run `emit` for every item that comes through, in order, on the path where it does."""
+    generator = generators[at]
+    for guard, how in plans(machine, value):
+        if isinstance(how, Unknown):
+            refuse(
+                "comprehension.symbolic",
+                "an inner `for` over a list of unknown length is not supported in a comprehension",
+                "Use `for` statements.",
+            )
+        for entry in how.entries:
+            unchanged(machine, how.watched)
+            here = and_(guard, entry.present)
+
+            def one(entry: Entry = entry, here: Term = here) -> Value:
+                assign_target(machine, generator.target, entry.value)
+                _filtered(machine, generators, at, 0, and_(present, here), emit)
+                return NONE_VALUE
+
+            machine.fork(here, one, lambda: NONE_VALUE)
+        unchanged(machine, how.watched)
+
+
+def _filtered(
+    machine: Machine,
+    generators: list[ast.comprehension],
+    at: int,
+    test: int,
+    present: Term,
+    emit: Callable[[Term], None],
+) -> None:
+    generator = generators[at]
+    if test < len(generator.ifs):
+        condition = truth(machine, machine.evaluate(generator.ifs[test]))
+
+        def go_on() -> Value:
+            _filtered(machine, generators, at, test + 1, and_(present, condition), emit)
+            return NONE_VALUE
+
+        machine.fork(condition, go_on, lambda: NONE_VALUE)
+    elif at + 1 < len(generators):
+        inner = machine.evaluate(generators[at + 1].iter)
+        _each(machine, generators, at + 1, inner, present, emit)
+    else:
+        emit(present)
+
+
+def _sequence(machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: Unknown) -> Value:
+    generator = node.generators[0]
+    index = machine.fresh_index()
+    item, keep = how.item(index)
+
+    def body() -> tuple[Value, Term]:
+        assign_target(machine, generator.target, item)
+        kept = keep
+        for test in generator.ifs:
+            condition = truth(machine, machine.evaluate(test))
+            kept = and_(kept, condition)
+            machine.guard = and_(machine.guard, condition)
+        value = machine.evaluate(node.elt)
+        _closed(machine, value)
+        return value, kept
+
+    value, kept = symbolic_round(machine, index, how.over, keep, body)
+    return SequenceV(how.over, index, value, kept, reusable=isinstance(node, ast.ListComp))
+
+
+def _closed(machine: Machine, value: Value) -> None:
+    """An item must be a value: what is made anew for each item can't be referred to afterwards."""
+    match value:
+        case Sym():
+            pass
+        case TupleV(items):
+            for item in items:
+                _closed(machine, item)
+        case UnionV(options):
+            for _, option in options:
+                _closed(machine, option)
+        case _:
+            what = "a list, dict or set" if isinstance(value, Ref) else described(value)
+            refuse(
+                "comprehension.item",
+                f"the items of a list of unknown length can't be {what}",
+                "Use scalars, rows or tuples of them.",
+            )
+
+
+def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> Value:
+    """`any(…)` (stop at a true item) and `all(…)` (stop at a false one): what follows is not executed."""
+    first = machine.evaluate(node.generators[0].iter)
+    found = plans(machine, first)
+    name = "any" if stop else "all"
+    if len(node.generators) != 1 or len(found) != 1 or not isinstance(found[0][1], Known):
+        refuse(
+            f"builtin.{name}",
+            f"{name}(… for …) is supported with one `for` over items that are known",
+            "Loop with `for`, or let the trusted function decide.",
+        )
+    how = found[0][1]
+    outer = _enter(machine, node)
+    stopped: Term = FALSE
+    for entry in how.entries:
+        unchanged(machine, how.watched)
+        outcomes: list[Term] = []
+
+        def emit(present: Term, outcomes: list[Term] = outcomes) -> None:
+            holds = truth(machine, machine.evaluate(node.elt))
+            outcomes.append(and_(present, holds if stop else not_(holds)))
+
+        def one(entry: Entry = entry, emit: Callable[[Term], None] = emit) -> Value:
+            assign_target(machine, node.generators[0].target, entry.value)
+            _filtered(machine, node.generators, 0, 0, TRUE, emit)
+            return NONE_VALUE
+
+        going = and_(not_(stopped), entry.present)
+        machine.fork(going, one, lambda: FALSE_VALUE)
+        stopped = or_(stopped, *(and_(going, outcome) for outcome in outcomes))
+    unchanged(machine, how.watched)
+    machine.frame = outer
+    return boolean(stopped if stop else not_(stopped))

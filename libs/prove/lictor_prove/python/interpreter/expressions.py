@@ -1,0 +1,253 @@
+"""Expressions: one function for each kind of node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final
+
+from lictor_ir.terms import Term, not_
+from lictor_ir.types import BOOL
+from lictor_prove.python.interpreter import comprehensions
+from lictor_prove.python.interpreter.calls import evaluate_call, function_value
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    FALSE_VALUE,
+    TRUE_VALUE,
+    Poison,
+    Sym,
+    TupleV,
+    Unbound,
+    UnionV,
+    Value,
+    boolean,
+    known,
+)
+from lictor_prove.python.operations import containers, string_methods, subscripts
+from lictor_prove.python.operations.arithmetic import binary, concat, unary
+from lictor_prove.python.operations.comparisons import compare, truth
+from lictor_prove.python.refusals import Raises, refuse
+
+
+def evaluate(machine: Machine, node: ast.expr) -> Value:
+    """The value of an expression; its effects are recorded in order."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        refuse(
+            f"unsupported.{type(node).__name__.lower()}",
+            f"{type(node).__name__} is outside the subset",
+            "See docs/python-subset.md.",
+            node,
+        )
+    return handler(machine, node)
+
+
+def _constant(_: Machine, node: ast.Constant) -> Value:
+    value = node.value
+    if value is None or isinstance(value, bool | int | float | str):
+        return known(value)
+    refuse(
+        "unsupported.constant",
+        f"a {type(value).__name__} is outside the subset",
+        "Use bools, ints, floats, strings and None.",
+        node,
+    )
+
+
+def _name(machine: Machine, node: ast.Name) -> Value:
+    value = machine.hooks.lookup(machine, node.id)
+    if isinstance(value, UnionV | Unbound | Poison):
+        cases = machine.cases(value)
+        return cases[0][1] if len(cases) == 1 else UnionV(tuple(cases))
+    return value
+
+
+def _attribute(machine: Machine, node: ast.Attribute) -> Value:
+    owner = machine.evaluate(node.value)
+    return machine.each(owner, lambda one: machine.hooks.attribute(machine, one, node.attr))
+
+
+def _binary(machine: Machine, node: ast.BinOp) -> Value:
+    # `a + b + …` leans to the left; a loop instead of recursion takes chains of any length.
+    chain: list[ast.BinOp] = [node]
+    while isinstance(chain[-1].left, ast.BinOp):
+        chain.append(chain[-1].left)
+    value = machine.evaluate(chain[-1].left)
+    for each in reversed(chain):
+        right = machine.evaluate(each.right)
+        machine.at = each
+        value = binary(machine, each.op, value, right)
+    return value
+
+
+def _bool(machine: Machine, node: ast.BoolOp) -> Value:
+    both = isinstance(node.op, ast.And)
+    value = machine.evaluate(node.values[0])
+    for operand in node.values[1:]:
+        value = _joined(machine, value, operand, both=both)
+    return value
+
+
+def _joined(machine: Machine, value: Value, operand: ast.expr, *, both: bool) -> Value:
+    condition = truth(machine, value)
+    # A bool that decides is itself the outcome, and known there.
+    decided = value
+    if isinstance(value, Sym) and value.type == BOOL:
+        decided = FALSE_VALUE if both else TRUE_VALUE
+    if both:
+        return machine.fork(condition, lambda: machine.evaluate(operand), lambda: decided)
+    return machine.fork(condition, lambda: decided, lambda: machine.evaluate(operand))
+
+
+def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
+    value = machine.evaluate(node.operand)
+    if isinstance(node.op, ast.Not):
+        return boolean(not_(truth(machine, value)))
+    return unary(machine, node.op, value)
+
+
+def _compare(machine: Machine, node: ast.Compare) -> Value:
+    def rest(at: int, left: Value) -> Term:
+        right = machine.evaluate(node.comparators[at])
+        holds = compare(machine, node.ops[at], left, right)
+        if at + 1 == len(node.ops):
+            return holds
+        found = machine.fork(holds, lambda: boolean(rest(at + 1, right)), lambda: FALSE_VALUE)
+        assert isinstance(found, Sym)
+        return found.term
+
+    return boolean(rest(0, machine.evaluate(node.left)))
+
+
+def _conditional(machine: Machine, node: ast.IfExp) -> Value:
+    condition = truth(machine, machine.evaluate(node.test))
+    return machine.fork(
+        condition, lambda: machine.evaluate(node.body), lambda: machine.evaluate(node.orelse)
+    )
+
+
+def _list(machine: Machine, node: ast.List) -> Value:
+    return machine.make_list([machine.evaluate(item) for item in node.elts])
+
+
+def _tuple(machine: Machine, node: ast.Tuple) -> Value:
+    return TupleV(tuple(machine.evaluate(item) for item in node.elts))
+
+
+def _set(machine: Machine, node: ast.Set) -> Value:
+    items = [machine.evaluate(item) for item in node.elts]
+    made = machine.make("set", ())
+    for item in items:
+        _guarded(lambda item=item: containers.add(machine, made, item))
+    return made
+
+
+def _dict(machine: Machine, node: ast.Dict) -> Value:
+    pairs: list[tuple[Value, Value]] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            refuse("unsupported.starred", "`**` in a dict is outside the subset", "Use `|`.", value)
+        pairs.append((machine.evaluate(key), machine.evaluate(value)))
+    made = machine.make("dict", ())
+    for key, value in pairs:
+        _guarded(lambda key=key, value=value: containers.put(machine, made, key, value))
+    return made
+
+
+def _guarded(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except Raises as problem:
+        refuse("error.certain", f"{problem.error}: {problem.message}", problem.remedy)
+
+
+def _joined_string(machine: Machine, node: ast.JoinedStr) -> Value:
+    parts: list[Term] = []
+    for piece in node.values:
+        if isinstance(piece, ast.Constant):
+            parts.append(known(str(piece.value)).term)
+            continue
+        assert isinstance(piece, ast.FormattedValue)
+        parts.append(_formatted(machine, piece).term)
+    return concat(*parts) if parts else known("")
+
+
+def _formatted(machine: Machine, node: ast.FormattedValue) -> Sym:
+    value = machine.evaluate(node.value)
+    spec = ""
+    if node.format_spec is not None:
+        made = machine.evaluate(node.format_spec)
+        held = containers.known_text(made)
+        if held is None:
+            refuse(
+                "string.format", "the format of this value is not known", "Write the format out."
+            )
+        spec = held
+    machine.at = node
+    match node.conversion:
+        case -1:
+            pass
+        case 115:
+            value = string_methods.text_of(machine, value)
+        case 114:
+            value = string_methods.text_of(machine, value, quoted=True)
+        case _:
+            refuse("string.format", "`!a` is outside the subset", "Use `!r`.")
+    return string_methods.formatted(machine, value, spec)
+
+
+def _subscript(machine: Machine, node: ast.Subscript) -> Value:
+    owner = machine.evaluate(node.value)
+    if isinstance(node.slice, ast.Slice):
+        lower, upper, step = (
+            machine.evaluate(bound) if bound is not None else None
+            for bound in (node.slice.lower, node.slice.upper, node.slice.step)
+        )
+        return subscripts.part(machine, owner, lower, upper, step)
+    return subscripts.item(machine, owner, machine.evaluate(node.slice))
+
+
+def _lambda(machine: Machine, node: ast.Lambda) -> Value:
+    return function_value(machine, node)
+
+
+def _walrus(machine: Machine, node: ast.NamedExpr) -> Value:
+    value = machine.evaluate(node.value)
+    machine.bind(node.target.id, value)
+    return value
+
+
+def _generator(_: Machine, node: ast.GeneratorExp) -> Value:
+    refuse(
+        "unsupported.generator",
+        "a generator expression is supported only as the argument of any, all, sum, min, max, list, tuple, set, "
+        "sorted or join",
+        "Use a list: [… for …].",
+        node,
+    )
+
+
+_HANDLERS: Final[dict[type[ast.expr], Callable[[Machine, Any], Value]]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.BoolOp: _bool,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.List: _list,
+    ast.Tuple: _tuple,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.JoinedStr: _joined_string,
+    ast.FormattedValue: _formatted,
+    ast.Subscript: _subscript,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.Call: evaluate_call,
+    ast.ListComp: comprehensions.evaluate,
+    ast.SetComp: comprehensions.evaluate,
+    ast.DictComp: comprehensions.evaluate,
+    ast.GeneratorExp: _generator,
+}

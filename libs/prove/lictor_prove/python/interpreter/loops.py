@@ -1,0 +1,226 @@
+"""`for` loops, and assignment to targets.
+
+Over known items a loop is unrolled, so what it carries from round to round is exact. Over a list of unknown length the
+body is executed once, for an index that stands for all of them; that is faithful only as long as no round sees what
+another one left behind, and everything that could carry something over is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TypeVar
+
+from lictor_ir.document import Binder
+from lictor_ir.terms import FALSE, TRUE, Term, Var, and_
+from lictor_prove.python.machine.control_paths import Target
+from lictor_prove.python.machine.machine_state import Machine, always_raises
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    Content,
+    Poison,
+    Ref,
+    TupleV,
+    Value,
+    described,
+)
+from lictor_prove.python.operations import container_contents, subscripts
+from lictor_prove.python.operations.iterables import Known, Plan, Unknown, plan, unchanged
+from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.syntax.scopes import leaves_by, stored_names, target_names
+
+T = TypeVar("T")
+MAX_NESTED = 12
+
+
+# -- targets ---------------------------------------------------------------------------------------
+
+
+def assign_target(machine: Machine, target: ast.expr, value: Value) -> None:
+    """`target = value`."""
+    match target:
+        case ast.Name(id=name):
+            machine.bind(name, value)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part, item in zip(parts, _unpacked(machine, value, len(parts)), strict=True):
+                assign_target(machine, part, item)
+        case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Slice):
+            held = machine.evaluate(owner)
+            at = machine.evaluate(index)
+            try:
+                subscripts.assign(machine, held, at, value)
+            except Raises as problem:
+                always_raises(problem)
+        case ast.Subscript():
+            refuse(
+                "assign.slice",
+                "assigning to a slice is outside the subset",
+                "Build a new list: xs[:1] + [x] + xs[2:].",
+                target,
+            )
+        case _:
+            refuse(
+                "assign.target",
+                "only names, items and tuples of them can be assigned to",
+                "Rows and modules don't change; make a new value.",
+                target,
+            )
+
+
+def _unpacked(machine: Machine, value: Value, size: int) -> tuple[Value, ...]:
+    cases = machine.cases(value)
+    if len(cases) != 1:
+        refuse(
+            "assign.unpack",
+            "what is unpacked here depends on the path",
+            "Unpack in each branch, or use tuples of one length.",
+        )
+    one = cases[0][1]
+    items: tuple[Value, ...]
+    match one:
+        case TupleV():
+            items = one.items
+        case Ref() if machine.content(one).kind == "list":
+            options = container_contents.configurations(machine, machine.content(one))
+            if len(options) != 1:
+                refuse("assign.unpack", "how long this list is depends on the path", "Index it.")
+            items = tuple(entry.value for entry in options[0][1])
+        case _:
+            try:
+                how = plan(machine, one)
+            except Raises as problem:
+                always_raises(problem)
+            if isinstance(how, Unknown) or any(e.present is not TRUE for e in how.entries):
+                refuse(
+                    "assign.unpack",
+                    f"{described(one)} can't be unpacked: its length is not known",
+                    "Take items by index.",
+                )
+            items = tuple(entry.value for entry in how.entries)
+    if len(items) != size:
+        always_raises(Raises("ValueError", f"{len(items)} values are unpacked into {size} names"))
+    return items
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+def run_for(machine: Machine, node: ast.For) -> None:
+    """A `for` statement."""
+    value = machine.evaluate(node.iter)
+
+    cases = machine.cases(value)
+
+    def run(options: list[tuple[Term, Value]]) -> Value:
+        guard, one = options[0]
+        if len(options) > 1:
+            return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+        try:
+            how = plan(machine, one)
+        except Raises as problem:
+            if len(cases) == 1:
+                raise
+            machine.require(FALSE, f"no {problem.error}: {problem.message}")
+            return NONE_VALUE
+        _run(machine, node, how)
+        return NONE_VALUE
+
+    run(cases)
+
+
+def _run(machine: Machine, node: ast.For, how: Plan) -> None:
+    if isinstance(how, Unknown):
+        _run_unknown(machine, node, how)
+    else:
+        _run_known(machine, node, how)
+
+
+def _run_known(machine: Machine, node: ast.For, how: Known) -> None:
+    whole = machine.enter("loop") if leaves_by(node.body, ast.Break) else None
+    continues = leaves_by(node.body, ast.Continue)
+    for entry in how.entries:
+        if machine.dead:
+            break
+        machine.at = node
+        unchanged(machine, how.watched)
+
+        def one(value: Value = entry.value) -> Value:
+            turn = machine.enter("round") if continues else None
+            assign_target(machine, node.target, value)
+            machine.hooks.run(machine, node.body)
+            if turn is not None:
+                machine.close(turn, NONE_VALUE)
+            return NONE_VALUE
+
+        machine.fork(entry.present, one, lambda: NONE_VALUE)
+    if not machine.dead:
+        # What the last round appends would be one more round.
+        machine.at = node
+        unchanged(machine, how.watched)
+        if whole is not None:
+            # The rounds are over: a `break` in `else` is one of the loop around.
+            whole.kind = "else"
+        machine.hooks.run(machine, node.orelse)
+    if whole is not None:
+        machine.close(whole, NONE_VALUE)
+
+
+def _run_unknown(machine: Machine, node: ast.For, how: Unknown) -> None:
+    bound = target_names(node.target)
+    inside = stored_names(node.body)
+    rebound = sorted(bound & inside)
+    if rebound:
+        refuse(
+            "loop.variable",
+            f"the loop assigns its own variable {rebound[0]!r}",
+            "Use another name in the body.",
+            node,
+        )
+    index = machine.fresh_index()
+    item, keep = how.item(index)
+
+    def poison() -> None:
+        for name in sorted(bound | inside):
+            machine.bind(name, Poison(name, node.lineno))
+
+    def body() -> None:
+        poison()
+        assign_target(machine, node.target, item)
+        machine.hooks.run(machine, node.body)
+
+    symbolic_round(machine, index, how.over, keep, body)
+    poison()
+    machine.hooks.run(machine, node.orelse)
+
+
+def symbolic_round(
+    machine: Machine, index: Var, over: Term, keep: Term, body: Callable[[], T]
+) -> T:
+    """Execute the body for every index at once, and make sure that it left nothing behind."""
+    if len(machine.binders) >= MAX_NESTED:
+        refuse("limits.loops", "loops are nested too deeply", "Nest fewer loops.")
+    guard, binders = machine.guard, machine.binders
+    target = machine.enter("symbolic")
+    machine.binders = (*binders, Binder(index, over))
+    machine.guard = and_(guard, keep)
+    outcome = body()
+    _untouched(machine, target)
+    assert machine.targets.pop() is target
+    below = target.store.below
+    assert below is not None
+    machine.store, machine.guard, machine.binders = below, guard, binders
+    machine.departed = target.departed
+    return outcome
+
+
+def _untouched(machine: Machine, target: Target) -> None:
+    below = target.store.below
+    assert below is not None
+    for written in (machine.store.since(target.store), *(one.written for one in target.exits)):
+        for key, value in written.items():
+            if isinstance(value, Content) and below.get(key) is not None:
+                refuse(
+                    "loop.mutation",
+                    "the loop runs an unknown number of times, and changes a container from outside of it",
+                    "Make the calls in the loop itself instead of collecting for later.",
+                )

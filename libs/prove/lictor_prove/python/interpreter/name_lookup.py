@@ -1,0 +1,116 @@
+"""What names and attributes mean in a program."""
+
+from __future__ import annotations
+
+import builtins as python
+from collections.abc import Mapping
+from typing import Final
+
+from lictor_ir.document import Schema
+from lictor_ir.terms import column
+from lictor_ir.types import ANY, STR, RowOf
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    BuiltinV,
+    MatchV,
+    MethodV,
+    ModuleV,
+    Opaque,
+    PatternV,
+    Ref,
+    SchemaV,
+    Sym,
+    TupleV,
+    Value,
+    described,
+)
+from lictor_prove.python.operations import container_methods, string_methods
+from lictor_prove.python.operations.builtin_functions import BUILTINS
+from lictor_prove.python.refusals import Raises, refuse
+
+_DANGEROUS: Final = frozenset(
+    {
+        "__import__",
+        "breakpoint",
+        "compile",
+        "delattr",
+        "dir",
+        "eval",
+        "exec",
+        "getattr",
+        "globals",
+        "hasattr",
+        "input",
+        "locals",
+        "memoryview",
+        "open",
+        "setattr",
+        "type",
+        "vars",
+    }
+)
+_NEAREST: Final = {
+    "map": "Use a comprehension: [f(x) for x in xs].",
+    "filter": "Use a comprehension: [x for x in xs if p(x)].",
+    "frozenset": "Use set.",
+    "type": "Use isinstance.",
+    "input": "Take a parameter, or call a trusted function.",
+    "open": "Call a trusted function.",
+}
+
+
+def lookup(machine: Machine, name: str) -> Value:
+    """What a name means: in the function, the functions around it, the module, and the builtins, in this order."""
+    frame = machine.frame
+    while True:
+        if name in frame.names:
+            return machine.held(frame.id, name)
+        if frame.above is None:
+            break
+        frame = frame.above
+    if name in BUILTINS:
+        return BuiltinV(name)
+    if hasattr(python, name):
+        refuse(
+            "builtin.dangerous" if name in _DANGEROUS else "builtin.unsupported",
+            f"{name} is outside the subset"
+            + (": it can do what nobody sees in the program" if name in _DANGEROUS else ""),
+            _NEAREST.get(name, "See docs/python-subset.md for the builtins there are."),
+        )
+    refuse("name.unknown", f"{name} is not defined", "Define or import it.")
+
+
+def attribute(owner: Value, name: str, schemas: Mapping[str, Schema]) -> Value:
+    """`owner.name`, of values; attributes of modules are resolved where modules are known."""
+    match owner:
+        case Sym(term) if isinstance(owner.type, RowOf):
+            for known in schemas[owner.type.schema].columns:
+                if known.name == name:
+                    return Sym(column(term, name, known.type))
+            raise Raises("AttributeError", f"{owner.type.schema} has no column {name!r}")
+        case Sym() if owner.type == STR and (
+            name in string_methods.PURE or name in ("join", "format")
+        ):
+            return MethodV(owner, name)
+        case Ref() | TupleV() if name in container_methods.NAMES or name == "sort":
+            return MethodV(owner, name)
+        case PatternV() | MatchV():
+            return MethodV(owner, name)
+        case SchemaV(schema):
+            refuse(
+                "attribute.column",
+                f"{schema.name}.{name} names a column, which is for contracts",
+                "Read the column of a row: row.{name}.",
+            )
+        case Opaque() | ModuleV():
+            refuse("value.opaque", f"{described(owner)} can't be looked into", "Pass it on.")
+        case Sym() if owner.type == ANY:
+            refuse("value.opaque", f"{described(owner)} can't be looked into", "Pass it on.")
+        case Sym():
+            raise Raises("AttributeError", f"{described(owner)} has no attribute {name!r}")
+        case _:
+            refuse(
+                "attribute.unsupported",
+                f"the attribute {name!r} of {described(owner)} is outside the subset",
+                "See docs/python-subset.md for what there is.",
+            )

@@ -1,0 +1,282 @@
+"""Statements: one function for each kind of node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from lictor_ir.document import ObligationKind
+from lictor_ir.terms import FALSE, Term, and_
+from lictor_prove.python.interpreter.calls import function_value
+from lictor_prove.python.interpreter.loops import assign_target, run_for
+from lictor_prove.python.machine.control_paths import Target
+from lictor_prove.python.machine.machine_state import Machine, always_raises
+from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, Value
+from lictor_prove.python.operations import container_methods, containers, subscripts
+from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
+from lictor_prove.python.operations.comparisons import truth
+from lictor_prove.python.refusals import Raises, refuse
+
+EXCEPTIONS: Final = frozenset(
+    {
+        "ArithmeticError",
+        "AssertionError",
+        "Exception",
+        "IndexError",
+        "KeyError",
+        "LookupError",
+        "NotImplementedError",
+        "OverflowError",
+        "PermissionError",
+        "RuntimeError",
+        "TimeoutError",
+        "TypeError",
+        "ValueError",
+        "ZeroDivisionError",
+    }
+)
+
+
+def run(machine: Machine, body: Sequence[ast.stmt]) -> None:
+    """Execute statements until no path goes on."""
+    for statement in body:
+        if machine.dead:
+            return
+        machine.at = statement
+        machine.step()
+        handler = _HANDLERS.get(type(statement))
+        if handler is None:
+            refuse(
+                f"unsupported.{type(statement).__name__.lower()}",
+                f"{type(statement).__name__} is not supported inside a function",
+                "See docs/python-subset.md.",
+                statement,
+            )
+        try:
+            handler(machine, statement)
+        except Raises as problem:
+            always_raises(problem)
+
+
+def _expression(machine: Machine, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant):
+        machine.evaluate(node.value)
+
+
+def _nothing(_: Machine, __: ast.stmt) -> None:
+    pass
+
+
+def _assign(machine: Machine, node: ast.Assign) -> None:
+    value = machine.evaluate(node.value)
+    for target in node.targets:
+        assign_target(machine, target, value)
+
+
+def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        refuse(
+            "assign.target", "only a name can be annotated here", "Leave the annotation out.", node
+        )
+    if node.value is not None:
+        machine.bind(node.target.id, machine.evaluate(node.value))
+
+
+def _augmented(machine: Machine, node: ast.AugAssign) -> None:
+    match node.target:
+        case ast.Name(id=name):
+            held = machine.evaluate(ast.copy_location(ast.Name(name, ast.Load()), node.target))
+            right = machine.evaluate(node.value)
+            machine.bind(name, _changed(machine, node.op, held, right))
+        case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Slice):
+            container, at = machine.evaluate(owner), machine.evaluate(index)
+            held = subscripts.item(machine, container, at)
+            right = machine.evaluate(node.value)
+            value = _changed(machine, node.op, held, right)
+            try:
+                subscripts.assign(machine, container, at, value)
+            except Raises as problem:
+                always_raises(problem)
+        case _:
+            refuse(
+                "assign.target",
+                "only names and items can be changed in place",
+                "Rows don't change; make a new value.",
+                node,
+            )
+
+
+def _changed(machine: Machine, op: ast.operator, held: Value, right: Value) -> Value:
+    """`held op= right`: lists, sets and dicts change themselves, everything else is replaced."""
+
+    def run(options: list[tuple[Term, Value]]) -> Value:
+        guard, one = options[0]
+        if len(options) > 1:
+            return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
+        if not isinstance(one, Ref):
+            return binary(machine, op, one, right)
+        try:
+            return _in_place(machine, SYMBOLS[type(op)], one, right)
+        except Raises as problem:
+            always_raises(problem)
+
+    return run(machine.cases(held))
+
+
+def _in_place(machine: Machine, op: str, ref: Ref, right: Value) -> Value:
+    kind = machine.content(ref).kind
+    if (kind, op) == ("list", "+"):
+        container_methods.extend(machine, ref, [right])
+    elif (kind, op) == ("dict", "|"):
+        container_methods.update(machine, ref, right)
+    elif kind == "set" and op in ("|", "&", "-", "^"):
+        if not isinstance(right, Ref) or machine.content(right).kind != "set":
+            raise Raises("TypeError", f"`{op}=` of a set takes a set")
+        machine.replace(ref, containers.set_operation(machine, op, ref, right))
+    else:
+        refuse("assign.in-place", f"`{op}=` of a {kind} is not supported", "Build a new one.")
+    return ref
+
+
+def _if(machine: Machine, node: ast.If) -> None:
+    # `elif` chains are long lists of branches, not deep ones.
+    def branch(at: ast.If) -> Value:
+        machine.at = at.test
+        condition = truth(machine, machine.evaluate(at.test))
+
+        def then() -> Value:
+            run(machine, at.body)
+            return NONE_VALUE
+
+        def otherwise() -> Value:
+            if len(at.orelse) == 1 and isinstance(at.orelse[0], ast.If):
+                return branch(at.orelse[0])
+            run(machine, at.orelse)
+            return NONE_VALUE
+
+        return machine.fork(condition, then, otherwise)
+
+    branch(node)
+
+
+def _for(machine: Machine, node: ast.For) -> None:
+    run_for(machine, node)
+
+
+def _return(machine: Machine, node: ast.Return) -> None:
+    value = machine.evaluate(node.value) if node.value is not None else NONE_VALUE
+    for target in reversed(machine.targets):
+        if target.kind == "function":
+            machine.leave_for(target, value)
+            return
+        if target.kind == "symbolic":
+            refuse(
+                "loop.return",
+                "a return inside a loop that runs an unknown number of times",
+                "Return after the loop, or loop over known items.",
+                node,
+            )
+    raise AssertionError("a return outside of functions is no Python")
+
+
+def _loop_target(machine: Machine, node: ast.stmt, kind: str) -> Target:
+    for target in reversed(machine.targets):
+        if target.kind == kind or (target.kind == "symbolic" and kind == "round"):
+            return target
+        if target.kind == "function":
+            break
+        if target.kind == "symbolic":
+            refuse(
+                "loop.break",
+                "a break in a loop that runs an unknown number of times",
+                "Let the loop run to its end, or loop over known items.",
+                node,
+            )
+    raise AssertionError("a break outside of loops is no Python")
+
+
+def _break(machine: Machine, node: ast.Break) -> None:
+    machine.leave_for(_loop_target(machine, node, "loop"), NONE_VALUE)
+
+
+def _continue(machine: Machine, node: ast.Continue) -> None:
+    machine.leave_for(_loop_target(machine, node, "round"), NONE_VALUE)
+
+
+def _assert(machine: Machine, node: ast.Assert) -> None:
+    condition = truth(machine, machine.evaluate(node.test))
+    text = f"the assertion at line {node.lineno} holds"
+    machine.require(condition, text, ObligationKind.ASSERTION)
+    message = node.msg
+    if message is not None:
+        machine.fork(condition, lambda: NONE_VALUE, lambda: machine.evaluate(message))
+    if condition is FALSE:
+        machine.stop()
+        return
+    narrowed = and_(machine.guard, condition)
+    if narrowed is not machine.guard:
+        machine.departed += 1
+        machine.guard = narrowed
+
+
+def _raise(machine: Machine, node: ast.Raise) -> None:
+    raised = node.exc
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    if not isinstance(name, ast.Name) or name.id not in EXCEPTIONS or _is_bound(machine, name.id):
+        refuse(
+            "raise.class",
+            "only builtin exceptions can be raised",
+            "Raise ValueError or RuntimeError.",
+            node,
+        )
+    if isinstance(raised, ast.Call):
+        for argument in (*raised.args, *(keyword.value for keyword in raised.keywords)):
+            machine.evaluate(argument)
+    if node.cause is not None:
+        machine.evaluate(node.cause)
+    machine.at = node
+    machine.require(FALSE, f"the raise at line {node.lineno} is not reached")
+    machine.stop()
+
+
+def _is_bound(machine: Machine, name: str) -> bool:
+    frame = machine.frame
+    while True:
+        if name in frame.names:
+            return True
+        if frame.above is None:
+            return False
+        frame = frame.above
+
+
+def _define(machine: Machine, node: ast.FunctionDef) -> None:
+    machine.bind(node.name, function_value(machine, node))
+
+
+def _import(_: Machine, node: ast.stmt) -> None:
+    refuse(
+        "import.nested",
+        "imports stand at the top of the file",
+        "Move the import there.",
+        node,
+    )
+
+
+_HANDLERS: Final[dict[type[ast.stmt], Callable[[Machine, Any], None]]] = {
+    ast.Expr: _expression,
+    ast.Pass: _nothing,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+    ast.For: _for,
+    ast.Return: _return,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+    ast.Raise: _raise,
+    ast.FunctionDef: _define,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+}

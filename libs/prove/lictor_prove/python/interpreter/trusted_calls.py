@@ -1,0 +1,355 @@
+"""Calls of trusted functions: each becomes an atom, with what it demands and what it promises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from lictor_ir.document import (
+    Assumption,
+    Atom,
+    Effect,
+    ObligationKind,
+    Parameter,
+    Performed,
+    Schema,
+    Update,
+)
+from lictor_ir.provenance import argument_labels
+from lictor_ir.terms import TRUE, Const, Term, const, not_, or_, result
+from lictor_ir.types import ANY, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
+from lictor_prove.errors import ProveError
+from lictor_prove.layer_model import LayerParameter, Predicate, TrustedFunction
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    NONE_VALUE,
+    Opaque,
+    SchemaV,
+    Sym,
+    UnionV,
+    Value,
+    described,
+)
+from lictor_prove.python.operations.container_contents import term_of
+from lictor_prove.python.operations.whole_floats import SMALL
+from lictor_prove.python.refusals import MAX_ATOMS, Raises, refuse
+
+ROW_VARIABLE = "*"
+"""How layers write the rows whose class an argument gives."""
+
+Condition = Callable[[Predicate, Mapping[str, Value]], Term]
+
+
+class TrustedCalls:
+    """Makes atoms out of calls."""
+
+    def __init__(self, condition: Condition, inputs: Sequence[str]) -> None:
+        self._condition = condition
+        self._inputs = frozenset(inputs)
+        self.used: dict[str, TrustedFunction] = {}
+        self.schemas: dict[str, Schema] = {}
+
+    def call(
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        args: Sequence[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value:
+        """One call: an atom, its obligations and assumptions; its value is the result."""
+        bound = _bound(function, args, keywords)
+        schemas = {
+            p.name: _schema(function, p, bound[p.name])
+            for p in function.parameters
+            if p.is_schema and p.name in bound
+        }
+        declared = {p.name: p for p in function.parameters if not p.is_schema}
+        terms = {
+            name: _argument(machine, function, declared[name], value)
+            for name, value in bound.items()
+            if name in declared
+        }
+        type_ = _result_type(function, schemas)
+        if type_ is None:
+            # Nothing is known of such a result, not even that ignoring it is what the layer meant.
+            refuse(
+                "call.result",
+                f"what {function.name} returns has no model: its annotation is missing or unknown",
+                "Annotate it in the layer: -> None, a scalar, or a list, set or dict of scalars or rows.",
+            )
+        if machine.dead:
+            return _value(None, type_, function)
+        if len(machine.atoms) >= MAX_ATOMS:
+            refuse(
+                "limits.atoms",
+                f"the program makes more than {MAX_ATOMS} trusted calls",
+                "Unroll fewer iterations, or loop over a list that a trusted call returns.",
+            )
+        self.used[function.name] = function
+        self.schemas.update((schema.name, schema) for schema in schemas.values())
+        call = f"c{len(machine.atoms) + 1}"
+        # Conditions are about what is passed: the row class, and an int where the atom has the float that equals it.
+        given: dict[str, Value] = {
+            name: value if isinstance(value, SchemaV) or _is_known_int(value) else Sym(terms[name])
+            for name, value in bound.items()
+        }
+        self._demand(machine, function, call, given)
+        machine.atoms.append(
+            Atom(
+                call,
+                function.name,
+                terms,
+                machine.guard,
+                machine.binders,
+                performed(function, terms),
+                updated(function, terms),
+                argument_labels(terms, self._inputs),
+                machine.hooks.span(machine.at) if machine.at is not None else None,
+            )
+        )
+        value = _value((call, machine), type_, function)
+        self._promise(machine, function, call, {**given, "result": value})
+        return value
+
+    def _demand(
+        self, machine: Machine, function: TrustedFunction, call: str, given: Mapping[str, Value]
+    ) -> None:
+        pending: list[tuple[Term, str]] = []
+        for predicate in function.requires:
+            try:
+                formula = self._condition(predicate, _with_defaults(predicate, given))
+            except ProveError as error:
+                refuse(
+                    "precondition.unreadable",
+                    f"what {function.name} demands can't be decided for this call: {error}",
+                    "Pass every argument that its precondition reads.",
+                )
+            pending.append((formula, predicate.text))
+        for formula, text in pending:
+            machine.require(formula, f"{function.name}: {text}", ObligationKind.PRECONDITION, call)
+
+    def _promise(
+        self, machine: Machine, function: TrustedFunction, call: str, given: Mapping[str, Value]
+    ) -> None:
+        if not isinstance(given["result"], Sym):
+            return
+        for predicate in function.ensures:
+            names = parameter_names(predicate)
+            told = dict(given)
+            if len(names) == 1:
+                told = {names[0]: given["result"]}
+            try:
+                formula = self._condition(predicate, _with_defaults(predicate, told))
+            except ProveError:
+                # A promise that can't be read is one that nobody relies on.
+                continue
+            if formula is not TRUE:
+                machine.assumptions.append(
+                    Assumption(call, formula, machine.guard, machine.binders, predicate.text)
+                )
+
+
+def parameter_names(predicate: Predicate) -> list[str]:
+    """What a condition is given; one name alone is the result."""
+    taken = predicate.node.args
+    return [argument.arg for argument in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
+
+
+def _with_defaults(predicate: Predicate, given: Mapping[str, Value]) -> Mapping[str, Value]:
+    """What a predicate is given; its own literal defaults stand for arguments that the call leaves out."""
+    from lictor_prove.python.machine.symbolic_values import known
+
+    arguments = predicate.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(
+            positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True
+        ),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    told = dict(given)
+    for argument, default in pairs:
+        if argument.arg in told or not isinstance(default, ast.Constant):
+            continue
+        if default.value is None or isinstance(default.value, bool | int | float | str):
+            told[argument.arg] = known(default.value)
+    return told
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def _bound(
+    function: TrustedFunction, args: Sequence[Value], keywords: Mapping[str, Value]
+) -> dict[str, Value]:
+    positional = [p for p in function.parameters if not p.keyword_only]
+    if len(args) > len(positional):
+        raise Raises(
+            "TypeError",
+            f"{function.name} takes {len(positional)} positional arguments, not {len(args)}",
+        )
+    bound: dict[str, Value] = {p.name: value for p, value in zip(positional, args, strict=False)}
+    known = {p.name: p for p in function.parameters}
+    for name, value in keywords.items():
+        if name not in known or known[name].positional_only:
+            raise Raises("TypeError", f"{function.name} has no parameter {name!r} to pass by name")
+        if name in bound:
+            raise Raises("TypeError", f"{function.name} is given {name!r} twice")
+        bound[name] = value
+    missing = [p.name for p in function.parameters if p.name not in bound and not p.has_default]
+    if missing:
+        raise Raises("TypeError", f"{function.name} is not given {', '.join(missing)}")
+    return {p.name: bound[p.name] for p in function.parameters if p.name in bound}
+
+
+def _schema(function: TrustedFunction, parameter: LayerParameter, value: Value) -> Schema:
+    if isinstance(value, SchemaV):
+        return value.schema
+    refuse(
+        "argument.schema",
+        f"{parameter.name} of {function.name} takes a row class, not {described(value)}",
+        "Pass the class itself: UserRow.",
+    )
+
+
+def _argument(
+    machine: Machine, function: TrustedFunction, parameter: LayerParameter, value: Value
+) -> Term:
+    """The argument as a term of the declared type; contracts rest on it."""
+    fitting: list[tuple[Term, Term]] = []
+    wrong: list[Term] = []
+    seen: Type | None = None
+    cases = machine.cases(value)
+    for guard, one in cases:
+        term = _fitted(term_of(machine, one), parameter.type)
+        if term is None:
+            seen = term_of(machine, one).type
+            wrong.append(guard)
+        else:
+            fitting.append((guard, term))
+    if not fitting:
+        hint = " Write float(x), or 5.0." if (parameter.type, seen) == (FLOAT, INT) else ""
+        refuse(
+            "argument.type",
+            f"{parameter.name} of {function.name} is declared {parameter.type}, and is given {seen}",
+            f"Pass a value of that type.{hint}",
+        )
+    if wrong:
+        machine.require(
+            not_(or_(*wrong)),
+            f"{parameter.name} of {function.name} is given a value of type {parameter.type}",
+        )
+    if len(fitting) == 1 or not isinstance(value, UnionV):
+        return fitting[0][1]
+    from lictor_prove.python.operations.container_contents import chosen
+
+    return chosen(fitting)
+
+
+def _is_known_int(value: Value) -> bool:
+    return isinstance(value, Sym) and isinstance(value.term, Const) and value.type == INT
+
+
+def _fitted(term: Term, declared: Type) -> Term | None:
+    if accepts(declared, term.type):
+        return term
+    if declared == FLOAT and isinstance(term, Const) and term.type == INT:
+        held = term.value
+        if isinstance(held, int) and abs(held) <= SMALL:
+            return const(float(held))
+    return None
+
+
+def _result_type(function: TrustedFunction, schemas: Mapping[str, Schema]) -> Type | None:
+    if function.result is None:
+        return None
+    given = schemas.get(function.result_of_schema or "")
+
+    def told(type_: Type) -> Type | None:
+        match type_:
+            case ListOf(item):
+                inner = told(item)
+                return None if inner is None else ListOf(inner)
+            case RowOf() if function.result_of_schema is not None:
+                return RowOf(given.name) if given is not None else None
+            case RowOf(schema) if schema == ROW_VARIABLE:
+                return None
+            case _:
+                return type_
+
+    return told(function.result)
+
+
+def declared_result(type_: Type | None) -> Type:
+    """The result of a function in the document's declarations; what an argument decides is `any`."""
+    match type_:
+        case None:
+            return ANY
+        case ListOf(item):
+            return ListOf(declared_result(item))
+        case RowOf(schema) if schema == ROW_VARIABLE:
+            return ANY
+        case _:
+            return type_
+
+
+def declared_effect(function: TrustedFunction) -> Effect:
+    """A trusted function as a document declares it."""
+    return Effect(
+        function.name,
+        tuple(Parameter(p.name, p.type) for p in function.parameters if not p.is_schema),
+        declared_result(function.result),
+        function.markers,
+        function.module,
+    )
+
+
+def _value(
+    made: tuple[str, Machine] | None, type_: Type | None, function: TrustedFunction
+) -> Value:
+    if type_ == NONE:
+        return NONE_VALUE
+    if type_ is None or made is None:
+        return Opaque(f"the result of {function.name}")
+    call, machine = made
+    return Sym(result(call, type_, [binder.index for binder in machine.binders]))
+
+
+# -- events and fluents ----------------------------------------------------------------------------
+
+
+def performed(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Performed, ...]:
+    """The events that a call with these arguments performs."""
+    return tuple(
+        Performed(
+            use.event,
+            {field: _passed(function, name, terms) for field, name in use.fields.items()},
+        )
+        for use in function.events
+    )
+
+
+def updated(function: TrustedFunction, terms: Mapping[str, Term]) -> tuple[Update, ...]:
+    """What a call with these arguments sets."""
+
+    def told(value: str | bool | int, *, is_parameter: bool) -> Term:
+        return _passed(function, str(value), terms) if is_parameter else const(value)
+
+    return tuple(
+        Update(
+            use.fluent,
+            told(use.key, is_parameter=use.key_is_parameter),
+            told(use.value, is_parameter=use.value_is_parameter),
+        )
+        for use in function.updates
+    )
+
+
+def _passed(function: TrustedFunction, name: str, terms: Mapping[str, Term]) -> Term:
+    if name not in terms:
+        refuse(
+            "argument.omitted",
+            f"what {function.name} does depends on {name}, which this call leaves out",
+            f"Pass {name}.",
+        )
+    return terms[name]

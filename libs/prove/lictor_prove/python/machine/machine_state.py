@@ -1,0 +1,439 @@
+"""Where an execution stands: the store, the path that leads here, the loops around, and what was found so far.
+
+Branches write into layers above the store they started from; joining two paths looks only at what they wrote. Whoever
+leaves early (return, break, continue) takes along what was written since the place that is left for.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NoReturn, Protocol, TypeVar
+
+from lictor_ir.document import Assumption, Atom, Binder, Obligation, ObligationKind, Span
+from lictor_ir.terms import FALSE, TRUE, Term, Var, and_, not_, or_, var
+from lictor_ir.types import INT
+from lictor_prove.layer_model import TrustedFunction
+from lictor_prove.python.machine.control_paths import (
+    Exit,
+    Frame,
+    Store,
+    Target,
+    beyond,
+    conjuncts,
+    decided,
+    facts,
+    joined,
+)
+from lictor_prove.python.machine.path_merging import choose, merge, union
+from lictor_prove.python.machine.symbolic_values import (
+    UNBOUND,
+    Content,
+    Entry,
+    ForeignV,
+    OnceV,
+    Opaque,
+    Poison,
+    Ref,
+    SequenceV,
+    TupleV,
+    Unbound,
+    UnionV,
+    Value,
+    alternatives,
+)
+from lictor_prove.python.refusals import MAX_OBLIGATIONS, MAX_STEPS, Raises, SubsetRefusal, refuse
+
+T = TypeVar("T")
+
+
+class Hooks(Protocol):
+    """The parts of the executor that need each other; they meet in the machine."""
+
+    def evaluate(self, machine: Machine, node: ast.expr) -> Value: ...
+    def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None: ...
+    def call(
+        self,
+        machine: Machine,
+        function: Value,
+        args: Sequence[Value],
+        keywords: Sequence[tuple[str, Value]],
+    ) -> Value: ...
+    def call_trusted(
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        args: Sequence[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value: ...
+    def call_foreign(
+        self,
+        machine: Machine,
+        function: ForeignV,
+        args: Sequence[Value],
+        keywords: Sequence[tuple[str, Value]],
+    ) -> Value: ...
+    def lookup(self, machine: Machine, name: str) -> Value: ...
+    def attribute(self, machine: Machine, owner: Value, name: str) -> Value: ...
+    def span(self, node: ast.AST) -> Span | None: ...
+
+
+class Machine:
+    """One execution."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self.hooks = hooks
+        self.store = Store()
+        self.guard: Term = TRUE
+        self.binders: tuple[Binder, ...] = ()
+        self.frame = Frame(0, None, frozenset())
+        self.frames: dict[int, Frame] = {0: self.frame}
+        self.targets: list[Target] = []
+        self.active: list[ast.AST] = []
+        """The helpers being executed."""
+        self.at: ast.AST | None = None
+        self.taken: set[str] = set()
+        """Names of variables that indices must not have."""
+        self.frozen: set[int] = set()
+        """Objects that were there before and stay: they can be read, not changed."""
+        self.atoms: list[Atom] = []
+        self.assumptions: list[Assumption] = []
+        self.obligations: list[Obligation] = []
+        self.steps = 0
+        self.departed = 0
+        """How many paths left for somewhere, or raised."""
+        self._ids = 0
+        self._indices = 0
+        self._facts_of: Term = TRUE
+        self._facts: tuple[frozenset[Term], frozenset[Term]] = (frozenset(), frozenset())
+
+    # -- stepping ----------------------------------------------------------------------------------
+
+    def evaluate(self, node: ast.expr) -> Value:
+        before, self.at = self.at, node
+        self.step()
+        try:
+            value = self.hooks.evaluate(self, node)
+        except Raises as problem:
+            # Beyond the operation itself nobody may go on: frames and stores are those of its middle.
+            always_raises(problem)
+        self.at = before
+        return value
+
+    def call(
+        self, function: Value, args: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()
+    ) -> Value:
+        return self.hooks.call(self, function, args, keywords)
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            refuse(
+                "limits.steps",
+                f"reading the program takes more than {MAX_STEPS} steps",
+                "Unroll fewer iterations, or loop over a list that a trusted call returns.",
+            )
+
+    def decided(self, condition: Term) -> bool | None:
+        """Whether the path says that the condition holds, or that it does not; None when it says neither."""
+        if self._facts_of is not self.guard:
+            self._facts_of = self.guard
+            self._facts = facts(self.guard)
+        return decided(condition, *self._facts)
+
+    @property
+    def dead(self) -> bool:
+        """Whether no path leads here."""
+        return self.guard is FALSE
+
+    def fresh_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def fresh_index(self) -> Var:
+        """An index that no other variable of the document is called."""
+        while True:
+            self._indices += 1
+            name = f"i{self._indices}"
+            if name not in self.taken:
+                return var(name, INT)
+
+    # -- what must hold ------------------------------------------------------------------------------
+
+    def require(
+        self,
+        formula: Term,
+        text: str,
+        kind: ObligationKind = ObligationKind.NO_ERROR,
+        call: str | None = None,
+    ) -> None:
+        """Demand that the formula holds wherever this path is taken."""
+        if formula is TRUE or self.dead or formula in conjuncts(self.guard):
+            return
+        if len(self.obligations) >= MAX_OBLIGATIONS:
+            refuse(
+                "limits.obligations",
+                f"more than {MAX_OBLIGATIONS} operations of the program may raise",
+                "Make the program smaller.",
+            )
+        span = self.hooks.span(self.at) if self.at is not None else None
+        self.obligations.append(
+            Obligation(kind, formula, text, self.guard, self.binders, call, span)
+        )
+
+    # -- values --------------------------------------------------------------------------------------
+
+    def cases(self, value: Value) -> list[tuple[Term, Value]]:
+        """What the value may be on this path; names that may be unbound are an obligation."""
+        if not isinstance(value, UnionV | Unbound | Poison):
+            return [(TRUE, value)]
+        found: list[tuple[Term, Value]] = []
+        if self.dead:
+            # Nothing is executed here any more; any of them will do.
+            plain = [v for _, v in alternatives(value) if not isinstance(v, Unbound | Poison)]
+            return [(TRUE, plain[0] if plain else Opaque("a value that no path reaches"))]
+        for guard, option in alternatives(value):
+            if self.decided(guard) is False:
+                continue
+            if isinstance(option, Poison):
+                poisoned(option)
+            if isinstance(option, Unbound):
+                self.require(not_(guard), "the name has a value (else NameError)")
+                continue
+            found.append((guard, option))
+        if not found:
+            refuse(
+                "name.unbound",
+                "this name has no value here: Python would raise NameError",
+                "Assign it on every path before it is read.",
+            )
+        return found if len(found) > 1 else [(TRUE, found[0][1])]
+
+    def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
+        """The function of whatever the value is; where it can't be applied, an obligation that this does not happen."""
+        cases = self.cases(value)
+        if len(cases) == 1:
+            try:
+                return function(cases[0][1])
+            except Raises as problem:
+                always_raises(problem)
+        try:
+            return self.under(cases, function)
+        except Raises as problem:
+            always_raises(problem)
+
+    def under(self, cases: Sequence[tuple[Term, T]], function: Callable[[T], Value]) -> Value:
+        """The function on each path; a path on which it raises is an obligation. Raises when it raises on all."""
+        outer, options = self.guard, list[tuple[Term, Value]]()
+        last: Raises | None = None
+        for guard, option in cases:
+            here = and_(outer, guard)
+            self.guard = here
+            try:
+                options.append((guard, function(option)))
+            except Raises as problem:
+                last = problem
+                # The whole path is given up, also if only a part of it raised.
+                self.guard = here
+                self.require(FALSE, f"no {problem.error}: {problem.message}")
+            self.guard = outer
+        if not options:
+            assert last is not None
+            raise last
+        return union(options) if len(options) > 1 else options[0][1]
+
+    def each_pair(
+        self, left: Value, right: Value, function: Callable[[Value, Value], Value]
+    ) -> Value:
+        """The function of whatever the two values are."""
+        if not isinstance(left, UnionV | Unbound | Poison) and not isinstance(
+            right, UnionV | Unbound | Poison
+        ):
+            try:
+                return function(left, right)
+            except Raises as problem:
+                always_raises(problem)
+        pairs = [
+            (and_(one, two), first, second)
+            for one, first in self.cases(left)
+            for two, second in self.cases(right)
+        ]
+        outer, options = self.guard, list[tuple[Term, Value]]()
+        last: Raises | None = None
+        for guard, first, second in pairs:
+            here = and_(outer, guard)
+            self.guard = here
+            if here is not FALSE or len(pairs) == 1:
+                try:
+                    options.append((guard, function(first, second)))
+                except Raises as problem:
+                    last = problem
+                    self.guard = here
+                    self.require(FALSE, f"no {problem.error}: {problem.message}")
+            self.guard = outer
+        if not options:
+            if last is not None:
+                always_raises(last)
+            refuse("path.dead", "no path leads to this operation", "Remove it.")
+        return union(options) if len(options) > 1 else options[0][1]
+
+    # -- names and objects ---------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Value) -> None:
+        kept(value)
+        frame = self.frame
+        while name not in frame.names and frame.above is not None:
+            frame = frame.above
+        self.store.written[(frame.id, name)] = value
+
+    def held(self, frame: int, name: str) -> Value:
+        found = self.store.get((frame, name))
+        return found if isinstance(found, Value) else UNBOUND
+
+    def make(self, kind: str, entries: Iterable[Entry]) -> Ref:
+        """A new list, dict or set."""
+        ref = Ref(self.fresh_id())
+        held = tuple(entry for entry in entries if entry.present is not FALSE)
+        for entry in held:
+            kept(entry.value)
+        self.store.written[ref.id] = Content(kind, held)
+        return ref
+
+    def make_list(self, items: Iterable[Value]) -> Ref:
+        return self.make("list", (Entry(TRUE, item) for item in items))
+
+    def content(self, ref: Ref) -> Content:
+        found = self.store.get(ref.id)
+        assert isinstance(found, Content)
+        return found
+
+    def replace(self, ref: Ref, entries: Iterable[Entry]) -> None:
+        """Change what an object holds."""
+        if ref.id in self.frozen:
+            refuse(
+                "predicate.changes",
+                "a predicate changes an object that outlives it",
+                "Predicates only read: build a new container.",
+            )
+        kind = self.content(ref).kind
+        held = tuple(entry for entry in entries if entry.present is not FALSE)
+        for entry in held:
+            if isinstance(entry.value, OnceV | SequenceV | TupleV | UnionV):
+                kept(entry.value)
+        self.store.written[ref.id] = Content(kind, held)
+
+    # -- paths ---------------------------------------------------------------------------------------
+
+    def fork(
+        self, condition: Term, then: Callable[[], Value], otherwise: Callable[[], Value]
+    ) -> Value:
+        """One or the other, by the condition; both are executed when it is not known."""
+        outer = self.guard
+        known = self.decided(condition)
+        if known is not None:
+            return then() if known else otherwise()
+        base, departed = self.store, self.departed
+        first, second = Store(base), Store(base)
+        self.store, self.guard = first, and_(outer, condition)
+        one, one_guard = then(), self.guard
+        self.store, self.guard = second, and_(outer, not_(condition))
+        other, other_guard = otherwise(), self.guard
+        self.store = base
+        if one_guard is FALSE:
+            base.written.update(second.written)
+            self.guard = other_guard
+            return other
+        if other_guard is FALSE:
+            base.written.update(first.written)
+            self.guard = one_guard
+            return one
+        for key in {**first.written, **second.written}:
+            found = joined(key, condition, first.get(key), second.get(key))
+            assert found is not None
+            base.written[key] = found
+        self.guard = outer if self.departed == departed else or_(one_guard, other_guard)
+        return merge(condition, one, other)
+
+    def enter(self, kind: str) -> Target:
+        """Open a place that paths may leave for; everything written from here on is above its store."""
+        self.store = Store(self.store)
+        target = Target(kind, self.store, self.guard, self.departed)
+        self.targets.append(target)
+        return target
+
+    def leave_for(self, target: Target, value: Value) -> None:
+        """This path goes on at the end of the target."""
+        if self.dead:
+            return
+        target.exits.append(Exit(self.guard, self.store.since(target.store), value))
+        self.departed += 1
+        self.guard = FALSE
+
+    def stop(self) -> None:
+        """This path ends: it raised."""
+        if not self.dead:
+            self.departed += 1
+            self.guard = FALSE
+
+    def close(self, target: Target, value: Value, private: int | None = None) -> Value:
+        """Join all paths that left for the target with the one that came to its end with this value.
+
+        Names of the frame `private` are forgotten.
+        """
+        assert self.targets.pop() is target
+        assert self.store is target.store
+        exits = list(target.exits)
+        if not self.dead:
+            exits.append(Exit(self.guard, target.store.written, value))
+        below = target.store.below
+        assert below is not None
+        self.store = below
+        if not exits:
+            self.guard = FALSE
+            return value
+        conditions = [beyond(one.guard, target.guard) for one in exits]
+        keys = dict.fromkeys(key for one in exits for key in one.written)
+        for key in keys:
+            if private is not None and isinstance(key, tuple) and key[0] == private:
+                continue
+            result = exits[-1].written.get(key) or below.get(key)
+            for condition, one in zip(reversed(conditions[:-1]), reversed(exits[:-1]), strict=True):
+                result = joined(key, condition, one.written.get(key) or below.get(key), result)
+            assert result is not None
+            below.written[key] = result
+        lost = self.departed - target.departed - len(target.exits)
+        self.guard = target.guard if lost == 0 else or_(*(one.guard for one in exits))
+        # Those that left for here arrived: whoever looks at the count next must not take them for lost.
+        self.departed -= len(target.exits)
+        return choose([(c, one.value) for c, one in zip(conditions, exits, strict=True)])
+
+
+def kept(value: Value) -> None:
+    """Refuse to keep what Python gives only once."""
+    for _, one in alternatives(value):
+        if isinstance(one, TupleV):
+            for item in one.items:
+                kept(item)
+        if isinstance(one, OnceV) or (isinstance(one, SequenceV) and not one.reusable):
+            refuse(
+                "iterator.kept",
+                "an iterator is used up by the first loop over it, so it must be used where it is made",
+                "Make a list of it: list(…).",
+            )
+
+
+def poisoned(value: Poison) -> NoReturn:
+    """Read a name that a loop over a list of unknown length assigns."""
+    refuse(
+        "loop.carried",
+        f"{value.name!r} is assigned in the loop at line {value.line}, which runs an unknown number of times, "
+        "and read where its value depends on how often it ran",
+        "Assign it in the same round before reading it; keep sums, counters and last items out of such loops.",
+    )
+
+
+def always_raises(problem: Raises) -> NoReturn:
+    """The operation can't succeed."""
+    raise SubsetRefusal(
+        "error.certain", f"{problem.error}: {problem.message}", problem.remedy
+    ) from problem

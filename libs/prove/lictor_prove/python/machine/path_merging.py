@@ -1,0 +1,166 @@
+"""What a value or a container is after two paths come together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lictor_ir.terms import FALSE, TRUE, Term, and_, ite, not_, or_
+from lictor_ir.types import BOOL
+from lictor_prove.python.machine.symbolic_values import (
+    SCALARS,
+    BuiltinV,
+    Content,
+    Entry,
+    ModuleV,
+    Poison,
+    Ref,
+    Sym,
+    TrustedV,
+    TupleV,
+    Unbound,
+    UnionV,
+    Value,
+    alternatives,
+)
+from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse
+
+
+def merge(condition: Term, then: Value, otherwise: Value) -> Value:
+    """One where the condition holds, else the other."""
+    if then is otherwise or condition is TRUE:
+        return then
+    if condition is FALSE:
+        return otherwise
+    one = _one(condition, then, otherwise)
+    if one is not None:
+        return one
+    negated = not_(condition)
+    return union(
+        [
+            *((and_(condition, guard), value) for guard, value in alternatives(then)),
+            *((and_(negated, guard), value) for guard, value in alternatives(otherwise)),
+        ]
+    )
+
+
+def choose(options: Sequence[tuple[Term, Value]]) -> Value:
+    """The first whose guard holds; the last one where none of the others' does."""
+    value = options[-1][1]
+    for guard, earlier in reversed(options[:-1]):
+        value = merge(guard, earlier, value)
+    return value
+
+
+def union(options: Sequence[tuple[Term, Value]]) -> Value:
+    """One of these, by guards that exclude each other; what can be one term becomes one."""
+    kept: list[tuple[Term, Value]] = []
+    # Whoever looks at an alternative takes it for a value, so a union never holds another one.
+    flat = [(and_(guard, g), one) for guard, value in options for g, one in alternatives(value)]
+    for guard, value in flat:
+        if guard is FALSE:
+            continue
+        for at, (other_guard, other) in enumerate(kept):
+            one = other if other is value else _one(other_guard, other, value)
+            if one is not None:
+                kept[at] = (or_(other_guard, guard), one)
+                break
+        else:
+            kept.append((guard, value))
+    if len(kept) > MAX_ALTERNATIVES:
+        refuse(
+            "limits.alternatives",
+            f"a value here may be more than {MAX_ALTERNATIVES} different things, depending on the path",
+            "Decide earlier what it is: make the call in each branch, or use values of one type.",
+        )
+    if not kept:
+        return options[0][1]
+    return kept[0][1] if len(kept) == 1 else UnionV(tuple(kept))
+
+
+def _one(condition: Term, then: Value, otherwise: Value) -> Value | None:
+    """The two as one value, if they can be."""
+    match then, otherwise:
+        case Sym(), Sym():
+            if then.term is otherwise.term:
+                return then
+            if then.term is FALSE and otherwise.type == BOOL:
+                return Sym(and_(not_(condition), otherwise.term))
+            if otherwise.term is TRUE and then.type == BOOL:
+                return Sym(or_(not_(condition), then.term))
+            if then.type == otherwise.type and then.type in SCALARS:
+                return Sym(ite(condition, then.term, otherwise.term))
+        case Ref(), Ref():
+            return then if then.id == otherwise.id else None
+        case TupleV(), TupleV():
+            if len(then.items) == len(otherwise.items):
+                return TupleV(
+                    tuple(
+                        merge(condition, *pair)
+                        for pair in zip(then.items, otherwise.items, strict=True)
+                    )
+                )
+        case (Unbound(), Unbound()) | (Poison(), Poison()):
+            return then
+        case (BuiltinV(one), BuiltinV(other)) | (ModuleV(one), ModuleV(other)):
+            return then if one == other else None
+        case TrustedV(), TrustedV():
+            return then if then.function is otherwise.function else None
+        case _:
+            return None
+    return None
+
+
+def merge_contents(condition: Term, then: Content, otherwise: Content) -> Content:
+    """What a container holds after two paths that changed it."""
+    if then is otherwise:
+        return then
+    one, other = then.entries, otherwise.entries
+    shared: list[Entry] = []
+    while len(shared) < min(len(one), len(other)):
+        entry = _same_place(then.kind, condition, one[len(shared)], other[len(shared)])
+        if entry is None:
+            break
+        shared.append(entry)
+    at = len(shared)
+    if then.kind == "list" and len(one) == len(other) and _all_present(one) and _all_present(other):
+        return Content(
+            "list",
+            tuple(
+                Entry(TRUE, merge(condition, a.value, b.value))
+                for a, b in zip(one, other, strict=True)
+            ),
+        )
+    negated = not_(condition)
+    rest = [
+        *(_under(condition, entry) for entry in one[at:]),
+        *(_under(negated, entry) for entry in other[at:]),
+    ]
+    return Content(then.kind, (*shared, *(entry for entry in rest if entry.present is not FALSE)))
+
+
+def _same_place(kind: str, condition: Term, one: Entry, other: Entry) -> Entry | None:
+    if one is other:
+        return one
+    if one.present is not other.present:
+        return None
+    if kind == "dict":
+        assert one.key is not None
+        assert other.key is not None
+        if _same(one.key, other.key):
+            return Entry(one.present, merge(condition, one.value, other.value), one.key)
+        return None
+    return one if _same(one.value, other.value) else None
+
+
+def _same(one: Value, other: Value) -> bool:
+    return one is other or (
+        isinstance(one, Sym) and isinstance(other, Sym) and one.term is other.term
+    )
+
+
+def _all_present(entries: Sequence[Entry]) -> bool:
+    return all(entry.present is TRUE for entry in entries)
+
+
+def _under(guard: Term, entry: Entry) -> Entry:
+    return Entry(and_(guard, entry.present), entry.value, entry.key)

@@ -1,0 +1,361 @@
+"""What an expression of a program may be while it is executed symbolically.
+
+Scalars and rows are terms. Lists, dicts and sets live in the store and are referred to, so that an alias is an alias.
+What can't be one term (None or a string, by path) is a union whose guards exclude each other and leave nothing out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from lictor_ir.document import Schema
+from lictor_ir.terms import (
+    FALSE,
+    HIGHEST_CHARACTER,
+    TRUE,
+    Const,
+    Term,
+    Var,
+    const,
+    substitute,
+)
+from lictor_ir.types import BOOL, FLOAT, INT, NONE, STR, Type
+from lictor_prove.layer_model import ContractBuilder, TrustedFunction
+from lictor_prove.python.refusals import MAX_ITERATIONS, refuse
+
+SCALARS: Final = (BOOL, INT, FLOAT, STR)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """Base of everything an expression may be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sym(Value):
+    """A term: a scalar, None, a row, or a container that a trusted call returned."""
+
+    term: Term
+
+    @property
+    def type(self) -> Type:
+        return self.term.type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleV(Value):
+    """A tuple."""
+
+    items: tuple[Value, ...]
+    size: int = field(init=False)
+    """How many items it has, with those of the tuples in it: `t = (t, t)` doubles what has to be looked at."""
+
+    def __post_init__(self) -> None:
+        size = sum(item.size + 1 if isinstance(item, TupleV) else 1 for item in self.items)
+        if size > MAX_ITERATIONS:
+            refuse(
+                "limits.items",
+                f"a tuple here has more than {MAX_ITERATIONS} items, with those in its items",
+                "Make it smaller.",
+            )
+        object.__setattr__(self, "size", size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref(Value):
+    """A list, dict or set, by its place in the store."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionV(Value):
+    """One of these. Where the path is taken exactly one guard holds."""
+
+    alternatives: tuple[tuple[Term, Value], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unbound(Value):
+    """A name that has no value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poison(Value):
+    """What can't be told after, or in the next round of, a loop over a list of unknown length."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opaque(Value):
+    """Something that may be passed around in silence, and not looked at."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HintV(Opaque):
+    """A name of `typing`, for annotations."""
+
+    hint: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionV(Value):
+    """A function or lambda of the program, with the frame it was defined in."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: int
+    defaults: Mapping[str, Value]
+
+    @property
+    def name(self) -> str:
+        return self.node.name if isinstance(self.node, ast.FunctionDef) else "lambda"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrustedV(Value):
+    """A function of the trusted layer."""
+
+    function: TrustedFunction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContractV(Value):
+    """A contract of the trusted layer: for guarantees only."""
+
+    builder: ContractBuilder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralV(Value):
+    """A class of the layer whose instances may be written in the arguments of a guarantee."""
+
+    made: type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LanguageV(Value):
+    """`guarantee` or `Row`, of the package that programs are written with."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SchemaV(Value):
+    """A row class."""
+
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BuiltinV(Value):
+    """A builtin function, or one of a modelled standard module: `len`, `re.match`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodV(Value):
+    """A method of a value."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleV(Value):
+    """A module, or a package on the way to one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatternV(Value):
+    """A compiled regular expression."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchV(Value):
+    """A match; `whole` is the matched text where it is known to be the whole string."""
+
+    whole: Value | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeV(Value):
+    """A range with known bounds."""
+
+    known: range
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceV(Value):
+    """A list of unknown length that was made from one: an item for each index, where `keep` holds of it."""
+
+    over: Term
+    """A list that a trusted call returned, or a count."""
+    index: Var
+    item: Value
+    keep: Term
+    reusable: bool = True
+    """False for what Python gives only once, as `enumerate` does."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnceV(Value):
+    """An iterator over known items, to be used where it stands: `zip`, `dict.items`."""
+
+    items: tuple[Entry, ...]
+    watched: tuple[tuple[int, Content], ...]
+    reversible: bool = False
+    """True for the views of a dict; iterators can't be reversed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordV(Value):
+    """The effect that a contract's lambda speaks about."""
+
+    fields: Mapping[str, Term]
+    missing: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnV(Value):
+    """A column of a row class, in a contract's lambda."""
+
+    schema: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignV(Value):
+    """A Python object that a lambda of the layer refers to."""
+
+    object: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One item of a container, which is there where `present` holds. For dicts, with its key."""
+
+    present: Term
+    value: Value
+    key: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
+
+    kind: str
+    """`list`, `dict` or `set`."""
+    entries: tuple[Entry, ...]
+
+
+NONE_VALUE: Final = Sym(const(None))
+TRUE_VALUE: Final = Sym(TRUE)
+FALSE_VALUE: Final = Sym(FALSE)
+UNBOUND: Final = Unbound()
+
+
+def known(value: bool | int | float | str | None) -> Sym:
+    """A value that is known."""
+    if (
+        isinstance(value, str)
+        and not value.isascii()
+        and (
+            ord(max(value)) > HIGHEST_CHARACTER
+            or any("\ud800" <= char <= "\udfff" for char in value)
+        )
+    ):
+        refuse(
+            "string.character",
+            f"a string here holds a surrogate or a character above U+{HIGHEST_CHARACTER:X}",
+            "Leave such characters out.",
+        )
+    return Sym(const(value))
+
+
+def boolean(term: Term) -> Sym:
+    """A bool."""
+    return Sym(term)
+
+
+def is_none(value: Value) -> bool:
+    """Whether it is None, whatever the path."""
+    return isinstance(value, Sym) and value.type == NONE
+
+
+def is_known(value: Value) -> bool:
+    """Whether it is a scalar whose value is known."""
+    return isinstance(value, Sym) and isinstance(value.term, Const)
+
+
+def known_scalar(value: Value) -> bool | int | float | str | None:
+    """The value of a known scalar."""
+    assert isinstance(value, Sym)
+    assert isinstance(value.term, Const)
+    held = value.term.value
+    assert held is None or isinstance(held, bool | int | float | str)
+    return held
+
+
+def alternatives(value: Value) -> Sequence[tuple[Term, Value]]:
+    """What it may be."""
+    return value.alternatives if isinstance(value, UnionV) else ((TRUE, value),)
+
+
+def renamed(value: Value, names: Mapping[Term, Term]) -> Value:
+    """The value with indices replaced."""
+    match value:
+        case Sym(term):
+            return Sym(substitute(term, names))
+        case TupleV(items):
+            return TupleV(tuple(renamed(item, names) for item in items))
+        case UnionV(options):
+            return UnionV(
+                tuple((substitute(guard, names), renamed(item, names)) for guard, item in options)
+            )
+        case _:
+            return value
+
+
+def described(value: Value) -> str:
+    """What it is, for messages."""
+    match value:
+        case Sym():
+            return "None" if value.type == NONE else f"a value of type {value.type}"
+        case TupleV():
+            return "a tuple"
+        case Ref():
+            return "a list, dict or set"
+        case FunctionV() | TrustedV() | BuiltinV() | MethodV():
+            return "a function"
+        case ModuleV(name):
+            return f"the module {name}"
+        case SchemaV(schema):
+            return f"the row class {schema.name}"
+        case ContractV(builder):
+            return f"the contract {builder.name}"
+        case MatchV():
+            return "a match"
+        case PatternV():
+            return "a regular expression"
+        case RangeV():
+            return "a range"
+        case SequenceV() | OnceV():
+            return (
+                "an iterable of unknown length" if isinstance(value, SequenceV) else "an iterator"
+            )
+        case Opaque(what):
+            return what
+        case _:
+            return "this value"

@@ -1,0 +1,278 @@
+"""Builtins that convert and compute: numbers, strings and truth values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from lictor_ir.terms import FALSE, TRUE, and_, apply, not_, or_
+from lictor_ir.types import BOOL, FLOAT, INT, STR
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import merge
+from lictor_prove.python.machine.symbolic_values import (
+    Ref,
+    Sym,
+    TupleV,
+    Value,
+    boolean,
+    described,
+    is_known,
+    known,
+    known_scalar,
+)
+from lictor_prove.python.operations import container_contents, container_methods, string_methods
+from lictor_prove.python.operations.arithmetic import binary, is_number, known_int, to_float
+from lictor_prove.python.operations.comparisons import NUMBERS, less, truth, whole
+from lictor_prove.python.operations.iterables import known_items
+from lictor_prove.python.refusals import MAX_TEXT, Raises, refuse
+
+Args = Sequence[Value]
+NO_KEYWORDS: Final = frozenset[str]()
+ANY_NUMBER: Final = 1_000
+Function = Callable[[Machine, Args, Mapping[str, Value]], Value]
+Table = dict[str, tuple[int, int, frozenset[str] | None, Function]]
+"""A function by its name: how many positional arguments it takes, which keywords (None for any), and what it does."""
+
+
+def each(function: Callable[[Machine, Value], Value]) -> Function:
+    """A function of one argument, whatever it is."""
+    return lambda machine, args, _: machine.each(args[0], lambda one: function(machine, one))
+
+
+# -- conversions -----------------------------------------------------------------------------------
+
+
+def _str(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    return string_methods.text_of(machine, args[0]) if args else known("")
+
+
+def _bool(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    return boolean(truth(machine, args[0])) if args else boolean(FALSE)
+
+
+def _int(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    if not args:
+        return known(0)
+    base = known_int(args[1]) if len(args) > 1 else None
+
+    def of(value: Value) -> Value:
+        if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
+            return Sym(whole(value.term))
+        if is_known(value) and (len(args) == 1 or base is not None):
+            held = known_scalar(value)
+            if isinstance(held, str) and len(held) > 4_000:
+                refuse("limits.term", "the number is too long", "Use a shorter one.")
+            return computed(machine, lambda: int(held, base) if base is not None else int(held), 0)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        if isinstance(value, Sym) and value.type in (STR, FLOAT):
+            refuse(
+                "builtin.int",
+                f"int() of {described(value)} that is not known is not supported",
+                "Let the trusted function return an int.",
+            )
+        raise Raises("TypeError", f"int() of {described(value)}")
+
+    return machine.each(args[0], of)
+
+
+def _float(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    if not args:
+        return known(0.0)
+
+    def of(value: Value) -> Value:
+        if is_number(value):
+            assert isinstance(value, Sym)
+            return Sym(to_float(machine, value.term))
+        if is_known(value) and isinstance(known_scalar(value), str):
+            held = str(known_scalar(value))
+            return computed(machine, lambda: float(held), 0.0)
+        if isinstance(value, Sym) and value.type == STR:
+            refuse(
+                "builtin.float",
+                "float() of a string that is not known is not supported",
+                "Let the trusted function return a float.",
+            )
+        raise Raises("TypeError", f"float() of {described(value)}")
+
+    return machine.each(args[0], of)
+
+
+def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> Value:
+    try:
+        return known(compute())
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        machine.require(FALSE, f"no {type(error).__name__}: {error}")
+        return known(otherwise)
+    except TypeError as error:
+        raise Raises("TypeError", str(error)) from error
+
+
+def _format(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    spec = container_contents.known_value(machine, args[1]) if len(args) > 1 else ""
+    if not isinstance(spec, str):
+        refuse("string.format", "the format must be known", "Write it out.")
+    return string_methods.formatted(machine, args[0], spec)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def _abs(_: Machine, value: Value) -> Value:
+    if not isinstance(value, Sym) or value.type not in NUMBERS:
+        raise Raises("TypeError", f"abs() of {described(value)}")
+    return Sym(apply("abs", whole(value.term)))
+
+
+def _extreme(name: str) -> Function:
+    def of(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+        if len(args) > 1 and keywords:
+            raise Raises("TypeError", f"{name}() takes a default with one iterable only")
+        options = (
+            known_items(machine, unordered(machine, args[0], ordered_items), name)
+            if len(args) == 1
+            else [(TRUE, tuple(args))]
+        )
+        default = keywords.get("default")
+        return machine.under(options, lambda items: _best(machine, name, items, default))
+
+    return of
+
+
+def _best(machine: Machine, name: str, items: Args, default: Value | None) -> Value:
+    if not items:
+        if default is None:
+            raise Raises("ValueError", f"{name}() of nothing")
+        return default
+    best = items[0]
+    for item in items[1:]:
+        # As CPython does: an item replaces the best so far when it is truly less, or more.
+        wins = less(machine, item, best) if name == "min" else less(machine, best, item)
+        best = merge(wins, item, best)
+    return best
+
+
+def unordered(machine: Machine, value: Value, fits: Callable[[set[Any]], bool]) -> Value:
+    """A set of known items as a tuple, where they are such that their order does not matter to the function."""
+    held = container_contents.known_value(machine, value)
+    if isinstance(held, set) and fits(cast(set[Any], held)):
+        return TupleV(
+            tuple(entry.value for entry in container_contents.entries(machine, _ref(value)))
+        )
+    return value
+
+
+def any_items(_: set[Any]) -> bool:
+    """For functions that only ask whether there is such an item."""
+    return True
+
+
+def ordered_items(held: set[Any]) -> bool:
+    """Whether there is one order that all of them are in. NaN is in none."""
+    return all(isinstance(one, str) for one in held) or all(
+        isinstance(one, int | float) and one == one for one in held
+    )
+
+
+def _ints(held: set[Any]) -> bool:
+    return all(isinstance(one, int) for one in held)
+
+
+def _ref(value: Value) -> Ref:
+    assert isinstance(value, Ref)
+    return value
+
+
+def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+    total = args[1] if len(args) > 1 else keywords.get("start", known(0))
+    if len(args) > 1 and keywords:
+        raise Raises("TypeError", "sum() is given its start twice")
+    if any(string_methods.is_text(start) for _, start in machine.cases(total)):
+        raise Raises("TypeError", "sum() does not add strings", "Use ''.join(…).")
+    for entry in container_methods.items_of(machine, unordered(machine, args[0], _ints)):
+        for one in (entry.value, total):
+            for _, case in machine.cases(one):
+                if isinstance(case, Sym) and case.type == FLOAT:
+                    refuse(
+                        "builtin.sum",
+                        "sum() of floats rounds differently in different versions of Python",
+                        "Add them with `+`.",
+                    )
+        total = merge(entry.present, binary(machine, ast.Add(), total, entry.value), total)
+    return total
+
+
+def _any(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    return boolean(or_(*(and_(e.present, truth(machine, e.value)) for e in held)))
+
+
+def _all(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
+    return boolean(and_(*(or_(not_(e.present), truth(machine, e.value)) for e in held)))
+
+
+def _divmod(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    return TupleV(
+        (
+            binary(machine, ast.FloorDiv(), args[0], args[1]),
+            binary(machine, ast.Mod(), args[0], args[1]),
+        )
+    )
+
+
+def _pow(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    return binary(machine, ast.Pow(), args[0], args[1])
+
+
+def _round(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    def of(value: Value) -> Value:
+        if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
+            return Sym(whole(value.term))
+        digits = known_int(args[1]) if len(args) > 1 else None
+        held = known_scalar(value) if is_known(value) else None
+        if isinstance(held, int | float) and (len(args) == 1 or digits is not None):
+            if digits is not None and abs(digits) > MAX_TEXT:
+                refuse("limits.term", "too many digits", "Round to fewer.")
+            return computed(machine, lambda: round(held, digits), 0)
+        refuse(
+            "builtin.round",
+            "round() is supported for known numbers",
+            "Work with whole numbers, such as cents.",
+        )
+
+    return machine.each(args[0], of)
+
+
+def _ord(machine: Machine, value: Value) -> Value:
+    held = container_contents.known_value(machine, value)
+    if isinstance(held, str) and len(held) == 1:
+        return known(ord(held))
+    refuse("builtin.ord", "ord() is supported for one known character", "Compare characters.")
+
+
+def _chr(machine: Machine, value: Value) -> Value:
+    held = container_contents.known_value(machine, value)
+    if isinstance(held, int):
+        return computed(machine, lambda: chr(held), "")
+    refuse("builtin.chr", "chr() is supported for known numbers", "Write the character.")
+
+
+FUNCTIONS: Final[Table] = {
+    "str": (0, 1, NO_KEYWORDS, _str),
+    "repr": (1, 1, NO_KEYWORDS, lambda m, args, _: string_methods.text_of(m, args[0], quoted=True)),
+    "format": (1, 2, NO_KEYWORDS, _format),
+    "bool": (0, 1, NO_KEYWORDS, _bool),
+    "int": (0, 2, NO_KEYWORDS, _int),
+    "float": (0, 1, NO_KEYWORDS, _float),
+    "abs": (1, 1, NO_KEYWORDS, each(_abs)),
+    "min": (1, ANY_NUMBER, frozenset({"default"}), _extreme("min")),
+    "max": (1, ANY_NUMBER, frozenset({"default"}), _extreme("max")),
+    "sum": (1, 2, frozenset({"start"}), _sum),
+    "any": (1, 1, NO_KEYWORDS, _any),
+    "all": (1, 1, NO_KEYWORDS, _all),
+    "divmod": (2, 2, NO_KEYWORDS, _divmod),
+    "pow": (2, 2, NO_KEYWORDS, _pow),
+    "round": (1, 2, NO_KEYWORDS, _round),
+    "ord": (1, 1, NO_KEYWORDS, each(_ord)),
+    "chr": (1, 1, NO_KEYWORDS, each(_chr)),
+}

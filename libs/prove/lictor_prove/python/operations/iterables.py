@@ -1,0 +1,154 @@
+"""What a loop runs over: known items, one after the other, or a list whose length nobody knows yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lictor_ir.terms import TRUE, Const, Term, Var, and_, apply, not_, substitute
+from lictor_ir.types import ANY, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    Content,
+    Entry,
+    OnceV,
+    Opaque,
+    RangeV,
+    Ref,
+    SequenceV,
+    Sym,
+    TupleV,
+    Value,
+    described,
+    known,
+    renamed,
+)
+from lictor_prove.python.operations import container_contents
+from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """These items; an entry that may be missing is a round that may not happen."""
+
+    entries: tuple[Entry, ...]
+    watched: tuple[tuple[int, Content], ...] = ()
+    """Objects that must not change while the loop runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An item for each index of a list, or below a count, where the condition holds."""
+
+    over: Term
+    item: Callable[[Var], tuple[Value, Term]]
+
+
+Plan = Known | Unknown
+
+
+def plans(machine: Machine, value: Value) -> list[tuple[Term, Plan]]:
+    """How to iterate over whatever the value is; where it can't be, an obligation that this does not happen."""
+    cases = machine.cases(value)
+    if len(cases) == 1:
+        return [(cases[0][0], plan(machine, cases[0][1]))]
+    found: list[tuple[Term, Plan]] = []
+    for guard, one in cases:
+        try:
+            found.append((guard, plan(machine, one)))
+        except Raises as problem:
+            machine.require(not_(guard), f"no {problem.error}: {problem.message}")
+    if not found:
+        raise Raises("TypeError", f"{described(value)} can't be looped over")
+    return found
+
+
+def plan(machine: Machine, value: Value) -> Plan:
+    """How to iterate over the value."""
+    match value:
+        case TupleV(items):
+            return Known(tuple(Entry(TRUE, item) for item in items))
+        case Ref():
+            return _object(machine, value)
+        case OnceV(items, watched):
+            # A view of a dict, or an iterator over a list, shows what they hold when it is used.
+            unchanged(machine, watched)
+            return Known(items, watched)
+        case RangeV(held):
+            if len(held) > MAX_ITERATIONS:
+                refuse(
+                    "limits.iterations",
+                    f"the range has {len(held)} numbers; loops are unrolled up to {MAX_ITERATIONS}",
+                    "Loop over fewer, or over a list that a trusted call returns.",
+                )
+            return Known(tuple(Entry(TRUE, known(number)) for number in held))
+        case Sym(term) if isinstance(term, Const) and isinstance(term.value, str):
+            if len(term.value) > MAX_ITERATIONS:
+                refuse("limits.iterations", "the string is too long to loop over", "Shorten it.")
+            return Known(tuple(Entry(TRUE, known(char)) for char in term.value))
+        case Sym(term) if isinstance(value.type, ListOf):
+            return Unknown(term, lambda index: (Sym(apply("at", term, index)), TRUE))
+        case SequenceV():
+            return Unknown(
+                value.over,
+                lambda index: (
+                    renamed(value.item, {value.index: index}),
+                    substitute(value.keep, {value.index: index}),
+                ),
+            )
+        case Sym() if value.type == STR:
+            refuse(
+                "loop.string",
+                "looping over the characters of a string that is not known is not supported",
+                "Use find, in, startswith or re.fullmatch.",
+            )
+        case Sym() if isinstance(value.type, SetOf | MapOf | RowOf | TupleOf) or value.type == ANY:
+            refuse(
+                "loop.iterable",
+                f"looping over {described(value)} is not supported",
+                "Loop over a list that a trusted call returns.",
+            )
+        case Opaque():
+            refuse("loop.iterable", f"{described(value)} can't be looped over", "Use a list.")
+        case _:
+            raise Raises("TypeError", f"{described(value)} can't be looped over")
+
+
+def _object(machine: Machine, ref: Ref) -> Known:
+    content = machine.content(ref)
+    held = container_contents.entries(machine, ref)
+    if content.kind == "set" and len(held) > 1:
+        refuse(
+            "loop.set",
+            "the order of a set is not defined, so neither is the order of effects",
+            "Loop over a list, or over sorted(…).",
+        )
+    if content.kind == "dict":
+        held = tuple(Entry(e.present, e.key) for e in held if e.key is not None)
+    return Known(held, ((ref.id, content),))
+
+
+def known_items(machine: Machine, value: Value, who: str) -> list[tuple[Term, tuple[Value, ...]]]:
+    """The items of something whose length is known on each path."""
+    found: list[tuple[Term, tuple[Value, ...]]] = []
+    for guard, how in plans(machine, value):
+        if isinstance(how, Unknown):
+            refuse(
+                "list.symbolic",
+                f"{who} of a list of unknown length is not supported",
+                "Loop over it with `for`, or let the trusted function do it.",
+            )
+        for inner, held in container_contents.configurations(machine, Content("list", how.entries)):
+            found.append((and_(guard, inner), tuple(entry.value for entry in held)))
+    return found
+
+
+def unchanged(machine: Machine, watched: tuple[tuple[int, Content], ...]) -> None:
+    """Refuse a loop that changes what it runs over."""
+    for key, content in watched:
+        if machine.store.get(key) is not content:
+            refuse(
+                "loop.mutation",
+                "the loop changes what it runs over",
+                "Loop over a copy: `for x in list(xs)`.",
+            )

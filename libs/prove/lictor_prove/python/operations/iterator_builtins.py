@@ -1,0 +1,150 @@
+"""`range`, `enumerate`, `zip` and `reversed`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from lictor_ir.terms import TRUE, Const, Term, apply, const
+from lictor_ir.types import BOOL, INT
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.symbolic_values import (
+    Entry,
+    OnceV,
+    RangeV,
+    Ref,
+    SequenceV,
+    Sym,
+    TupleV,
+    Value,
+    described,
+    known,
+)
+from lictor_prove.python.operations.arithmetic import known_int
+from lictor_prove.python.operations.comparisons import whole
+from lictor_prove.python.operations.container_contents import count_of
+from lictor_prove.python.operations.containers import rounds
+from lictor_prove.python.operations.iterables import Known, Unknown, plan
+from lictor_prove.python.refusals import Raises, refuse
+
+Args = Sequence[Value]
+
+
+def make_range(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
+    bounds: list[Term] = []
+    for arg in args:
+        cases = machine.cases(arg)
+        one = cases[0][1]
+        if len(cases) != 1 or not isinstance(one, Sym) or one.type not in (INT, BOOL):
+            raise Raises("TypeError", f"range() takes ints, not {described(arg)}")
+        bounds.append(whole(one.term))
+    values = [bound.value if isinstance(bound, Const) else None for bound in bounds]
+    if all(isinstance(value, int) for value in values):
+        if len(values) == 3 and values[2] == 0:
+            raise Raises("ValueError", "the step of a range is not 0")
+        made = range(*[value for value in values if isinstance(value, int)])
+        if max(abs(made.start), abs(made.stop)) > sys.maxsize // 2:
+            refuse("limits.iterations", "the range has no length in Python", "Use a smaller one.")
+        return RangeV(made)
+    if len(bounds) == 3:
+        refuse(
+            "range.step",
+            "a range with a step and unknown bounds is not supported",
+            "Leave the step out.",
+        )
+    start, stop = (const(0), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+    index = machine.fresh_index()
+    count = stop if isinstance(start, Const) and start.value == 0 else apply("sub", stop, start)
+    return SequenceV(count, index, Sym(apply("add", start, index)), TRUE)
+
+
+def make_enumerate(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+    """`enumerate(xs, start)`."""
+    if len(args) > 1 and keywords:
+        raise Raises("TypeError", "enumerate() is given its start twice")
+    given = args[1] if len(args) > 1 else keywords.get("start", known(0))
+    start = known_int(given)
+    if start is None:
+        refuse("enumerate.start", "enumerate needs a known start", "Write the start out.")
+
+    def of(value: Value) -> Value:
+        how = plan(machine, value)
+        if isinstance(how, Unknown):
+            index = machine.fresh_index()
+            item, keep = how.item(index)
+            if keep is not TRUE:
+                _filtered("enumerate")
+            number = Sym(apply("add", index, const(start)))
+            return SequenceV(how.over, index, TupleV((number, item)), keep, reusable=False)
+        numbered: list[Entry] = []
+        for at, entry in enumerate(how.entries):
+            before = (
+                count_of(earlier.present for earlier in how.entries[:at])
+                if _gaps(how)
+                else const(at)
+            )
+            number = Sym(apply("add", before, const(start)))
+            numbered.append(Entry(entry.present, TupleV((number, entry.value))))
+        return OnceV(tuple(numbered), how.watched)
+
+    return machine.each(args[0], of)
+
+
+def _gaps(how: Known) -> bool:
+    return any(entry.present is not TRUE for entry in how.entries)
+
+
+def _filtered(what: str) -> None:
+    refuse(
+        "list.filtered",
+        f"{what} of a filtered list of unknown length is not supported",
+        "Loop over it with `for`.",
+    )
+
+
+def make_zip(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    """`zip(xs, ys)`."""
+    columns: list[Known] = []
+    for arg in args:
+        cases = machine.cases(arg)
+        how = plan(machine, cases[0][1]) if len(cases) == 1 else None
+        if not isinstance(how, Known) or _gaps(how):
+            refuse(
+                "list.symbolic",
+                "zip() is supported for lists whose length is known",
+                "Loop over one of them, and take the other's item by index.",
+            )
+        columns.append(how)
+    size = min(len(column.entries) for column in columns)
+    rows = [
+        Entry(TRUE, TupleV(tuple(column.entries[at].value for column in columns)))
+        for at in range(size)
+    ]
+    return OnceV(tuple(rows), tuple(one for column in columns for one in column.watched))
+
+
+def make_reversed(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    """`reversed(xs)`."""
+
+    def of(value: Value) -> Value:
+        if isinstance(value, Ref) and machine.content(value).kind == "set":
+            raise Raises("TypeError", "a set has no order")
+        if (isinstance(value, OnceV) and not value.reversible) or (
+            isinstance(value, SequenceV) and not value.reusable
+        ):
+            raise Raises("TypeError", "an iterator can't be reversed", "Make a list of it first.")
+        how = plan(machine, value)
+        if isinstance(how, Known):
+            return OnceV(tuple(reversed(how.entries)), how.watched)
+        index = machine.fresh_index()
+        size = rounds(how.over)
+        mirrored = apply("sub", apply("sub", size, const(1)), index)
+        item, keep = how.item(index)
+        if keep is not TRUE:
+            _filtered("reversed")
+        from lictor_prove.python.machine.symbolic_values import renamed
+
+        return SequenceV(how.over, index, renamed(item, {index: mirrored}), keep, reusable=False)
+
+    return machine.each(args[0], of)

@@ -1,0 +1,254 @@
+"""Items and slices: reading them, and setting items."""
+
+from __future__ import annotations
+
+from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
+from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
+from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.path_merging import choose, merge
+from lictor_prove.python.machine.symbolic_values import (
+    Entry,
+    Opaque,
+    RangeV,
+    Ref,
+    SequenceV,
+    Sym,
+    TupleV,
+    Value,
+    described,
+    is_known,
+    known,
+    known_scalar,
+    renamed,
+)
+from lictor_prove.python.operations import container_contents, containers
+from lictor_prove.python.operations.arithmetic import clamp_index, known_int
+from lictor_prove.python.operations.comparisons import whole
+from lictor_prove.python.operations.equality import same
+from lictor_prove.python.refusals import Raises, refuse
+
+
+def item(machine: Machine, owner: Value, index: Value) -> Value:
+    """`owner[index]`."""
+    return machine.each_pair(owner, index, lambda one, at: _item(machine, one, at))
+
+
+def _item(machine: Machine, owner: Value, index: Value) -> Value:
+    if isinstance(owner, Ref) and machine.content(owner).kind == "dict":
+        return lookup(machine, owner, index)
+    if isinstance(owner, Ref) and machine.content(owner).kind == "set":
+        raise Raises("TypeError", "a set has no items by index")
+    if isinstance(owner, Opaque | Sym) and not (
+        isinstance(owner, Sym) and (owner.type == STR or isinstance(owner.type, ListOf))
+    ):
+        if isinstance(owner, Sym) and owner.type in (NONE, BOOL, INT):
+            raise Raises("TypeError", f"{described(owner)} has no items")
+        refuse(
+            "subscript.opaque",
+            f"items of {described(owner)} can't be read",
+            "Return a list of rows, or scalars, from the trusted function.",
+        )
+    at = _index(index)
+    match owner:
+        case TupleV(items):
+            return _of_items(machine, items, at)
+        case Ref():
+            options = container_contents.configurations(machine, machine.content(owner))
+            return machine.under(
+                options, lambda held: _of_items(machine, tuple(e.value for e in held), at)
+            )
+        case Sym() if owner.type == STR:
+            place = _place(machine, at, apply("len", owner.term), "string")
+            return Sym(apply("substring", owner.term, place, const(1)))
+        case Sym():
+            return Sym(
+                apply("at", owner.term, _place(machine, at, apply("len", owner.term), "list"))
+            )
+        case SequenceV() if owner.keep is TRUE and owner.reusable:
+            place = _place(machine, at, containers.rounds(owner.over), "list")
+            return renamed(owner.item, {owner.index: place})
+        case RangeV(held):
+            return _of_items(machine, tuple(known(n) for n in held), at)
+        case SequenceV():
+            refuse(
+                "subscript.filtered",
+                "an item of a filtered list of unknown length can't be told",
+                "Loop over it.",
+            )
+        case _:
+            raise Raises("TypeError", f"{described(owner)} has no items")
+
+
+def _index(index: Value) -> Term:
+    if not isinstance(index, Sym) or index.type not in (INT, BOOL):
+        raise Raises("TypeError", f"an index is an int, not {described(index)}")
+    return whole(index.term)
+
+
+def _place(machine: Machine, index: Term, length: Term, what: str) -> Term:
+    """The index, from the beginning; out of bounds is an IndexError."""
+    text = f"the index is within the {what} (IndexError)"
+    if isinstance(index, Const) and isinstance(index.value, int):
+        if index.value >= 0:
+            machine.require(apply("lt", index, length), text)
+            return index
+        machine.require(apply("le", const(-index.value), length), text)
+        return apply("add", length, index)
+    machine.require(
+        and_(apply("le", apply("neg", length), index), apply("lt", index, length)), text
+    )
+    return ite(apply("lt", index, const(0)), apply("add", length, index), index)
+
+
+def _of_items(machine: Machine, items: tuple[Value, ...], at: Term) -> Value:
+    if isinstance(at, Const) and isinstance(at.value, int):
+        if -len(items) <= at.value < len(items):
+            return items[at.value]
+        raise Raises("IndexError", f"index {at.value} of {len(items)} items")
+    if not items:
+        raise Raises("IndexError", "an index into nothing")
+    place = _place(machine, at, const(len(items)), "list")
+    return choose([(eq(place, const(n)), one) for n, one in enumerate(items)])
+
+
+def lookup(machine: Machine, ref: Ref, key: Value, default: Value | None = None) -> Value:
+    """`d[key]`, or `d.get(key, default)`."""
+    containers.hashable(machine, key)
+    hits: list[tuple[Term, Value]] = []
+    for entry in container_contents.entries(machine, ref):
+        assert entry.key is not None
+        here = and_(entry.present, same(machine, entry.key, key))
+        if here is not FALSE:
+            hits.append((here, entry.value))
+    found = or_(*(guard for guard, _ in hits))
+    if default is not None:
+        return choose([*hits, (not_(found), default)]) if found is not TRUE else choose(hits)
+    if not hits:
+        shown = repr(known_scalar(key)) if is_known(key) else described(key)
+        raise Raises("KeyError", f"{shown} is no key of this dict")
+    machine.require(found, "the key is in the dict (KeyError)")
+    return choose(hits)
+
+
+# -- slices ----------------------------------------------------------------------------------------
+
+
+def part(
+    machine: Machine, owner: Value, lower: Value | None, upper: Value | None, step: Value | None
+) -> Value:
+    """`owner[lower:upper:step]`."""
+    return machine.each(owner, lambda one: _part(machine, one, lower, upper, step))
+
+
+def _part(
+    machine: Machine, owner: Value, lower: Value | None, upper: Value | None, step: Value | None
+) -> Value:
+    start, stop = _bound(lower), _bound(upper)
+    stride = 1 if step is None or _bound(step) is None else known_int(step)
+    if stride is None or stride == 0:
+        refuse("slice.step", "the step of this slice is not known, or 0", "Write a step, or none.")
+    known_bounds = all(bound is None or isinstance(bound, Const) for bound in (start, stop))
+    if known_bounds:
+        where = slice(_held(start), _held(stop), stride)
+        match owner:
+            case TupleV(items):
+                return TupleV(items[where])
+            case RangeV(numbers):
+                return RangeV(numbers[where])
+            case Ref() if machine.content(owner).kind == "list":
+                options = container_contents.configurations(machine, machine.content(owner))
+                return containers.union_of(
+                    [(guard, machine.make("list", held[where])) for guard, held in options]
+                )
+            case Sym(term) if isinstance(term, Const) and isinstance(term.value, str):
+                return known(term.value[where])
+            case _:
+                pass
+    if stride != 1 or isinstance(owner, TupleV | RangeV | Ref | SequenceV | Opaque):
+        if isinstance(owner, Ref) and machine.content(owner).kind != "list":
+            raise Raises("TypeError", "only lists, tuples and strings have slices")
+        refuse(
+            "slice.symbolic",
+            "this slice of something unknown is not supported",
+            "Use known bounds, and no step.",
+        )
+    match owner:
+        case Sym(term) if owner.type == STR:
+            size = apply("len", term)
+            first = clamp_index(start, size) if start is not None else const(0)
+            last = clamp_index(stop, size) if stop is not None else size
+            return Sym(apply("substring", term, first, apply("sub", last, first)))
+        case Sym(term) if isinstance(owner.type, ListOf):
+            size = apply("len", term)
+            first = clamp_index(start, size) if start is not None else const(0)
+            last = clamp_index(stop, size) if stop is not None else size
+            last = ite(apply("lt", size, last), size, last)
+            index = machine.fresh_index()
+            place = apply("add", first, index)
+            return SequenceV(apply("sub", last, first), index, Sym(apply("at", term, place)), TRUE)
+        case _:
+            raise Raises("TypeError", f"{described(owner)} has no slices")
+
+
+def _bound(value: Value | None) -> Term | None:
+    if value is None or (isinstance(value, Sym) and value.type == NONE):
+        return None
+    if isinstance(value, Sym) and value.type in (INT, BOOL):
+        return whole(value.term)
+    refuse("slice.bound", "a bound of a slice is an int or None", "Use ints.")
+
+
+def _held(term: Term | None) -> int | None:
+    if term is None:
+        return None
+    assert isinstance(term, Const)
+    assert isinstance(term.value, int)
+    return term.value
+
+
+# -- setting ---------------------------------------------------------------------------------------
+
+
+def assign(machine: Machine, owner: Value, index: Value, value: Value) -> None:
+    """`owner[index] = value`."""
+    cases = machine.cases(owner)
+    if len(cases) > 1:
+        refuse(
+            "assign.union",
+            "what is changed here depends on the path",
+            "Assign the item in each branch.",
+        )
+    ref = cases[0][1]
+    if not isinstance(ref, Ref):
+        refuse(
+            "assign.item",
+            f"items of {described(ref)} can't be set",
+            "Set items of lists and dicts that the program made.",
+        )
+    if machine.content(ref).kind == "dict":
+        containers.put(machine, ref, index, value)
+        return
+    if machine.content(ref).kind == "set":
+        refuse("assign.item", "a set has no items by index", "Use `add` and `discard`.")
+    held = container_contents.entries(machine, ref)
+    if any(entry.present is not TRUE for entry in held):
+        refuse(
+            "assign.guarded",
+            "how long this list is depends on the path, so its items can't be set",
+            "Set the item before the list grows in a branch.",
+        )
+    found = machine.cases(index)
+    if len(found) > 1:
+        refuse("assign.union", "the type of this index depends on the path", "Use an int.")
+    try:
+        at = _index(found[0][1])
+    except Raises as problem:
+        refuse("error.certain", f"{problem.error}: {problem.message}", problem.remedy)
+    place = _place(machine, at, const(len(held)), "list")
+    machine.replace(
+        ref,
+        [
+            Entry(TRUE, merge(eq(place, const(n)), value, entry.value))
+            for n, entry in enumerate(held)
+        ],
+    )

@@ -1,0 +1,124 @@
+"""From what a machine found to a closed document: with every declaration of the layer that it speaks of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from lictor_ir.contracts import AtEnd, leaves, relations
+from lictor_ir.document import Document, Guarantee, Parameter, Schema
+from lictor_ir.terms import App, Term, postorder
+from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
+from lictor_prove.layer_model import Layer, TrustedFunction
+from lictor_prove.python.interpreter.trusted_calls import declared_effect
+from lictor_prove.python.machine.machine_state import Machine
+
+
+def assembled(
+    machine: Machine,
+    layer: Layer,
+    *,
+    name: str,
+    target: str,
+    source: str,
+    inputs: Sequence[Parameter],
+    guarantees: Sequence[Guarantee],
+    called: Mapping[str, TrustedFunction],
+    schemas: Mapping[str, Schema],
+) -> Document:
+    """The document of what the machine executed; `called` are the trusted functions that it called."""
+    functions = dict(called)
+    events: dict[str, None] = {}
+    fluents: dict[str, None] = {}
+    for atom in machine.atoms:
+        events.update((each.event, None) for each in atom.events)
+        fluents.update((each.fluent, None) for each in atom.updates)
+    for guarantee in guarantees:
+        for relation in relations(guarantee.contract):
+            functions.update(
+                (each, layer.functions[each])
+                for each in relation.effects
+                if each in layer.functions
+            )
+            events.update((each, None) for each in relation.events)
+        fluents.update(
+            (leaf.fluent, None) for leaf in leaves(guarantee.contract) if isinstance(leaf, AtEnd)
+        )
+    if any(policy.required for policy in layer.policies):
+        # What a policy demands is added to the document later, and may speak of any of them.
+        functions.update(layer.functions)
+        events.update(dict.fromkeys(layer.events))
+        fluents.update(dict.fromkeys(layer.fluents))
+    effects = tuple(declared_effect(functions[each]) for each in sorted(functions))
+    declared_events = tuple(layer.events[each] for each in sorted(events) if each in layer.events)
+    declared_fluents = tuple(
+        layer.fluents[each] for each in sorted(fluents) if each in layer.fluents
+    )
+    document = Document(
+        program=name,
+        source_hash=f"sha256:{hashlib.sha256(source.encode()).hexdigest()}",
+        layer_hash=layer.hash,
+        target=target,
+        effects=effects,
+        events=declared_events,
+        fluents=declared_fluents,
+        inputs=tuple(inputs),
+        atoms=tuple(machine.atoms),
+        assumptions=tuple(machine.assumptions),
+        obligations=tuple(machine.obligations),
+        guarantees=tuple(guarantees),
+    )
+    return _with_schemas(document, schemas)
+
+
+def _with_schemas(document: Document, known: Mapping[str, Schema]) -> Document:
+    """The document with every row schema that it speaks of."""
+    used: set[str] = set()
+    for type_ in _types(document):
+        used |= _schemas_of(type_)
+    for part in postorder(*dict.fromkeys(_terms(document))):
+        if not isinstance(part.type, Scalar):
+            used |= _schemas_of(part.type)
+        if isinstance(part, App) and part.op in ("from", "not_from", "same_row"):
+            used |= {place.rpartition(".")[0] for place in part.param.split(",")}
+    return replace(document, schemas=tuple(known[each] for each in sorted(used) if each in known))
+
+
+def _schemas_of(type_: Type) -> set[str]:
+    match type_:
+        case RowOf(schema):
+            return {schema}
+        case ListOf(item) | SetOf(item):
+            return _schemas_of(item)
+        case TupleOf(items):
+            return set[str]().union(*map(_schemas_of, items))
+        case MapOf(key, value):
+            return _schemas_of(key) | _schemas_of(value)
+        case _:
+            return set()
+
+
+def _types(document: Document) -> list[Type]:
+    return [
+        *(p.type for effect in document.effects for p in effect.parameters),
+        *(effect.result for effect in document.effects),
+        *(field.type for event in document.events for field in event.fields),
+    ]
+
+
+def _terms(document: Document) -> list[Term]:
+    """Every term of the document that rows may stand in."""
+    found: list[Term] = []
+    for atom in document.atoms:
+        found += [atom.guard, *atom.arguments.values(), *(b.over for b in atom.binders)]
+    for stated in (*document.assumptions, *document.obligations):
+        found += [stated.guard, stated.formula, *(b.over for b in stated.binders)]
+    for guarantee in document.guarantees:
+        for leaf in leaves(guarantee.contract):
+            for relation in relations(leaf):
+                found += [relation.where] if relation.where is not None else []
+            for part in ("holds", "key", "of", "bound", "first_key", "then_key"):
+                term = getattr(leaf, part, None)
+                found += [term] if isinstance(term, Term) else []
+    return found

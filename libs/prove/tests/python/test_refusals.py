@@ -1,0 +1,346 @@
+"""What is outside the subset is rejected: with a code, where it stands, and what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from libs.prove.tests.python_front_end import HEAD, code_of, program, rejection
+
+FIRST = HEAD.count("\n") + 4
+"""The first line of main's body."""
+
+BODIES = {
+    "while p:\n    pass": "unsupported.while",
+    "try:\n    pass\nexcept ValueError:\n    pass": "unsupported.try",
+    "with p:\n    pass": "unsupported.with",
+    "match a:\n    case 1:\n        pass": "unsupported.match",
+    "del a": "unsupported.del",
+    "global a": "unsupported.global",
+    "def f():\n    nonlocal a": "unsupported.nonlocal",
+    "yield 1": "unsupported.generator",
+    "await a": "unsupported.async",
+    "async def f():\n    pass": "unsupported.async",
+    "class X:\n    pass": "unsupported.class",
+    "import os": "import.nested",
+    "note(*[1])": "unsupported.starred",
+    "note(**{})": "unsupported.starred",
+    "def f(*xs):\n    pass": "unsupported.starred",
+    "x, *y = [1, 2]": "unsupported.starred",
+    "d = {**{}}": "unsupported.starred",
+    "note(b'x')": "unsupported.constant",
+    "note(1j)": "unsupported.constant",
+    "note(...)": "unsupported.constant",
+    "note(a @ b)": "unsupported.operator",
+    "[x := 1 for y in [1]]": "unsupported.walrus",
+    "g = (x for x in [1])": "unsupported.generator",
+    "note(s.__class__)": "attribute.dunder",
+    "note(__name__)": "name.dunder",
+    "eval('1')": "builtin.dangerous",
+    "exec('1')": "builtin.dangerous",
+    "getattr(note, 'x')": "builtin.dangerous",
+    "globals()": "builtin.dangerous",
+    "open('x')": "builtin.dangerous",
+    "type(a)": "builtin.dangerous",
+    "map(note, [1])": "builtin.unsupported",
+    "nowhere(1)": "name.unknown",
+    "note(zzz)": "name.unknown",
+    "opaque()": "call.result",
+    "note(send)": "argument.value",
+    "note(lambda: 1)": "argument.value",
+    "pay('x')": "argument.type",
+    "pay(1.5)": "argument.type",
+    "pay(p)": "argument.type",
+    "pay_float(a)": "argument.type",
+    "send(s)": "error.certain",
+    "send(s, t, 1)": "error.certain",
+    "send(s, msg=t, addr=s)": "error.certain",
+    "send(s, t, x=1)": "error.certain",
+    "rows_of('UserRow', 'x')": "argument.schema",
+    "c.only([])": "contract.called",
+    "UserRow(email=s)": "error.certain",
+    "UserRow(email=s, age=s, active=p)": "error.certain",
+    "note(UserRow.email)": "attribute.column",
+    "users()[0].nothing": "error.certain",
+    "users().append(1)": "error.certain",
+    "r = users()[0]\nr.email = 'x'": "assign.target",
+    "xs = [1, 2]\nxs[0:1] = []": "assign.slice",
+    "note('a' + 1)": "error.certain",
+    "note(None + 1)": "error.certain",
+    "note(a < s)": "error.certain",
+    "note([1] < 2)": "error.certain",
+    "note(len(a))": "error.certain",
+    "note({}['x'])": "error.certain",
+    "note([1][5])": "error.certain",
+    "note({[]: 1})": "error.certain",
+    "for x in a:\n    pass": "error.certain",
+    "a()": "error.certain",
+    "x, y = 1, 2, 3": "error.certain",
+    "note(f % 2.0)": "operator.numbers",
+    "note(a & b)": "operator.numbers",
+    "note(2 ** a)": "operator.power",
+    "note(f ** 2)": "operator.numbers",
+    "note('%s' % s)": "string.percent",
+    "note(s * a)": "operator.repeat",
+    "note(s.upper())": "method.string",
+    "note(s.split(','))": "method.string",
+    "note(s.encode())": "error.certain",
+    "note(s.replace(t, 'x'))": "method.replace",
+    "note(str(f))": "string.conversion",
+    "note(f'{a:05d}')": "string.format",
+    "note('{0.x}'.format(a))": "string.format",
+    "note(int(s))": "builtin.int",
+    "note(sum([f, 1.0]))": "builtin.sum",
+    "note(sorted([a, b]))": "builtin.sorted",
+    "note(sorted([1], key=note))": "builtin.arguments",
+    "note(re.match(s, t))": "regex.constant",
+    "note(bool(re.match('(?i)a', s)))": "regex.unsupported",
+    "note(bool(re.match(r'\\w+', s)))": "regex.unsupported",
+    "note(bool(re.match(r'a\\b', s)))": "regex.unsupported",
+    "note(bool(re.match('(?=a)', s)))": "regex.unsupported",
+    "note(bool(re.match(r'(a)\\1', s)))": "regex.unsupported",
+    "note(bool(re.match('a(^b)', s)))": "regex.unsupported",
+    "note(math.sin(f))": "import.unmodelled",
+    "note(f in [f])": "float.identity",
+    "note([f] == [f])": "float.identity",
+    "note(a is b)": "operator.is",
+    "note(send == pay)": "operator.equality",
+    "for x in {1, 2}:\n    note(x)": "loop.set",
+    "for ch in s:\n    note(ch)": "loop.string",
+    "xs = [1]\nfor x in xs:\n    xs.append(x)": "loop.mutation",
+    "d = {'a': 1}\nfor k in d:\n    d.pop(k)": "loop.mutation",
+    "xs = [1]\nnote([x for x in xs if xs.append(2)])": "loop.mutation",
+    "xs = [1]\nnote(any(xs.append(2) for x in xs))": "loop.mutation",
+    "d = {'a': 1}\nnote(sorted(d.keys(), reverse=bool(d.update({'b': 2}))))": "loop.mutation",
+    "note(sum(['a'], ''))": "error.certain",
+    "note('{} {0}'.format(a))": "error.certain",
+    "note([1].index(1, 0))": "method.arguments",
+    "xs = []\nxs.append(xs)\nnote(xs)": "limits.depth",
+    "it = zip([1], [2])": "iterator.kept",
+    "it = enumerate([1])": "iterator.kept",
+    "ks = {'a': 1}.keys()": "iterator.kept",
+    "for i in range(20000):\n    pass": "limits.iterations",
+    "{1, 2}.pop()": "set.pop",
+    "def f(x=[]):\n    pass": "default.literal",
+    "def f(x=number()):\n    pass": "default.literal",
+    "f = lambda x=number(): x": "default.literal",
+    "def f():\n    f()\nf()": "call.recursion",
+    "def f():\n    g()\ndef g():\n    f()\nf()": "call.recursion",
+    "@note\ndef f():\n    pass": "decorator.unknown",
+    "raise s": "raise.class",
+    "def f(x: note(1)):\n    pass": "annotation.expression",
+    "x: note(1) = 1": "annotation.expression",
+    "x = 'x' * 10 ** 9": "limits.term",
+    "x = 2 ** 10 ** 9": "limits.term",
+    "x = [0] * 10 ** 9": "limits.items",
+    "x = 1 << 10 ** 9": "limits.term",
+    "note('\\ud800')": "string.character",
+    "note('\\U00030000')": "string.character",
+    "note(x)\nx = 1": "name.unbound",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_body_is_rejected_with_a_code(body: str) -> None:
+    assert code_of(body, "a: int, b: int, s: str, t: str, p: bool, f: float") == BODIES[body]
+
+
+LOOPS = {
+    "n = 0\nfor row in users():\n    n = n + 1": "loop.carried",
+    "n = 0\nfor row in users():\n    n += row.age": "loop.carried",
+    "x = 1\nfor row in users():\n    note(x)\n    x = 2": "loop.carried",
+    "x = 1\nfor row in users():\n    x = row.age\nnote(x)": "loop.carried",
+    "for row in users():\n    pass\nnote(row.age)": "loop.carried",
+    "for row in users():\n    if row.active:\n        y = 1\n    note(y)": "loop.carried",
+    "xs = []\nfor row in users():\n    xs.append(row.age)": "loop.mutation",
+    "d = {}\nfor row in users():\n    d[row.email] = 1": "loop.mutation",
+    "xs = []\ndef add(x):\n    xs.append(x)\nfor row in users():\n    add(1)": "loop.mutation",
+    "for row in users():\n    break": "loop.break",
+    "for row in users():\n    return": "loop.return",
+    "for row in users():\n    row = 1": "loop.variable",
+    "for row in users():\n    for row in users():\n        pass": "loop.variable",
+    "x = 1\ndef show():\n    note(x)\nfor row in users():\n    show()\n    x = 2": "loop.carried",
+    "for row in users():\n    if row.active:\n        continue\n    x = 1\n    note(x)\nnote(x)": "loop.carried",
+    "xs = [[r.age] for r in users()]": "comprehension.item",
+    "xs = {r.age for r in users()}": "comprehension.symbolic",
+    "xs = [x for r in users() for x in [1]]": "comprehension.symbolic",
+    "note(sum([r.age for r in users()]))": "list.symbolic",
+    "note(any(r.active for r in users()))": "builtin.any",
+    "note(len([r for r in users() if r.active]))": "length.filtered",
+    "note([r.age for r in users() if r.active][0])": "subscript.filtered",
+    "note([r.age for r in users()])": "argument.value",
+    "for n in names() + ['x']:\n    pass": "list.symbolic",
+}
+
+
+@pytest.mark.parametrize("body", LOOPS)
+def test_loop_over_a_list_of_unknown_length_carries_nothing(body: str) -> None:
+    assert code_of(body) == LOOPS[body]
+
+
+FILES = {
+    "import os\n": "import.unknown",
+    "import os.path\n": "import.unknown",
+    "from subprocess import run\n": "import.unknown",
+    "from tools.desk.trusted.effects import *\n": "import.star",
+    "from . import x\n": "import.relative",
+    "from tools.desk.trusted.effects import nobody\n": "import.missing",
+    "from tools.desk.trusted.effects import _private\n": "import.object",
+    "from tools.desk import untrusted\n": "import.missing",
+    "from math import sin\n": "import.unmodelled",
+    "from lictor_layer import trusted\n": "agent.declares",
+    "from lictor_layer import contract\n": "agent.declares",
+    "from clauz3.policy import domain_policy\n": "agent.declares",
+    "import clauz3.spec\n": "agent.declares",
+    "from deal import pre\n": "agent.declares",
+    "send = 1\n": "module.rebound",
+    "c = 1\n": "module.rebound",
+    "lictor_layer = 1\n": "module.rebound",
+    "def send(addr, msg):\n    pass\n": "module.rebound",
+    "X = 1\nX = 2\n": "module.rebound",
+    "X = number()\n": "module.literal",
+    "X = [send]\n": "module.literal",
+    "X = lambda: 1\n": "module.literal",
+    "send('a', 'b')\n": "module.statement",
+    "if True:\n    pass\n": "module.statement",
+    "for x in [1]:\n    pass\n": "module.statement",
+    "assert True\n": "module.statement",
+    "X, Y = 1, 2\n": "module.statement",
+    "def f(x=number()):\n    pass\n": "default.literal",
+    "@note\ndef f():\n    pass\n": "decorator.unknown",
+    "@c.only([])\ndef f():\n    pass\n": "decorator.unknown",
+    "@lictor_layer.guarantee(c.only([]))\ndef f():\n    pass\n": "decorator.unknown",
+    "def f() -> send('a', 'b'):\n    pass\n": "annotation.expression",
+    "class X:\n    pass\n": "unsupported.class",
+    "class X(dict):\n    pass\n": "unsupported.class",
+    "class X(lictor_layer.Row):\n    a: list\n": "row.column",
+    "class X(lictor_layer.Row):\n    a: int = 1\n": "row.column",
+    "class X(lictor_layer.Row):\n    def f(self):\n        pass\n": "row.column",
+    "class X(lictor_layer.Row):\n    note(1)\n": "row.column",
+    "class X(lictor_layer.Row):\n    _a: int\n": "row.column",
+    "class X(lictor_layer.Row, metaclass=note):\n    pass\n": "unsupported.class",
+    "def f():\n    import os\n": "import.nested",
+    "def f():\n    while True:\n        pass\n": "unsupported.while",
+    "def main():\n    pass\n": "module.rebound",
+    "def unused():\n    eval\n    x.__dict__\n": "attribute.dunder",
+}
+
+
+@pytest.mark.parametrize("before", FILES)
+def test_file_is_rejected_with_a_code(before: str) -> None:
+    assert code_of("pass", before=before) == FILES[before]
+
+
+GUARANTEES = {
+    "@lictor_layer.guarantee": "guarantee.grammar",
+    "@lictor_layer.guarantee()": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only)": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only([]), c.only([]))": "guarantee.grammar",
+    "@lictor_layer.guarantee(spec=c.only([]))": "guarantee.grammar",
+    "@lictor_layer.guarantee('only')": "guarantee.grammar",
+    "@lictor_layer.guarantee(True)": "guarantee.grammar",
+    "@lictor_layer.guarantee(lambda: True)": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only(X))": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only(['a' + 'b']))": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only([number()]))": "guarantee.grammar",
+    "@lictor_layer.guarantee(send('a', 'b'))": "guarantee.grammar",
+    "@lictor_layer.guarantee(helper())": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.only([]) if True else c.nothing())": "guarantee.grammar",
+    "@lictor_layer.guarantee(c.nobody())": "import.missing",
+    "@lictor_layer.guarantee(c.only('bob'))": "guarantee.arguments",
+    "@lictor_layer.guarantee(c.only())": "guarantee.arguments",
+    "@lictor_layer.guarantee(c.exactly(lictor_layer.FilePath('../x')))": "guarantee.literal",
+    "@note": "decorator.unknown",
+    "@c.only([])": "decorator.unknown",
+    "@lictor_layer.trusted": "agent.declares",
+}
+
+
+@pytest.mark.parametrize("stated", GUARANTEES)
+def test_guarantee_is_a_contract_with_literals(stated: str) -> None:
+    source = program("pass", before="X = ['a']\ndef helper():\n    pass\n", guarantee=stated)
+    assert rejection(source).code == GUARANTEES[stated]
+
+
+TARGETS = {
+    "": "target.missing",
+    "def other():\n    pass\n": "target.missing",
+    "if True:\n    def main():\n        pass\n": "module.statement",
+    "def outer():\n    def main():\n        pass\n": "target.missing",
+    "main = lambda: None\n": "module.literal",
+    "async def main():\n    pass\n": "unsupported.async",
+    "def main():\n    yield\n": "unsupported.generator",
+    "def main(x):\n    pass\n": "input.type",
+    "def main(x: list):\n    pass\n": "input.type",
+    "def main(x: int = 1):\n    pass\n": "input.default",
+    "def main(*xs):\n    pass\n": "unsupported.starred",
+    "def main():\n    main()\n": "value.opaque",
+}
+
+
+@pytest.mark.parametrize("source", TARGETS)
+def test_target_is_one_plain_function(source: str) -> None:
+    assert rejection(source).code == TARGETS[source]
+
+
+BAD = {
+    "def main(:": "source.syntax",
+    "def main():\n    break\n": "source.syntax",
+    "def main(x: int, x: int):\n    pass\n": "source.syntax",
+    "def main():\n    pass\0\n": "source.syntax",
+    "x = '\ud800'\n": "source.encoding",
+    "x = 1\n" * 100_000: "limits.source",
+    "x = " + "(" * 10_000 + "1" + ")" * 10_000: "source.syntax",
+    "x = " + "[" * 150 + "]" * 150: "limits.depth",
+    "x = " + "-" * 5_000 + "1": "limits.depth",
+    "def main():\n    x = a" + ".b" * 5_000: "limits.depth",
+}
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_source_that_cannot_be_read_is_rejected(number: int) -> None:
+    source, code = list(BAD.items())[number]
+    found = rejection(source).code
+    assert found == code or found == "limits.depth"
+
+
+def test_only_annotations_come_from_the_future() -> None:
+    assert rejection("from __future__ import division\n").code == "import.future"
+
+
+def test_rejection_tells_line_and_column() -> None:
+    reason = rejection(program("note(1)\nnote(2 + x)"))
+    assert (reason.line, reason.column) == (FIRST + 1, 14)
+
+
+def test_column_counts_characters() -> None:
+    reason = rejection(program("note('é' + x)"))
+    assert (reason.line, reason.column) == (FIRST, 16)
+
+
+def test_error_in_a_helper_is_told_where_it_stands() -> None:
+    reason = rejection(program("f(1)", before="def f(x):\n    return x + 'a'\n"))
+    assert reason.line == HEAD.count("\n") + 2
+
+
+def test_ten_thousand_calls_are_the_limit() -> None:
+    assert (
+        code_of("for i in range(101):\n    for j in range(100):\n        note(i)") == "limits.atoms"
+    )
+
+
+def test_many_alternatives_are_refused() -> None:
+    lines = "\n".join(f"if a == {n}:\n    x = {'[' + '1,' * n + ']'}" for n in range(40))
+    assert code_of(f"x = None\n{lines}\nnote(x)", "a: int") == "limits.alternatives"
+
+
+def test_deep_calls_are_refused() -> None:
+    helpers = (
+        "".join(f"def f{n}():\n    f{n + 1}()\n" for n in range(40)) + "def f40():\n    pass\n"
+    )
+    assert code_of("f0()", before=helpers) == "limits.calls"
+
+
+def test_doubling_is_stopped() -> None:
+    assert code_of("x = s\n" + "x = x + x\n" * 64 + "note(x)", "s: str") == "limits.term"
+    assert code_of("x = a\n" + "x = x + x\n" * 64 + "note(x)", "a: int") == "limits.term"
+    assert code_of("x = [s]\n" + "x = x + x\n" * 64 + "note(x)", "s: str") == "limits.items"

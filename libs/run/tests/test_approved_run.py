@@ -1,0 +1,291 @@
+"""A run does exactly what was approved, and everything it does is written down before it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
+
+from lictor_prove.proof.prover import Verdict, prove
+from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_DEPTH
+from lictor_run.approved_run import Run
+from lictor_run.errors import Fenced
+from lictor_schema.approvals.run import EffectDone, EffectFailed, EffectStarted, RunOutcome
+from lictor_schema.core.ids import idempotency_key
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    return Bank.at(tmp_path)
+
+
+async def test_effects_happen_in_order_and_are_written_down_with_what_they_returned(
+    bank: Bank,
+) -> None:
+    source = program(
+        """
+        for account in accounts():
+            receipt = pay(account.name, account.cents)
+            send(receipt)
+        """
+    )
+    ended, journal = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [
+        ["pay", "ada", 5],
+        ["send", "receipt-ada-5"],
+        ["pay", "bob", 7],
+        ["send", "receipt-bob-7"],
+    ]
+    started = [each for each in journal.entries if isinstance(each, EffectStarted)]
+    assert [each.effect for each in started] == ["accounts", "pay", "send", "pay", "send"]
+    assert started[1].arguments == {"account": "ada", "cents": 5}
+    keys = [line[-1] for line in bank.lines()]
+    assert keys == [idempotency_key(RUN_ID, call) for call in (1, 2, 3, 4)]
+    rows = next(each for each in journal.entries if isinstance(each, EffectDone))
+    assert isinstance(rows.result, list)
+    assert rows.result[0] == {"row": "Account", "columns": {"name": "ada", "cents": 5}}
+    assert (ended.effects, ended.undone, ended.left) == (5, 0, ())
+
+
+async def test_no_effect_is_made_before_it_is_written_down(bank: Bank) -> None:
+    seen: list[tuple[str, int]] = []
+
+    class Watching(MemoryJournal):
+        async def append(self, entry: Any) -> None:
+            seen.append((entry.kind, len(bank.lines())))
+            await super().append(entry)
+
+    await execute(bank, program("pay('ada', 1)\nsend('x')"), journal=Watching())
+    assert seen == [
+        ("effect_started", 0),
+        ("effect_done", 1),
+        ("effect_started", 1),
+        ("effect_done", 2),
+        ("run_finished", 2),
+    ]
+
+
+async def test_what_a_trusted_function_does_to_its_arguments_is_not_seen_by_the_program(
+    bank: Bank,
+) -> None:
+    source = program(
+        """
+        items = [1, 2]
+        more = {"a": 1}
+        keep(items, more)
+        keep(items, more)
+        """
+    )
+    ended, journal = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["keep", [1, 2, 99], {}]] * 2
+    started = [each for each in journal.entries if isinstance(each, EffectStarted)]
+    assert started[1].arguments == {"items": [1, 2], "more": {"map": [["a", 1]]}}
+
+
+async def test_what_happens_to_a_result_later_is_not_seen_by_the_program(bank: Bank) -> None:
+    source = program(
+        """
+        found = shared()
+        change_shared()
+        for each in found:
+            charge(abs(each) + 1)
+        """
+    )
+    ended, _ = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert bank.done() == [["charge", 2], ["charge", 3], ["charge", 4]]
+
+
+async def test_a_small_whole_number_is_passed_as_the_float_that_is_declared(bank: Bank) -> None:
+    ended, journal = await execute(bank, program("rate(2)"))
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    done = next(each for each in journal.entries if isinstance(each, EffectDone))
+    assert done.result == {"float": "2.0"}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [("wrong()", "result.type"), ("negative()", "promise.broken")],
+    ids=["a bool is no int", "the layer promised a result of at least 0"],
+)
+async def test_a_result_that_the_proof_could_not_rely_on_stops_the_run(
+    bank: Bank, body: str, code: str
+) -> None:
+    ended, journal = await execute(bank, program(f"{body}\nsend('after')"))
+    assert (ended.outcome, ended.left) == (RunOutcome.PARTIAL, (0,))
+    assert ended.reason is not None
+    assert ended.reason.code == code
+    failed = next(each for each in journal.entries if isinstance(each, EffectFailed))
+    assert failed.happened == "yes"
+    assert bank.done() == []
+
+
+async def test_the_layer_sees_an_empty_environment_and_a_directory_of_its_own(bank: Bank) -> None:
+    ended, journal = await execute(bank, program("surroundings()"))
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    done = next(each for each in journal.entries if isinstance(each, EffectDone))
+    result: Any = done.result
+    *names, directory, _stdin = result
+    assert [name for name in names if name != "LC_CTYPE"] == []
+    assert "lictor-run-" in directory
+    assert not _exists(directory)
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "limits", "code"),
+    [
+        ("sleep_long()", {"wall_s": 3.0}, "run.timeout"),
+        ("spin()", {"cpu_s": 2}, "run.cpu"),
+        ("exit_now()", {}, "run.crashed"),
+        ("grow()", {}, "effect.raised"),
+    ],
+    ids=["sleeps", "computes", "exits", "grows"],
+)
+async def test_an_effect_that_does_not_come_back_is_in_doubt(
+    bank: Bank, body: str, limits: dict[str, Any], code: str
+) -> None:
+    ended, _ = await execute(bank, program(f"{body}\nsend('after')"), **limits)
+    assert ended.outcome is RunOutcome.IN_DOUBT
+    assert ended.reason is not None
+    assert (ended.reason.code, ended.left) == (code, (0,))
+    assert ["send", "after"] not in bank.done()
+
+
+async def test_a_flood_of_output_is_cut_and_the_run_goes_on(bank: Bank) -> None:
+    ended, _ = await execute(bank, program("flood()\nsend('after')"))
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+    assert len(ended.output) == 16 * 1024
+    assert bank.done() == [["send", "after"]]
+
+
+async def test_what_a_trusted_function_started_ends_with_the_run(bank: Bank) -> None:
+    await execute(bank, program("spawn()"))
+    ((_, pid),) = bank.done()
+    # It was killed; nothing tells when the kernel is done with it.
+    async with asyncio.timeout(60):
+        while _runs(pid):
+            await asyncio.sleep(0.01)
+
+
+def _exists(path: str) -> bool:
+    return os.path.lexists(path)
+
+
+def _runs(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    # Whoever inherits it may not have fetched its status yet.
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+# -- what is not what was approved -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"program": program("send('other')")}, "stale.program"),
+        ({"program_hash": "sha256:" + "0" * 64}, "stale.program"),
+        ({"ir_hash": "sha256:" + "0" * 64}, "stale.ir"),
+        ({"layer_hash": "sha256:" + "0" * 64}, "stale.layer"),
+        ({"guarantees": (("only()", False),)}, "stale.guarantees"),
+        ({"source_name": "other.py"}, "stale.ir"),
+        ({"target": "other"}, "stale.rejected"),
+        ({"language": "ir"}, "language.not_run"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_anything_that_differs_from_what_was_approved_does_not_run(
+    bank: Bank, changed: dict[str, Any], code: str
+) -> None:
+    assert why_not(bank, bank.approved(program("send('x')"), **changed)) == code
+
+
+async def test_what_does_not_run_is_not_even_claimed(bank: Bank) -> None:
+    approved = bank.approved(program("send('x')"), ir_hash="sha256:" + "0" * 64)
+    assert await refused(bank, approved) == "stale.ir"
+
+
+@pytest.mark.parametrize("how", ["changed", "added", "removed", "broken"])
+def test_a_layer_that_changed_after_the_approval_does_not_run(bank: Bank, how: str) -> None:
+    approved = bank.approved(program("send('x')"))
+    match how:
+        case "changed":
+            bank.module.write_text(bank.module.read_text() + "# changed\n")
+        case "added":
+            (bank.module.parent / "notes.txt").write_text("new")
+        case "removed":
+            bank.module.unlink()
+        case _:
+            bank.module.write_text("def (")
+    assert why_not(bank, approved) == "stale.layer"
+
+
+NEVER_RUN = {
+    "parameters": program("send('x')").replace("def main()", "def main(cents: int)"),
+    "an argument of more bytes than a call takes": program(f"send('{'a' * (MAX_ARGUMENTS + 1)}')"),
+    "an argument that is nested too deep": program(
+        f"some({'[' * (MAX_DEPTH + 2)}{']' * (MAX_DEPTH + 2)})",
+        "from tools.bank.trusted.effects import some",
+    ),
+}
+MAY_RUN = {
+    "an argument that is nested deep": program(
+        f"some({'[' * (MAX_DEPTH + 1)}{']' * (MAX_DEPTH + 1)})",
+        "from tools.bank.trusted.effects import some",
+    ),
+    "a large argument": program(f"send('{'a' * (MAX_ARGUMENTS // 2)}')"),
+    "rows, a list and a map": program(
+        "keep([1, 2], {'a': 1})\nfor each in accounts():\n    send(each.name)"
+    ),
+    "a helper that nobody calls": program("send('x')", "def other(x):\n    return x\n"),
+    "modules of the subset": program(
+        "send(str(math.floor(1.5)))", "import math\nimport re\nimport typing\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", NEVER_RUN.values(), ids=NEVER_RUN)
+def test_what_the_runner_refuses_each_time_is_told_with_the_proof(bank: Bank, source: str) -> None:
+    proof = prove(source, name="program.py", layer=bank.layer())
+    assert proof.verdict is Verdict.PROVED
+    assert proof.cannot_run is not None
+    assert why_not(bank, bank.approved(source)) == proof.cannot_run.code
+
+
+@pytest.mark.parametrize("source", MAY_RUN.values(), ids=MAY_RUN)
+async def test_what_is_told_to_be_runnable_runs(bank: Bank, source: str) -> None:
+    proof = prove(source, name="program.py", layer=bank.layer())
+    assert (proof.verdict, proof.cannot_run) == (Verdict.PROVED, None)
+    ended, _ = await execute(bank, source)
+    assert ended.outcome is RunOutcome.EXECUTED, ended
+
+
+async def test_a_run_that_somebody_else_claimed_does_nothing(bank: Bank) -> None:
+    async def too_late() -> None:
+        raise Fenced("it runs elsewhere")
+
+    run = Run(RUN_ID, TASK_ID, MemoryJournal(), writer="w")
+    with pytest.raises(Fenced):
+        await run.execute(bank.approved(program("send('x')")), bank.place(), too_late)
+    assert bank.done() == []
+
+
+async def test_a_run_whose_journal_somebody_else_took_makes_no_further_effect(bank: Bank) -> None:
+    class Taken(MemoryJournal):
+        async def append(self, entry: Any) -> None:
+            if len(self.entries) == 2:
+                raise Fenced("another runner writes here")
+            await super().append(entry)
+
+    with pytest.raises(Fenced):
+        await execute(bank, program("send('x')\nsend('y')"), journal=Taken())
+    assert bank.done() == [["send", "x"]]

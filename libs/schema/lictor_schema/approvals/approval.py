@@ -1,0 +1,275 @@
+"""Approvals: what is asked for before a proved program runs, what somebody said, and what came of it.
+
+An approval is about exactly one binding: the hashes of everything that was looked at. What is signed names that hash,
+so its times are `UtcMillis` text. Each request has a log of its own on stream APPROVALS: an entry a change of state.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from lictor_schema.core.base_model import (
+    MAX_ITEMS,
+    ContentHash,
+    Count,
+    Identifier,
+    Label,
+    Model,
+    Positive,
+    Text,
+    UtcMillis,
+    UuidText,
+)
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ids import approval_request_id
+from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.proof import (
+    PROGRAM_HASH_OF,
+    CertificateLevel,
+    GuaranteeResult,
+    ProgramHashOf,
+    ProofVerdict,
+)
+
+SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
+"""A C2SP signed note."""
+
+
+class ApprovalState(StrEnum):
+    """How far a request is; the last token but one of the subject its entry stands on."""
+
+    REQUESTED = "requested"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    STALE = "stale"
+    EXECUTING = "executing"
+    EXECUTED = "executed"
+    COMPENSATED = "compensated"
+    """It failed after some effects, and all of them were taken back."""
+    PARTIAL = "partial"
+    """It failed after some effects, and not all of them could be taken back."""
+    IN_DOUBT = "in_doubt"
+    """Whether an effect happened is not known."""
+    FAILED = "failed"
+    """It failed before any effect."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the program may still come to run by it: it waits for a decision, or for the runner."""
+        return self in (ApprovalState.REQUESTED, ApprovalState.APPROVED)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing follows."""
+        return not self.is_open and self is not ApprovalState.EXECUTING
+
+
+class ApprovalBinding(Model):
+    """What an approval is about. If any of this is another, it is an approval of something else."""
+
+    submission_id: Identifier = Field(description="The submission")
+    task_id: Identifier = Field(description="The governed task")
+    agent_id: Identifier = Field(description="The agent that submitted it; it never approves")
+    program_hash: ContentHash = Field(description="The program's text")
+    language: Label = Field(description="The front-end it is written for")
+    source_name: Label = Field(description="The name it was submitted under")
+    target: Label = Field(description="The function to run")
+    ir_hash: ContentHash = Field(description="Its Effect IR")
+    layer_hash: ContentHash = Field(description="The trusted layer it runs with")
+    guarantees_hash: ContentHash = Field(
+        description="What was proved: each guarantee's name, verdict, strength, and whether it was required"
+    )
+    coverage_hash: ContentHash = Field(description="What was left unsaid")
+    certificate_hash: ContentHash | None = Field(
+        default=None, description="The certificate that carries the proof"
+    )
+    certificate_level: CertificateLevel | None = Field(
+        default=None, description="What the prover says that the certificate shows"
+    )
+    engine: Label = Field(description="The prover that decided it")
+    # Left out where it is null: so the hash of an older binding, which people signed, stays what it was.
+    program_hash_of: ProgramHashOf | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=PROGRAM_HASH_OF
+    )
+
+
+class ApprovalRequest(Model):
+    """A proved program waits for somebody to let it run."""
+
+    request_id: UuidText = Field(
+        description="Of the submission and the binding; the same in every replay"
+    )
+    binding: ApprovalBinding = Field(description="What an approval is about")
+    binding_hash: ContentHash = Field(description="Its hash, which every decision names")
+    correlation_id: Identifier = Field(description="The workflow it belongs to")
+    named_layer: bool = Field(
+        description="Whether the submission named its layer; otherwise it is about the current one"
+    )
+    program_sequence: Positive = Field(description="The place of the submission in stream PROGRAMS")
+    proof_sequence: Positive = Field(description="The place of the proof in stream PROOFS")
+    summary: Text | None = Field(
+        default=None,
+        description="What the program may do, in words; null when the prover told none",
+    )
+    guarantees: Annotated[tuple[GuaranteeResult, ...], Field(max_length=MAX_ITEMS)] = Field(
+        description="What was proved, guarantee by guarantee"
+    )
+    coverage: CoverageReport | None = Field(
+        description="What was left unsaid; null where the layer says nothing about what should be said"
+    )
+    requested_at: UtcMillis = Field(description="When it was asked for")
+    expires_at: UtcMillis = Field(description="Until when somebody may decide")
+
+    @model_validator(mode="after")
+    def _shows_what_it_binds(self) -> Self:
+        shown = (
+            content_hash(self.binding),
+            guarantees_hash(self.guarantees),
+            content_hash(self.coverage),
+        )
+        bound = (self.binding_hash, self.binding.guarantees_hash, self.binding.coverage_hash)
+        if shown != bound:
+            raise PydanticCustomError(
+                "approval_binding", "the hashes must be those of binding, guarantees and coverage"
+            )
+        if self.request_id != approval_request_id(self.binding.submission_id, self.binding_hash):
+            raise PydanticCustomError(
+                "approval_id", "request_id must be that of the submission and the binding"
+            )
+        if any(each.verdict is not ProofVerdict.PROVED for each in self.guarantees):
+            raise PydanticCustomError("approval_proved", "every guarantee must be proved")
+        return self
+
+
+class PolicyGround(Model):
+    """The rule by which an approval policy decided."""
+
+    policy_hash: ContentHash = Field(description="The policy")
+    rule: Label = Field(description="The rule that decided")
+    why: Text = Field(description="What it found")
+
+
+class ApprovalDecision(Model):
+    """What somebody says about exactly one request; it counts only when a trusted key signed it."""
+
+    format: Literal["lictor-approval-decision/v1"] = Field(
+        default="lictor-approval-decision/v1", description="The form of this document"
+    )
+    request_id: UuidText = Field(description="The request")
+    binding_hash: ContentHash = Field(description="Hash of the binding that was looked at")
+    decision: Literal["approve", "reject"] = Field(description="What is said")
+    by: Label = Field(description="Who says it: the name of the key that signs")
+    decided_at: UtcMillis = Field(description="When, by the clock of whoever says it")
+    expires_at: UtcMillis = Field(description="Until when the program may start by it")
+    nonce: UuidText = Field(description="Unique: no two decisions are the same")
+    reason: Text | None = Field(default=None, description="Why; always for `reject`")
+    automatic: PolicyGround | None = Field(
+        default=None, description="The rule, when a policy decided and nobody was asked"
+    )
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> Self:
+        if self.expires_at <= self.decided_at:
+            raise PydanticCustomError("approval_expiry", "expires_at must be after decided_at")
+        if self.decision == "reject" and self.reason is None:
+            raise PydanticCustomError("approval_reason", "reason must be given with `reject`")
+        return self
+
+
+class ApprovalExecution(Model):
+    """What the runner did with an approval."""
+
+    execution_id: UuidText = Field(description="The idempotency key: one for each approval")
+    runner: Label = Field(description="The runner that did it")
+    binding_hash: ContentHash = Field(description="What it ran")
+    effects: Count = Field(default=0, description="How many effects were made")
+    effects_hash: ContentHash | None = Field(
+        default=None, description="Hash of the effects in their order, as they were recorded"
+    )
+    compensated: Count = Field(default=0, description="How many of them were taken back")
+
+
+class ApprovalEntry(Model):
+    """One change of state of one request."""
+
+    entry_id: UuidText = Field(description="Unique id, also the message id")
+    request_id: UuidText = Field(description="The request")
+    state: ApprovalState = Field(description="Where it stands from here on")
+    by: Label = Field(description="Who wrote it: the approver, or a service")
+    at: UtcMillis = Field(description="When")
+    request: ApprovalRequest | None = Field(
+        default=None, description="What is asked for; exactly in state `requested`"
+    )
+    signed: SignedNote | None = Field(
+        default=None,
+        description="The signed decision; exactly in states `approved` and `rejected`",
+    )
+    execution: ApprovalExecution | None = Field(
+        default=None, description="What the runner did; exactly in its states"
+    )
+    reason: Text | None = Field(
+        default=None,
+        description="Why; always but in `requested`, `approved`, `executing`, `executed`",
+    )
+
+    @model_validator(mode="after")
+    def _holds_what_its_state_says(self) -> Self:
+        state = self.state
+        if (state is ApprovalState.REQUESTED) != (self.request is not None):
+            raise PydanticCustomError(
+                "approval_request", "request must be given exactly in state `requested`"
+            )
+        if self.request is not None and self.request.request_id != self.request_id:
+            raise PydanticCustomError("approval_names", "request must be the one it names")
+        if (state in (ApprovalState.APPROVED, ApprovalState.REJECTED)) != (self.signed is not None):
+            raise PydanticCustomError(
+                "approval_signed", "signed must be given exactly in `approved` and `rejected`"
+            )
+        if (state in _OF_THE_RUNNER) != (self.execution is not None):
+            raise PydanticCustomError(
+                "approval_execution", "execution must be given exactly in the runner's states"
+            )
+        if state not in _NEED_NO_REASON and self.reason is None:
+            raise PydanticCustomError("approval_why", "reason must be given in this state")
+        return self
+
+
+_OF_THE_RUNNER = (
+    ApprovalState.EXECUTING,
+    ApprovalState.EXECUTED,
+    ApprovalState.COMPENSATED,
+    ApprovalState.PARTIAL,
+    ApprovalState.IN_DOUBT,
+    ApprovalState.FAILED,
+)
+_NEED_NO_REASON = (
+    ApprovalState.REQUESTED,
+    ApprovalState.APPROVED,
+    ApprovalState.EXECUTING,
+    ApprovalState.EXECUTED,
+)
+
+
+class ApprovalOrder(Model):
+    """An operator hands in a signed decision; handing in the same one again changes nothing."""
+
+    request_id: UuidText = Field(description="The request it is about")
+    signed: SignedNote = Field(description="The signed decision")
+
+
+def guarantees_hash(guarantees: tuple[GuaranteeResult, ...]) -> str:
+    """What was proved, without how: descriptions and who decided may differ from proof to proof."""
+    return content_hash(
+        [
+            {
+                "name": each.name,
+                "verdict": each.verdict.value,
+                "strength": None if each.strength is None else each.strength.value,
+                "required": each.required,
+            }
+            for each in guarantees
+        ]
+    )

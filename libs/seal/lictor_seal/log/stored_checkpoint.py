@@ -1,0 +1,43 @@
+"""What the log's stream keeps beside its leaves: a signed checkpoint, and the frontier of the tree it covers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self, cast
+
+from lictor_schema.core.canonical_json import CanonicalError, parse_json
+from lictor_seal.errors import CheckpointError, MerkleError
+from lictor_seal.log.merkle import Frontier
+
+
+def position_line(sequence: int) -> str:
+    """The line by which a checkpoint says where in the stream it was made to stand."""
+    return f"EPISODES {sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """The body of a message on `lictor.log.checkpoint`. Nothing in it is verified yet."""
+
+    note: str
+    frontier: Frontier
+
+    def to_bytes(self) -> bytes:
+        """The message's body."""
+        value = {"checkpoint": self.note, "frontier": self.frontier.to_json_value()}
+        return json.dumps(value, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The checkpoint in a message; raises CheckpointError or MerkleError when there is none."""
+        try:
+            value: object = parse_json(data)
+        except CanonicalError as error:
+            raise CheckpointError(f"the checkpoint message can't be read: {error}") from error
+        members = cast(dict[str, object], value) if isinstance(value, dict) else {}
+        if set(members) != {"checkpoint", "frontier"}:
+            raise CheckpointError("the checkpoint message is not `checkpoint` and `frontier`")
+        note, frontier = members["checkpoint"], members["frontier"]
+        if not isinstance(note, str) or not isinstance(frontier, dict):
+            raise MerkleError("the checkpoint message: a note and a frontier were expected")
+        return cls(note, Frontier.from_json_value(cast(Mapping[str, object], frontier)))

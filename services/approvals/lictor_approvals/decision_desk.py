@@ -1,0 +1,125 @@
+"""The desk where signed decisions are handed in; no runtime may ask here (see lictor_bus.names.roles).
+
+Who decided is told by the signature, not by who brings it. Handing in the same decision again gives the same answer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from lictor_approval.decision_validity import ApprovalLimits, decided, is_over, withdrawn
+from lictor_approval.errors import ApprovalError
+from lictor_approval.request_life import RequestLife
+from lictor_approval.signed_decisions import Approvers
+from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
+from lictor_approvals.request_log import RequestLog
+from lictor_bus.errors import Refused
+from lictor_bus.wire.connection import TolerantClient
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
+from lictor_schema.contracts.patch import DeskAnswer
+
+log = logging.getLogger("lictor.approvals")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DecisionDesk:
+    """Takes in decisions, and looks at the time."""
+
+    def __init__(
+        self,
+        client: TolerantClient,
+        requests: RequestLog,
+        approvers: Callable[[], Approvers],
+        *,
+        shelf: LayersHere,
+        limits: ApprovalLimits,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._requests = requests
+        self._approvers = approvers
+        self._shelf = shelf
+        self._limits = limits
+        self._now = now
+
+    async def answer(self, order: ApprovalOrder) -> DeskAnswer:
+        """Keep what is handed in."""
+        return await self.decide(order.request_id, order.signed)
+
+    async def decide(self, request_id: str, signed: str) -> DeskAnswer:
+        """Keep a decision if it counts; a request that has become stale or late is said to be so instead."""
+        known = await self._requests.known(request_id)
+        if known is None:
+            return DeskAnswer.refused(
+                request_id,
+                f"there is no request {request_id}",
+                "`lictor approvals list` shows what there is",
+            )
+        stale = await self._why_stale(known)
+
+        def step(life: RequestLife | None) -> ApprovalEntry | None:
+            # It was there, and no message of this stream can be removed.
+            assert life is not None
+            if life.signed == signed:
+                return None
+            now = self._now()
+            # The decision is judged first: what is not signed by an approver changes nothing.
+            entry = decided(life, signed, self._approvers(), now, self._limits)
+            if stale is not None and entry.state is ApprovalState.APPROVED:
+                return withdrawn(life, ApprovalState.STALE, now, stale)
+            return entry
+
+        changed = await self._requests.change(request_id, step)
+        life = changed.life
+        assert life is not None
+        if life.state is ApprovalState.STALE:
+            return DeskAnswer.refused(
+                request_id, life.reason or "it is stale", "submit the program again", "stale"
+            )
+        if life.state.is_open:
+            await self._requests.watch_the_clock(life)
+        return DeskAnswer(
+            request_id=request_id,
+            outcome="done",
+            state=life.state.value,
+            sequence=changed.sequence,
+        )
+
+    async def decide_by_policy(self, request_id: str, signed: str) -> None:
+        """Keep what a policy decided; where that does not count, somebody is asked as if there were no policy."""
+        try:
+            answered = await self.decide(request_id, signed)
+        except ApprovalError as error:
+            log.error("request %s: the policy's decision does not count: %s", request_id, error)
+            return
+        if answered.outcome == "refused":
+            log.warning("request %s: %s", request_id, answered.reason)
+
+    async def ring(self, request_id: str, due_us: int) -> None:
+        """Look at the time of a request, at a moment not before the one given."""
+        rung_at = _EPOCH + timedelta(microseconds=due_us)
+
+        def step(life: RequestLife | None) -> ApprovalEntry | None:
+            now = max(self._now(), rung_at)
+            if life is None or not is_over(life, now):
+                return None
+            what = "nobody decided" if life.state is ApprovalState.REQUESTED else "nothing ran"
+            return withdrawn(life, ApprovalState.EXPIRED, now, f"{what} until {life.due}")
+
+        try:
+            changed = await self._requests.change(request_id, step)
+        except ApprovalError as error:
+            raise Refused(error.reason, remedy=error.remedy) from None
+        if changed.life is None:
+            raise Refused(
+                f"there is no request {request_id}", remedy="set timers of requests that are there"
+            )
+        if changed.life.state.is_open:
+            # It rang for a moment that has moved since.
+            await self._requests.watch_the_clock(changed.life)
+
+    async def _why_stale(self, life: RequestLife) -> str | None:
+        submissions = await submissions_of(self._client, life.request.binding.task_id)
+        return why_stale(life, submissions, await asyncio.to_thread(self._shelf))

@@ -1,0 +1,216 @@
+"""From proofs to requests, and to requests that are stale: PROOFS in, APPROVALS out.
+
+A proof may come again after a crash, or later than one of a newer submission. What it leads to is judged by the places
+of submissions and proofs in their streams, never by when they come, and a request that is there is not made twice.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+from lictor_approval.decision_validity import ApprovalLimits, requested, withdrawn
+from lictor_approval.errors import BrokenLog, NotApprovable, StepRefused
+from lictor_approval.request_binding import asked
+from lictor_approval.request_life import RequestLife
+from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
+from lictor_approvals.request_log import RequestLog
+from lictor_bus.errors import Refused
+from lictor_bus.fold.processor import read_or_refuse
+from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.handling_loop import OUTAGES
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.read import read_all
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult, program_hash
+
+log = logging.getLogger("lictor.approvals")
+
+Submissions = Sequence[tuple[int, ProgramSubmission]]
+LayersHere = Callable[[], Sequence[str]]
+"""The hashes of the trusted layers that are here now, the current one first."""
+Automatic = Callable[[RequestLife, ProgramSubmission], Awaitable[str | None]]
+"""What a policy says about a request, signed; None to ask somebody."""
+
+
+async def submissions_of(client: TolerantClient, task_id: str) -> Submissions:
+    """What was submitted in a task, each with its place; what can't be read was nobody's submission."""
+    found: list[tuple[int, ProgramSubmission]] = []
+    async for stored in read_all(client, streams.PROGRAMS, subjects.program(task_id)):
+        try:
+            submission = read_or_refuse(ProgramSubmission.from_json, stored.body, "")
+        except Refused:
+            continue
+        if submission.task_id == task_id:
+            found.append((stored.sequence, submission))
+    return found
+
+
+def why_stale(life: RequestLife, submissions: Submissions, shelf: Sequence[str]) -> str | None:
+    """Why a request is not about what is so now, as far as this can be told without a new proof."""
+    return superseded(life.request, submissions) or layer_changed(life.request, shelf)
+
+
+class RequestIntake:
+    """Makes requests of proofs."""
+
+    def __init__(
+        self,
+        client: TolerantClient,
+        requests: RequestLog,
+        *,
+        shelf: LayersHere,
+        automatic: Automatic,
+        decide: Callable[[str, str], Awaitable[None]],
+        limits: ApprovalLimits,
+        now: Callable[[], datetime],
+        dead: DeadLetters,
+        telemetry: Telemetry,
+    ) -> None:
+        self._client = client
+        self._requests = requests
+        self._shelf = shelf
+        self._automatic = automatic
+        self._decide = decide
+        self._limits = limits
+        self._now = now
+        self._dead = dead
+        self._telemetry = telemetry
+
+    async def begin(self) -> None:
+        """Look at what is open: its timers are set anew, and what became stale meanwhile is told."""
+        await self._requests.catch_up()
+        await self._requests.watch_the_clock(*self._requests.open_now())
+        for life in self._requests.open_now():
+            submissions = await submissions_of(self._client, life.request.binding.task_id)
+            await self._make_stale(life, why_stale(life, submissions, self._shelf()))
+
+    async def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Take in results, in their order."""
+        for delivery in deliveries:
+            started = time.monotonic()
+            try:
+                outcome = await self._handle(delivery)
+            except Refused as refusal:
+                await self._dead.bury(streams.PROOFS, delivery, refusal)
+                outcome = "dead"
+            except OUTAGES:
+                raise
+            except Exception as error:
+                # A defect that one proof meets must not keep the others from being asked about.
+                log.exception("proof %d", delivery.sequence)
+                reason = f"{type(error).__name__}: {error}"
+                remedy = "a defect of the approval service: report it; the program must not run"
+                await self._dead.bury(streams.PROOFS, delivery, Refused(reason, remedy=remedy))
+                outcome = "dead"
+            counted = Counter([outcome])
+            self._telemetry.batch_done(counted, started, delivery.stored_at_ns, time.time_ns())
+        return deliveries
+
+    async def _handle(self, delivery: Delivery) -> str:
+        result = read_or_refuse(
+            ProofResult.from_json, delivery.body, "only the prover may publish on PROOFS"
+        )
+        if delivery.subject != subjects.proof(result.verdict.value, result.task_id):
+            raise Refused(
+                f"verdict `{result.verdict.value}` of task {result.task_id!r} is not that of"
+                f" subject {delivery.subject}",
+                remedy="only the prover may publish on PROOFS",
+            )
+        submissions = await submissions_of(self._client, result.task_id)
+        sequence, submission = _submission(result, submissions)
+        await self._requests.catch_up()
+        for life in self._requests.open_now(result.task_id):
+            why = proved_anew(life.request, submission, result, delivery.sequence)
+            await self._make_stale(life, why or superseded(life.request, submissions))
+        try:
+            request = asked(
+                submission,
+                sequence,
+                result,
+                delivery.sequence,
+                at=delivery.stored_at,
+                within=self._limits.decide_within,
+            )
+        except NotApprovable as error:
+            log.info("submission %s: nobody is asked: %s", submission.submission_id, error)
+            return "not_approvable"
+        return await self._ask(request, submission, submissions)
+
+    async def _ask(
+        self, request: ApprovalRequest, submission: ProgramSubmission, submissions: Submissions
+    ) -> str:
+        shelf = await asyncio.to_thread(self._shelf)
+        why_not = superseded(request, submissions) or layer_changed(request, shelf)
+
+        def step(life: RequestLife | None) -> ApprovalEntry | None:
+            return requested(request) if life is None and why_not is None else None
+
+        try:
+            changed = await self._requests.change(request.request_id, step)
+        except BrokenLog as error:
+            raise Refused(error.reason, remedy=error.remedy) from None
+        life = changed.life
+        if life is None:
+            log.info("submission %s: nobody is asked: %s", request.binding.submission_id, why_not)
+            return "not_asked"
+        if life.state.is_open:
+            await self._requests.watch_the_clock(life)
+        if life.state is ApprovalState.REQUESTED:
+            signed = await self._automatic(life, submission)
+            if signed is not None:
+                await self._decide(request.request_id, signed)
+        return "asked" if changed.sequence is not None else "known"
+
+    async def _make_stale(self, life: RequestLife, why: str | None) -> None:
+        if why is None:
+            return
+
+        def step(now: RequestLife | None) -> ApprovalEntry | None:
+            if now is None or not now.state.is_open:
+                return None
+            return withdrawn(now, ApprovalState.STALE, self._now(), why)
+
+        try:
+            await self._requests.change(life.request.request_id, step)
+        except (StepRefused, BrokenLog) as error:
+            log.error("request %s: %s", life.request.request_id, error)
+
+
+def _submission(result: ProofResult, submissions: Submissions) -> tuple[int, ProgramSubmission]:
+    """The submission that a proof is about; the first, where the very same was submitted again."""
+    found = [
+        (sequence, each)
+        for sequence, each in submissions
+        if each.submission_id == result.submission_id
+        and program_hash(each.program, result.program_hash_of) == result.program_hash
+    ]
+    if not found:
+        raise Refused(
+            f"stream PROGRAMS holds no submission {result.submission_id} of program"
+            f" {result.program_hash}",
+            remedy="submit the program again",
+        )
+    questions = {_question(each) for _, each in found}
+    if len(questions) > 1:
+        raise Refused(
+            f"submission {result.submission_id} was made {len(questions)} times with the same program and"
+            " other names, targets, agents or layers: which one was proved can't be told",
+            remedy="submit each program under an id of its own",
+        )
+    return found[0]
+
+
+def _question(submission: ProgramSubmission) -> tuple[str | None, ...]:
+    return (
+        submission.agent_id,
+        submission.language,
+        submission.source_name,
+        submission.target,
+        submission.layer_hash,
+    )

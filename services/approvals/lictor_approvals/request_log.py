@@ -1,0 +1,144 @@
+"""The requests on stream APPROVALS: each a log that is read whole and added to by one writer at a time.
+
+What a change does is judged by the log as it is, and kept on the condition that the log has not changed since: of two
+that come at once, one is judged again. So the log alone says where a request stands, whoever is killed or restarted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from lictor_approval.errors import BrokenLog
+from lictor_approval.request_life import RequestLife, after, folded
+from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.fold.entity_timers import EntityTimerKind
+from lictor_bus.fold.timers import timer_messages
+from lictor_bus.logs.entry_logs import all_entries, append_entry, approval_log
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.publish import publish_all
+from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+
+log = logging.getLogger("lictor.approvals")
+
+BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval service")
+_TRIES = 20
+_HEADER_ROOM = 16 * 1024
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EVERY_CHANGE = "lictor.appr.*.*"
+_OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
+
+Step = Callable[[RequestLife | None], ApprovalEntry | None]
+"""Says what a request comes to, from where it stands; None leaves it there. Pure; may raise ApprovalError."""
+
+
+class RequestChange(NamedTuple):
+    """Where a request stands, and what was written."""
+
+    life: RequestLife | None
+    sequence: int | None
+    """The place of the entry; None when nothing was written."""
+
+
+class RequestLog:
+    """Every request there is; those that are open are known by their task."""
+
+    def __init__(self, client: TolerantClient, telemetry: Telemetry) -> None:
+        self._client = client
+        self._telemetry = telemetry
+        self._open: dict[str, RequestLife] = {}
+        self._seen = 0
+        self._looking = asyncio.Lock()
+
+    async def catch_up(self) -> None:
+        """Take in what was written since the last look, by whomever: the runner, another instance, ourselves."""
+        async with self._looking:
+            found = all_entries(
+                self._client,
+                streams.APPROVALS,
+                _EVERY_CHANGE,
+                ApprovalEntry.from_json,
+                after=self._seen,
+            )
+            async for stored, entry in found:
+                self._take_in(entry)
+                self._seen = stored.sequence
+
+    def _take_in(self, entry: ApprovalEntry) -> None:
+        before = self._open.pop(entry.request_id, None)
+        if before is None and entry.request is None:
+            # What the runner says about a request that has ended for us, such as `executed`.
+            return
+        try:
+            life = after(before, entry)
+        except BrokenLog as error:
+            # Nothing runs by it, and nobody can decide on it: whoever wants to reads the log itself.
+            log.error("%s", error)
+            return
+        if life.state.is_open:
+            self._open[entry.request_id] = life
+
+    def open_now(self, task_id: str | None = None) -> list[RequestLife]:
+        """The requests that are open, of a task or of all, as of the last look."""
+        return [
+            life
+            for life in self._open.values()
+            if task_id is None or life.request.binding.task_id == task_id
+        ]
+
+    async def known(self, request_id: str) -> RequestLife | None:
+        """A request as its log tells it; None when there is none."""
+        found = await approval_log(self._client, request_id)
+        return folded(entry for _, entry in found.entries)
+
+    async def change(self, request_id: str, step: Step) -> RequestChange:
+        """Read a request, have it judged, and keep what comes of it."""
+        for _ in range(_TRIES):
+            found = await approval_log(self._client, request_id)
+            life = folded(entry for _, entry in found.entries)
+            entry = step(life)
+            if entry is None:
+                return RequestChange(life, None)
+            changed = after(life, entry)
+            body = entry.to_json()
+            if len(body) + _HEADER_ROOM > self._client.max_payload:
+                raise Refused(
+                    f"the request has {len(body)} bytes, more than the broker takes",
+                    remedy="split the program, so that what is proved about it gets shorter",
+                )
+            subject = subjects.approval(entry.state.value, request_id)
+            try:
+                sequence = await append_entry(
+                    self._client, streams.APPROVALS, found, subject, entry.entry_id, body
+                )
+            except SequenceConflict:
+                continue
+            await self.catch_up()
+            self._count(changed)
+            return RequestChange(changed, sequence)
+        raise BusError(f"others kept changing request {request_id}")
+
+    async def watch_the_clock(self, *lives: RequestLife) -> None:
+        """Have the broker ring when these have had their time; a timer that is set already is set anew."""
+        timers = [BELL.timer(life.request.request_id, _micros(life.due)) for life in lives]
+        await publish_all(self._client, streams.TIMERS, timer_messages(timers))
+
+    def _count(self, life: RequestLife) -> None:
+        states = [each.state for each in self._open.values()]
+        waiting = {state.value: states.count(state) for state in _OPEN}
+        self._telemetry.approval_changed(life.state.value, waiting)
+        decision = life.decision
+        if (
+            decision is not None
+            and decision.automatic is None
+            and life.state in (ApprovalState.APPROVED, ApprovalState.REJECTED)
+        ):
+            waited = _micros(life.changed_at) - _micros(life.request.requested_at)
+            self._telemetry.approval_decided(decision.decision, max(0, waited) / 1e6)
+
+
+def _micros(text: str) -> int:
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,128 @@
+"""The logs of sessions on the stream SESSIONS: the truth about what happened in each."""
+
+import logging
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.logs.session_log import read_session_entry
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.read import last_sequence, read_from
+from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
+
+log = logging.getLogger("lictor.feedback")
+
+CHUNK = 256
+"""Entries that are read at once."""
+
+_STORE_WITHIN_S = 1.0
+_TRIES = 3
+_ASK_WITHIN_S = 1.0
+
+
+class LoggedEntry(NamedTuple):
+    """An entry and where it stands."""
+
+    sequence: int
+    entry: AnySessionEntry | None
+    """None for what is no entry at all: NATS puts answers wherever a question says, and so into a log too."""
+
+
+class Chunk(list[LoggedEntry]):
+    """Entries that follow each other, and how many come after them."""
+
+    left: int = 0
+
+
+class SessionLog:
+    """Appends to and reads the logs."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def append(self, key: str, entry: AnySessionEntry, after: int | None) -> int:
+        """Store an entry right after the one at that sequence (0: as the first; None: wherever) and tell its own.
+
+        Raises SequenceConflict when the log has grown meanwhile. Tried again when the broker does not answer: an
+        entry that was stored all the same is known by its id.
+        """
+        message = Outgoing(subjects.session_log(key), entry.to_json(), entry.entry_id)
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._store(message, after)
+            except SequenceConflict:
+                raise
+            except BusError:
+                continue
+        return await self._store(message, after)
+
+    async def _store(self, message: Outgoing, after: int | None) -> int:
+        return await publish_after(
+            self._client, streams.SESSIONS, message, after, timeout_s=_STORE_WITHIN_S
+        )
+
+    async def last(self, key: str) -> int:
+        """The sequence of the last entry; 0 when there is none."""
+        return await last_sequence(
+            self._client,
+            streams.SESSIONS,
+            subjects.session_log(key),
+            timeout_s=_ASK_WITHIN_S,
+        )
+
+    async def begun(self, key: str) -> tuple[int, SessionBegun] | None:
+        """The first entry of a session; None when it never began."""
+        after = 0
+        while chunk := await self.read(key, after):
+            for sequence, entry in chunk:
+                if isinstance(entry, SessionBegun):
+                    return sequence, entry
+                if entry is not None:
+                    raise BusError(f"SESSIONS {sequence}: a session's log begins with {entry.kind}")
+            after = chunk[-1].sequence
+        return None
+
+    async def read(self, key: str, after: int, limit: int = CHUNK, *, known: int = 0) -> Chunk:
+        """Some entries after a sequence, in their order; none when there are no more.
+
+        ``known`` is the sequence of an entry that is known to be there.
+        """
+        found = await read_from(
+            self._client, streams.SESSIONS, subjects.session_log(key), after + 1, limit, known=known
+        )
+        chunk = Chunk(LoggedEntry(each.sequence, _entry(each)) for each in found)
+        if found:
+            chunk.left = int(found[-1].headers.get("Nats-Num-Pending", 0))
+        return chunk
+
+    async def until(self, key: str, sequence: int) -> AsyncIterator[tuple[int, AnySessionEntry]]:
+        """All entries up to one that is known to be there."""
+        after = 0
+        while after < sequence:
+            chunk = await self.read(key, after, known=sequence)
+            if not chunk:
+                raise BusError(f"{sequence} of {key} can't be read in SESSIONS")
+            for logged in chunk:
+                if logged.sequence > sequence:
+                    return
+                if logged.entry is not None:
+                    yield logged.sequence, logged.entry
+            after = chunk[-1].sequence
+
+
+def _entry(stored: Delivery) -> AnySessionEntry | None:
+    """The entry; BusError for one that this version can't read: without it the session must not be judged."""
+    try:
+        entry = read_session_entry(stored)
+    except (ValidationError, CanonicalError) as error:
+        raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
+    if entry is None:
+        # Whoever folds the stream buries it, and so tells everybody; this is for who wonders about one session.
+        log.info("SESSIONS %d is no entry of a session, and is passed over", stored.sequence)
+    return entry

@@ -1,0 +1,82 @@
+"""The desk where operators mark decisions as false alarms; no runtime may ask here (see lictor_bus.gates.desk).
+
+The marks on one decision record share a subject, and each is stored on the condition that no other has come in between.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+
+from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.logs.entry_logs import append_entry, read_log
+from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
+from lictor_policy.decisions.marks import marked
+from lictor_policy.errors import Unacceptable
+from lictor_policy_evaluator.decisions.record_lookup import find_record
+from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.decisions.mark import DecisionMark, MarkOrder
+
+# Random once, fixed for ever: changing it keeps every order that is repeated twice.
+_ENTRY = uuid.UUID("0b6f5a0e-57b1-4a3f-9c35-2f2f5f0d9b5e")
+_TRIES = 20
+
+
+class Marks:
+    """Takes marks."""
+
+    def __init__(
+        self,
+        client: Client,
+        telemetry: Telemetry,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._telemetry = telemetry
+        self._now = now
+
+    async def take(self, order: MarkOrder) -> DeskAnswer:
+        """Keep a mark, or refuse it with the reason and the remedy."""
+        record = await find_record(self._client, order.task_id, order.record_id, order.recorded_at)
+        if record is None:
+            return DeskAnswer.refused(
+                order.request_id,
+                f"task {order.task_id} has no decision {order.record_id}"
+                f" recorded at {order.recorded_at}",
+                "repeat record_id, task_id and recorded_at of the decision record",
+            )
+        subject = subjects.mark(order.task_id, order.record_id)
+        for _ in range(_TRIES):
+            found = await read_log(self._client, streams.MARKS, subject, DecisionMark.from_json)
+            for sequence, each in found.entries:
+                if each.request_id == order.request_id:
+                    return _done(order, sequence)
+            entry_id = str(uuid.uuid5(_ENTRY, f"{order.record_id} {order.request_id}"))
+            before = [each for _, each in found.entries]
+            try:
+                mark = marked(record, before, order, entry_id=entry_id, at=self._now())
+            except Unacceptable as error:
+                return DeskAnswer.refused(
+                    order.request_id, f"{error.field}: {error.problem}", error.remedy
+                )
+            if mark is None:
+                return _done(order, found.last)
+            try:
+                sequence = await append_entry(
+                    self._client, streams.MARKS, found, subject, entry_id, mark.to_json()
+                )
+            except SequenceConflict:
+                continue
+            self._telemetry.decision_marked(
+                mark.pack_id, mark.pack_version, mark.rule_id, mark.mark
+            )
+            return _done(order, sequence)
+        raise BusError(f"others kept marking {order.record_id}")
+
+
+def _done(order: MarkOrder, sequence: int) -> DeskAnswer:
+    return DeskAnswer(
+        request_id=order.request_id, outcome="done", state=order.mark, sequence=sequence
+    )

@@ -1,0 +1,48 @@
+"""What other engines decided about the events of a partition, read along with the events when they are folded anew.
+
+An upgrade folds the stream with another engine. What was decided is on record, was told and was acted on: a task that
+was closed then must not wake up because the newer engine would have decided otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from nats.aio.client import Client
+
+from lictor_bus.names import subjects
+from lictor_bus.names.streams import DECISIONS
+from lictor_bus.wire.read import read_all
+from lictor_policy.judge.step import PastDecision, decided_in
+
+_PAGE = 500
+_ON_EVENTS = "lictor.dec.*.*"
+
+
+class PastDecisions:
+    """Reads the decisions of one partition, which stand in the order of its events."""
+
+    def __init__(self, client: Client, partition: int, partitions: int) -> None:
+        self._client = client
+        self._partition = partition
+        self._partitions = partitions
+        self._after = 0
+        self._until = 0
+
+    async def about(self, sequences: Sequence[int]) -> Mapping[int, PastDecision]:
+        """What is on record about these events; they come in order, or from the start again."""
+        if not sequences:
+            return {}
+        if sequences[0] <= self._until:
+            self._after = 0
+        self._until = sequences[-1]
+        wanted = set(sequences)
+        found: dict[int, PastDecision] = {}
+        async for stored in read_all(self._client, DECISIONS, _ON_EVENTS, _PAGE, after=self._after):
+            task = stored.subject.rpartition(".")[2]
+            if subjects.partition_of(task, self._partitions) == self._partition:
+                told = decided_in(stored.body)
+                if told is not None and told[0] > self._until:
+                    break
+                if told is not None and told[0] in wanted:
+                    found[told[0]] = told[1]
+            self._after = stored.sequence
+        return found

@@ -1,0 +1,45 @@
+"""From a submission and what the prover found to what it publishes. Pure."""
+
+from datetime import datetime
+
+from lictor_prove.proof.published_result import proof_result
+from lictor_prove.proof.result import Proof
+from lictor_prove.proof.settings import ENGINE
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ids import proof_id
+from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+
+
+def result_id(submission: ProgramSubmission) -> str:
+    """The id of the result: one for each submission, program and engine."""
+    program = content_hash(submission.program)
+    return proof_id(submission.task_id, submission.submission_id, program, ENGINE)
+
+
+def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) -> ProofResult:
+    """The result to publish; what can't be told whole is not `proved`."""
+    return proof_result(
+        proof,
+        submission_id=submission.submission_id,
+        task_id=submission.task_id,
+        program=submission.program,
+        language=submission.language,
+        source_name=submission.source_name,
+        decided_at=decided_at,
+    )
+
+
+def answered_before(
+    submission: ProgramSubmission, stored: ProofResult, decided_at: datetime
+) -> ProofResult:
+    """The same answer for another submission of the same question."""
+    return stored.model_copy(
+        update={
+            "submission_id": submission.submission_id,
+            "task_id": submission.task_id,
+            "decided_at": decided_at,
+            "elapsed_ms": 0,
+            "timings": None,
+            "cached": True,
+        }
+    )

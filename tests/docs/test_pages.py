@@ -1,0 +1,119 @@
+"""The documentation says what is there: links, tasks, settings, defaults and metrics are compared with the code."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lictor_bus.service.settings import ServiceSettings
+from lictor_cli.agent import verbs as agent
+from lictor_cli.main import COMMANDS
+from lictor_cli.pack import verbs as pack
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OPERATIONS = ROOT / "docs/operations.md"
+TELEMETRY = ROOT / "libs/bus/lictor_bus/service/telemetry.py"
+
+# Where settings are read. Tests set them, and this file must not count as a place that knows one.
+CODE = [
+    ROOT / "taskw",
+    ROOT / "conftest.py",
+    *sorted((ROOT / "libs").glob("*/lictor*/**/*.py")),
+    *sorted((ROOT / "services").glob("*/lictor*/**/*.py")),
+    *sorted((ROOT / "bench").glob("*.py")),
+]
+SETTING = re.compile(r"\bLICTOR_[A-Z]+(?:_[A-Z]+)*\b")
+# What the how-to pages tell a reader to make.
+TO_BE_MADE = {
+    "services/notifier",
+}
+
+
+def label(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def settings(files: list[Path]) -> set[str]:
+    return {name for path in files for name in SETTING.findall(path.read_text("utf-8"))}
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        found = (page.parent / name).resolve() if name else page
+        assert found.exists(), f"{label(page)} links to {target}, which is not there"
+        assert not anchor or anchor in headings(found), f"{label(page)}: no heading for {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    inline = re.findall(r"`((?:libs|services|tests|bench|deploy|examples)/[\w./-]+)`", _told(page))
+    for name in set(inline) - TO_BE_MADE:
+        assert (ROOT / name).exists(), f"{label(page)} names {name}, which is not there"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_task_that_is_named_exists(page: Path) -> None:
+    tasks = set(yaml.safe_load((ROOT / "Taskfile.yml").read_text("utf-8"))["tasks"])
+    for name in re.findall(r"\./taskw ([a-z][\w-]*)", page.read_text("utf-8")):
+        assert name in tasks, f"{label(page)} names ./taskw {name}, which is no task"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_command_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"(?:`|\$ )lictor ([a-z]+)", page.read_text("utf-8")):
+        assert name in COMMANDS, f"{label(page)} names lictor {name}, which is no command"
+    for group, verbs in (("pack", pack.VERBS), ("agent", agent.VERBS)):
+        named = rf"(?:`|\$ )lictor {group} ([a-z][a-z-]*)"
+        for verb in re.findall(named, page.read_text("utf-8")):
+            assert verb in verbs, f"{label(page)} names lictor {group} {verb}, which is no command"
+
+
+def test_the_settings_in_the_docs_are_those_in_the_code() -> None:
+    assert settings(PAGES) == settings(CODE)
+
+
+def test_the_defaults_in_operations_are_those_in_the_code() -> None:
+    told = dict(
+        re.findall(r"^\| `LICTOR_(\w+)` \| `?([^|`]+?)`? \|", OPERATIONS.read_text(), re.MULTILINE)
+    )
+    for setting in fields(ServiceSettings):
+        default = "off" if setting.default is None else str(setting.default)
+        assert told[setting.name.upper()] == default, setting.name
+
+
+def test_the_metrics_in_operations_are_those_in_the_code() -> None:
+    made = re.findall(
+        r"create_(?:counter|gauge|histogram)\(\s*\"([\w.]+)\"", TELEMETRY.read_text("utf-8")
+    )
+    section = OPERATIONS.read_text("utf-8").partition("## Metrics")[2].partition("\n## ")[0]
+    told = re.findall(r"^\| `(lictor\.[\w.]+)`", section, re.MULTILINE)
+    assert sorted(told) == sorted(made)
+
+
+def test_the_index_names_every_page() -> None:
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    for page in PAGES[1:]:
+        name = str(page.relative_to(ROOT / "docs"))
+        assert name == "README.md" or f"({name})" in index, f"docs/README.md does not name {name}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 180
+
+
+def _told(page: Path) -> str:
+    """A page without its longer examples, which may name files that a reader is to make."""
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)

@@ -1,0 +1,167 @@
+"""Rules for the files that install, build and deploy the project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import files, packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+LOCKS = ["requirements.lock", "deploy/requirements.lock"]
+PACKAGES = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml")])
+COMPOSE: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+# Runs once, before the others, to hand a volume over.
+PREPARES_VOLUME = "nats-volume"
+RUNNING = {name: it for name, it in COMPOSE["services"].items() if name != PREPARES_VOLUME}
+OURS = {name: it for name, it in RUNNING.items() if name not in ("nats", "redis")}
+
+
+def project(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text())["project"]
+
+
+OUR_MODULES = {
+    package.name: project(path)["name"]
+    for path in PACKAGES
+    for package in path.parent.glob("lictor*")
+}
+THEIR_MODULES = packages_distributions()
+
+
+def requirement_name(requirement: str) -> str:
+    matched = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert matched is not None
+    return matched.group().lower().replace("_", "-")
+
+
+def imported_modules(source: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def distribution(module: str) -> str:
+    """The distribution that holds a module; several share the folder `opentelemetry`."""
+    parts = module.split(".")
+    if parts[0] in OUR_MODULES:
+        return OUR_MODULES[parts[0]]
+    owners = sorted({it.lower().replace("_", "-") for it in THEIR_MODULES[parts[0]]})
+    if len(owners) == 1:
+        return owners[0]
+    for length in range(len(parts), 0, -1):
+        for suffix in (".py", "/__init__.py"):
+            name = "/".join(parts[:length]) + suffix
+            for owner in owners:
+                if any(str(it) == name for it in files(owner) or ()):
+                    return owner
+    raise AssertionError(f"no distribution holds {module}")
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_index_and_no_path(lock: str) -> None:
+    for line in (ROOT / lock).read_text().splitlines():
+        assert not re.search(r"://|^-|^\s*--(index|extra|find)|@ file", line), line
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_in_a_lock_is_pinned_and_hashed(lock: str) -> None:
+    text = (ROOT / lock).read_text().replace("\\\n", "")
+    entries = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    for entry in entries:
+        assert "==" in entry, entry
+        assert "--hash=sha256:" in entry, entry
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
+def test_the_locks_hold_what_a_package_needs(path: Path) -> None:
+    needed = {requirement_name(it) for it in project(path)["dependencies"]}
+    theirs = {name for name in needed if not name.startswith("lictor-")}
+    for lock in LOCKS:
+        locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / lock).read_text(), re.MULTILINE))
+        assert theirs <= locked, f"{lock} is stale: run ./taskw lock"
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
+def test_a_package_declares_what_it_imports(path: Path) -> None:
+    packages = [folder for folder in path.parent.glob("lictor*") if folder.is_dir()]
+    own = {package.name for package in packages}
+    extras = project(path).get("optional-dependencies", {}).values()
+    needed = [*project(path)["dependencies"], *(it for extra in extras for it in extra)]
+    declared = {requirement_name(it) for it in needed}
+    imported = {
+        distribution(module)
+        for package in packages
+        for source in package.rglob("*.py")
+        for module in imported_modules(source)
+        if module.split(".")[0] not in (*own, *sys.stdlib_module_names)
+    }
+    assert imported <= declared
+
+
+def test_every_service_folder_is_deployed() -> None:
+    folders = {path.parent.name for path in ROOT.glob("services/*/pyproject.toml")}
+    assert {name.replace("-", "_") for name in OURS} == folders
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_container_is_confined_and_restarted_and_reports_its_health(name: str) -> None:
+    service = RUNNING[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["restart"] == "unless-stopped"
+    assert service["healthcheck"]["test"]
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_container_is_reached_from_this_machine_only(name: str) -> None:
+    for port in RUNNING[name].get("ports", []):
+        assert port.startswith("127.0.0.1:")
+
+
+def test_no_server_and_no_service_runs_as_root() -> None:
+    for name in ("nats", "redis"):
+        assert str(RUNNING[name]["user"]).split(":")[0] not in ("", "0", "root")
+    stage = (ROOT / "deploy/Dockerfile").read_text().split("FROM ")[-1]
+    assert "\nUSER lictor\n" in stage
+
+
+def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None:
+    assert {service["image"] for service in OURS.values()} == {"lictor:local"}
+    for name, service in OURS.items():
+        module = f"lictor_{name.replace('-', '_')}"
+        assert service["command"] == ["python", "-m", module]
+        assert service["healthcheck"]["test"][-2:] == ["lictor_bus.service.health", name]
+        waits_for = {it: how["condition"] for it, how in service["depends_on"].items()}
+        assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
+
+
+def test_no_test_is_named_by_a_repr() -> None:
+    """That of a set differs between processes, and the processes that share the tests must find the same ones."""
+    named = "ids=" + "repr"
+    tests = [
+        path for part in ("libs", "services", "tests") for path in (ROOT / part).rglob("test_*.py")
+    ]
+    assert [str(path.relative_to(ROOT)) for path in tests if named in path.read_text("utf-8")] == []
+
+
+def test_git_ignores_the_private_keys_that_pages_have_a_reader_make() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    made = [
+        name
+        for page in pages
+        for name in re.findall(r"lictor approvals keygen ([a-z][\w./-]*)", page.read_text("utf-8"))
+    ]
+    assert made
+    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert all(name.endswith(".pem") for name in made)
+    assert "*.pem" in ignored
