@@ -15,10 +15,9 @@ from lictor_approvals.decision_desk import DecisionDesk
 from lictor_approvals.policy_in_force import PolicyInForce, ask_always, policy_in_force
 from lictor_approvals.request_intake import LayersHere, RequestIntake
 from lictor_approvals.request_log import BELL, RequestLog
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
-from lictor_bus.gate_runner import BoundGate, GateRunner
-from lictor_bus.gates.desk import APPROVAL
+from lictor_bus.gate_runner import GateRunner
 from lictor_bus.logs.certificates import load_certificate
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import HandlingLoop
@@ -142,12 +141,11 @@ async def approval_loops(
         telemetry=runtime.telemetry,
     )
     await asking.begin()
-    gate = BoundGate(gate=APPROVAL, handle=desk.answer, refusing=(Refused, ApprovalError))
     proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, "lictor.proof.*.*", _PULL)
     return [
         HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
         EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
-        GateRunner(client, NAME, [gate], runtime.telemetry),
+        GateRunner(client, NAME, [desk.bound()], runtime.telemetry),
     ]
 
 

@@ -15,6 +15,8 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
+from lictor_bus.gate_runner import BoundGate
+from lictor_bus.gates.desk import APPROVAL
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
 from lictor_schema.contracts.patch import DeskAnswer
@@ -43,6 +45,10 @@ class DecisionDesk:
         self._shelf = shelf
         self._limits = limits
         self._now = now
+
+    def bound(self) -> BoundGate[ApprovalOrder, DeskAnswer]:
+        """The gate with its handler."""
+        return BoundGate(gate=APPROVAL, handle=self.answer, refusing=(Refused, ApprovalError))
 
     async def answer(self, order: ApprovalOrder) -> DeskAnswer:
         """Keep what is handed in."""

@@ -96,6 +96,11 @@ class Corrections:
         self._closings = closings
         self._gathering = Gathering(client)
 
+    def bound(self) -> BoundGate[CorrectionOrder, CorrectionAnswer]:
+        """The gate with its handler."""
+        refusing = (Refused, CorrectionRefused)
+        return BoundGate(gate=CORRECT, handle=self.correct, refusing=refusing)
+
     async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         """Seal the next version of an episode; raises CorrectionRefused when that can't be."""
         for _ in range(_TRIES):
@@ -310,7 +315,4 @@ async def correcting_loops(runtime: ServiceRuntime, corrections: Corrections) ->
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-corrections"
     )
-    gate = BoundGate(
-        gate=CORRECT, handle=corrections.correct, refusing=(Refused, CorrectionRefused)
-    )
-    return [GateRunner(client, runtime.service, [gate], runtime.telemetry)]
+    return [GateRunner(client, runtime.service, [corrections.bound()], runtime.telemetry)]

@@ -49,6 +49,10 @@ class Erasures:
         self._episodes = episodes
         self._now = now
 
+    def bound(self) -> BoundGate[ErasureOrder, ErasureAnswer]:
+        """The gate with its handler."""
+        return BoundGate(gate=ERASE, handle=self.erase)
+
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
         """Erase what the order names; raises Refused when that can't be."""
         # We seal no version meanwhile, so none keeps what this order erases.
@@ -217,5 +221,4 @@ async def erasing_loops(runtime: ServiceRuntime, erasures: Erasures) -> Sequence
     client = await connect_nats(
         runtime.settings.nats_url, name=f"lictor-{runtime.service}-erasures"
     )
-    gate = BoundGate(gate=ERASE, handle=erasures.erase)
-    return [GateRunner(client, runtime.service, [gate], runtime.telemetry)]
+    return [GateRunner(client, runtime.service, [erasures.bound()], runtime.telemetry)]
