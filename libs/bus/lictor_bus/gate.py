@@ -107,6 +107,8 @@ class Gate(Generic[Q, A]):
     repeats: Repeats
     records: tuple[str, ...] = ()
     """The subjects on which denials are recorded that no log holds; none where a denial only leaves all as it was."""
+    records_unreadable: bool = True
+    """Whether a question that can't be read is recorded too, if it names its task."""
     record_within_s: float = 0.3
     """How long an answer waits for its record; added to ``within_s``."""
     named_by: str = "request_id"

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, NamedTuple, cast
@@ -156,6 +157,9 @@ class GateRunner:
         try:
             for bound in self.gates:
                 subscriptions.append(await self._subscribe(bound))
+            # Whoever hears that we are ready may ask at once. A broker that is away is told when it is back.
+            with suppress(NatsError, OSError):
+                await self._client.flush(timeout=2)
             self.trouble = None
             await self._stopping.wait()
             for subscription in subscriptions:

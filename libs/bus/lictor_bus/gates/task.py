@@ -43,6 +43,8 @@ def _judging(name: str, request: type[Q], description: str) -> Gate[Q, GateAnswe
         share_of_payload=SHARE_OF_REPORTS,
         repeats=Repeats.REMEMBERED,
         records=(f"lictor.gated.{name}.*",),
+        # A record holds the whole question.
+        records_unreadable=False,
         record_within_s=_RECORD_WITHIN_S,
         count=counts_decisions(name),
     )
