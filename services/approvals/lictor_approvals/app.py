@@ -78,10 +78,10 @@ def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedel
     return timedelta(seconds=whole_setting(environment, name, default, 1, 30 * 24 * 3600))
 
 
-def layers_here() -> Sequence[str]:
+def layers_here(environment: Mapping[str, str]) -> Sequence[str]:
     """The hashes of the layers of ``LICTOR_LAYERS``, as their files are now."""
     try:
-        return tuple(shelf().layers)
+        return tuple(shelf(environment).layers)
     except ProverConfigError as error:
         raise BusError(str(error)) from None
 
@@ -118,7 +118,7 @@ async def approval_loops(
     runtime: ServiceRuntime,
     settings: ApprovalSettings,
     *,
-    layers: LayersHere = layers_here,
+    layers: LayersHere,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Sequence[Runnable]:
     """Proofs, the clock, and the desk."""
@@ -156,12 +156,13 @@ def make_service() -> Service:
         approvers = settings.approvers()
     except ApprovalError as error:
         raise BusError(str(error)) from None
-    layers_here()
+    layers = partial(layers_here, dict(os.environ))
+    layers()
     people, policy = len(approvers.people.keys), settings.policy
     told = f"{people} approvers" if people else "no approvers: nobody can approve"
     return Service(
         spec=SPEC,
-        loops=lambda runtime: approval_loops(runtime, settings),
+        loops=lambda runtime: approval_loops(runtime, settings, layers=layers),
         config_hash=None if policy is None else policy.hash,
         detail=told if policy is None else f"{told}, {len(policy.policy.rules)} rules of a policy",
     )

@@ -9,9 +9,11 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
+from lictor_bus.gate_runner import GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_batch
 from lictor_contracts.action.verification import Methods
 from lictor_contracts.action.verification_plugins import installed_methods
@@ -24,13 +26,11 @@ from lictor_schema.seals.erasure import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
 from lictor_sealer import __version__
 from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.correction import desk as correction_desk
 from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import Closings
 from lictor_sealer.episode.sealing import SealerProcessor, SealingOutbox
-from lictor_sealer.erasure import desk as erasure_desk
 from lictor_sealer.erasure.desk import Erasures
 from lictor_sealer.governed_decisions import Decisions
 from lictor_sealer.log.stream import EpisodeLog, load_head
@@ -191,11 +191,14 @@ def make_service() -> Service:
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )
-        corrections = Corrections(runtime.client, log, trust, closings=closings)
+        desk = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
+        orders = (
+            Corrections(runtime.client, log, trust, closings=closings).bound(),
+            Erasures(runtime.client, log).bound(),
+        )
         return [
             runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
-            *await correction_desk.correcting_loops(runtime, corrections),
-            *await erasure_desk.erasing_loops(runtime, Erasures(runtime.client, log)),
+            GateRunner(desk, NAME, orders, runtime.telemetry),
             *await decision_loops.governing_loops(runtime, outbox.seal_closed, methods),
             *await drift_loops.learning_loops(runtime, trust, page),
         ]

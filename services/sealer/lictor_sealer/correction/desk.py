@@ -13,13 +13,11 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import SOURCE_SEQUENCE
-from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates.desk import CORRECT
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import Runnable, ServiceRuntime
-from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects
 from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
@@ -308,11 +306,3 @@ def _sealed(order: CorrectionOrder, sealed: SealedEpisode, sequence: int) -> Cor
         hash=sealed.seal.hash,
         late=0 if sealed.correction is None else sealed.correction.late,
     )
-
-
-async def correcting_loops(runtime: ServiceRuntime, corrections: Corrections) -> Sequence[Runnable]:
-    """The desk."""
-    client = await connect_nats(
-        runtime.settings.nats_url, name=f"lictor-{runtime.service}-corrections"
-    )
-    return [GateRunner(client, runtime.service, [corrections.bound()], runtime.telemetry)]

@@ -13,13 +13,11 @@ from datetime import UTC, datetime
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates.desk import ERASE
 from lictor_bus.logs.entry_logs import append_entry, read_log
 from lictor_bus.logs.episode_contents import erase_message
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import Runnable, ServiceRuntime
-from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_after
 from lictor_bus.wire.read import read_all
@@ -214,11 +212,3 @@ def _part(stored: Delivery, order: ErasureEntry) -> Part | None:
     except BundleError:
         return None  # NATS puts answers wherever a question says, and so here too.
     return part if part.episode_id == order.episode_id else None
-
-
-async def erasing_loops(runtime: ServiceRuntime, erasures: Erasures) -> Sequence[Runnable]:
-    """The desk."""
-    client = await connect_nats(
-        runtime.settings.nats_url, name=f"lictor-{runtime.service}-erasures"
-    )
-    return [GateRunner(client, runtime.service, [erasures.bound()], runtime.telemetry)]

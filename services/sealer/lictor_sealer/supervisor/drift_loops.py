@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from lictor_bus.gate_runner import BoundGate, GateRunner
@@ -133,6 +133,7 @@ async def learning_loops(
     reports = CoherenceReports(desk.client, trust)
     if page is not None:
         page.reports = reports
+    packs = Path(os.environ.get("LICTOR_PACKS", "policy-packs"))
     gates = (
         *desk.bound(),
         BoundGate(gate=COHERENCE, handle=reports.answer, explain=reports.explain),
@@ -142,7 +143,7 @@ async def learning_loops(
             streams.DRIFT,
             SIGHTINGS,
             RecurrenceProcessor(),
-            RecurrenceOutbox(runtime.client, suggested_patch),
+            RecurrenceOutbox(runtime.client, partial(suggested_patch, packs)),
             partition="recurrence",
         ),
         runtime.worker(
@@ -177,9 +178,9 @@ async def learning_loops(
     ]
 
 
-def suggested_patch(request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
+def suggested_patch(packs: Path, request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
     """The change of the packs of this installation, as they are now, that answers a request."""
-    files = DirectoryFiles(Path(os.environ.get("LICTOR_PACKS", "policy-packs")))
+    files = DirectoryFiles(packs)
     found: list[tuple[str, str]] = []
     for pack_id in files.pack_ids():
         name = f"{pack_id}/{PACK_FILE}"
