@@ -21,6 +21,7 @@ from lictor_schema.decisions.decision import DecisionRecord
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
+    "supervisor": "lictor_supervisor",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",

@@ -1,9 +1,12 @@
 """A NATS user for each role, on a real server: everybody can do their work, and nobody another's."""
 
 import asyncio
+import itertools
 import json
+import os
 import re
 import subprocess
+import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -16,6 +19,7 @@ import pytest
 from approval_samples import ALICE, proof, statement, submission
 from governing_bus import CONTRACT, put_in_force, record
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NatsTimeout
 from reporting import ROOT, service_process, wait_until_ready
 from secured_nats import Secured, secured_server
@@ -34,13 +38,16 @@ from lictor_local.demo_story import play
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers.installed import shelf
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder
+from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
 from lictor_schema.events.operator_context import OperatorContext
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
+from lictor_schema.services.health import ServiceHealth
 from lictor_seal import SealBundle, TrustStore, verify_bundle
 
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
+    "supervisor": "lictor_supervisor",
     "feedback": "lictor_feedback",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
@@ -69,6 +76,7 @@ async def test_every_role_can_do_its_work_from_the_first_event_to_the_seal(
                     secured.endpoints(name),
                     LICTOR_SEAL_KEY=str(tmp_path / "seal.pem"),
                     LICTOR_SEAL_KEY_CREATE="1",
+                    LICTOR_SEAL_TRUST=str(tmp_path / "trust.json"),
                 )
             )
         for name in SERVICES:
@@ -208,14 +216,19 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
         return {**stamp, **more}
 
     whose: dict[str, object] = {"runtime": "openclaw", "agent_id": "agent", "task_id": "task-1"}
-    keys = {"LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"), "LICTOR_SEAL_KEY_CREATE": "1"}
+    keys = {
+        "LICTOR_SEAL_KEY": str(tmp_path / "seal.pem"),
+        "LICTOR_SEAL_KEY_CREATE": "1",
+        "LICTOR_SEAL_TRUST": str(tmp_path / "trust.json"),
+    }
     async with AsyncExitStack() as running:
         ops = await connect_nats(secured.url("ops"), name="test")
         running.push_async_callback(ops.close)
-        await running.enter_async_context(
-            service_process("lictor_sealer", secured.endpoints("sealer"), **keys)
-        )
-        await wait_until_ready(ops, "sealer")
+        for name in ("supervisor", "sealer"):
+            await running.enter_async_context(
+                service_process(f"lictor_{name}", secured.endpoints(name), **keys)
+            )
+            await wait_until_ready(ops, name)
         evaluator = await connect_nats(secured.url("policy-evaluator"), name="test")
         running.push_async_callback(evaluator.close)
         await put_in_force(evaluator)
@@ -238,6 +251,88 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
         async with asyncio.timeout(60):
             while not await read_from(ops, "DRIFT", "lictor.drifting.*", 1, 10):
                 await asyncio.sleep(0.05)
+        # Closed while it is frozen, it is sealed once somebody resumes it; then the report is about it.
+        closed = record("task-1", "e-2", runtime="openclaw", closes=True)
+        await evaluator.request(subjects.decision("allow", "task-1"), closed.to_json(), timeout=5)
+        async with asyncio.timeout(60):
+            while not await read_from(ops, "DEAD", "lictor.dead.sealer.DECISIONS.*", 1, 10):
+                await asyncio.sleep(0.05)
+        of_task = {"runtime": "openclaw", "task_id": "task-1"}
+        assert (await ask(ops, "lictor.contract.release", **order))["ok"]
+        assert (await ask(ops, "lictor.contract.resume", **order, **of_task))["ok"]
+        async with asyncio.timeout(60):
+            while not await read_from(ops, "EPISODES", "lictor.ep.*.*", 1, 10):
+                await asyncio.sleep(0.05)
+        asked = CoherenceQuestion(request_id="q").to_json()
+        told = CoherenceAnswer.from_json(
+            (await ops.request(subjects.REPORT, asked, timeout=10)).data
+        )
+        assert told.report is not None, told.problem
+        assert told.report.episodes == 1
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_a_container_may_ask_for_the_health_of_its_own_service(
+    secured: Secured, name: str
+) -> None:
+    """Its health check runs under the service's own user."""
+    service = await connect_nats(secured.url(name), name="test")
+    health = ServiceHealth(
+        service=name, version="1", ready=True, started_at=datetime(2026, 1, 31, tzinfo=UTC)
+    )
+
+    async def answer(message: Msg) -> None:
+        await message.respond(health.to_json())
+
+    await service.subscribe(subjects.health(name), cb=answer)
+    await service.flush()
+    checked = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "lictor_bus.service.health", name),
+        env={**os.environ, "LICTOR_NATS_URL": secured.url(name)},
+    )
+    assert await checked.wait() == 0
+    await service.close()
+
+
+def test_nothing_that_a_runtime_may_publish_reaches_who_holds_the_private_key() -> None:
+    """Computed, so that it stays true of whatever either may do one day."""
+    found = {role.user: role for role in roles(["openclaw", "codex"])}
+    hears = [each for each in found["sealer"].subscribe if not each.startswith("_INBOX.sealer.")]
+    assert hears
+    for user in ("openclaw", "codex"):
+        role = found[user]
+        reaching = [
+            (allowed, heard)
+            for heard in hears
+            for allowed in role.publish
+            if _meet(allowed, heard)
+            and not any(_covers(denied, heard) for denied in role.not_publish)
+        ]
+        assert reaching == []
+        # Its inboxes too: only services write there.
+        assert not any(_meet(allowed, "_INBOX.sealer.>") for allowed in role.publish)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether some subject matches both filters."""
+    pairs = itertools.zip_longest(one.split("."), other.split("."))
+    for left, right in pairs:
+        if ">" in (left, right):
+            return left is not None and right is not None
+        if left is None or right is None or ("*" not in (left, right) and left != right):
+            return False
+    return True
+
+
+def _covers(denied: str, heard: str) -> bool:
+    """Whether a filter matches every subject that another one does."""
+    pairs = itertools.zip_longest(denied.split("."), heard.split("."))
+    for left, right in pairs:
+        if left == ">":
+            return right is not None
+        if right is None or (left != "*" and left != right):
+            return False
+    return True
 
 
 async def test_a_program_is_proved_and_its_certificate_kept_under_their_own_users(
@@ -398,6 +493,29 @@ async def told_off(url: str, act: Callable[[Client], Awaitable[object]]) -> str:
         ("ops", "lictor.cycle.applied.refund"),
         ("policy-evaluator", "lictor.desk.patch"),
         ("sealer", "lictor.desk.patch"),
+        ("supervisor", "lictor.desk.patch"),
+        # The sealer seals, and nothing else; the supervisor does all but that.
+        ("openclaw", "lictor.health.sealer"),
+        ("openclaw", "lictor.desk.correct"),
+        ("sealer", "lictor.drifting.cause"),
+        ("sealer", "lictor.patch.approved.patch"),
+        ("sealer", "lictor.cycle.applied.refund"),
+        ("sealer", "lictor.gated.action.task"),
+        ("sealer", "lictor.sched.decision.task"),
+        *(
+            ("supervisor", subject)
+            for subject in (
+                "lictor.ep.report.episode",
+                "lictor.log.checkpoint",
+                "lictor.contents.episode.part",
+                "lictor.erased.episode",
+                "$JS.API.STREAM.MSG.DELETE.CONTENTS",
+                "$JS.API.DIRECT.GET.CONTENTS",
+                "$JS.API.CONSUMER.CREATE.DECISIONS.mine.lictor.dec.>",
+                "lictor.dec.allow.task",
+                "lictor.ev.openclaw.task",
+            )
+        ),
         ("ops", "lictor.patch.approved.patch"),
         ("openclaw", "$JS.API.DIRECT.GET.SESSIONS"),
         # What only operators may order, another runtime's decisions, and the logs of all.
@@ -504,6 +622,11 @@ async def test_nobody_publishes_what_is_not_theirs(
         ("openclaw", "$JS.ACK.>"),
         ("feedback", "lictor.gate.report"),
         ("sealer", "_INBOX.policy-evaluator.>"),
+        ("sealer", "lictor.gate.action.openclaw"),
+        ("sealer", "lictor.contract.begin.openclaw"),
+        ("sealer", "lictor.desk.patch"),
+        ("supervisor", "lictor.desk.erase"),
+        ("supervisor", "lictor.desk.correct"),
     ],
 )
 async def test_nobody_listens_to_what_is_not_theirs(
@@ -549,7 +672,7 @@ def test_compose_gives_the_server_every_password(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["lictor", "ops", "policy-evaluator", "sealer", "Ops", "policy_evaluator"]
+    "name", ["lictor", "ops", "policy-evaluator", "sealer", "supervisor", "Ops", "policy_evaluator"]
 )
 def test_no_runtime_may_pass_for_one_of_ours(name: str) -> None:
     with pytest.raises(ReservedName, match="give the runtime another name"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from governing_bus import ENVELOPE, TRUST, Asker, governing_bus, governing_sealer
+from governing_bus import ENVELOPE, TRUST, Asker, governing_bus, governing_services
 
 from lictor.history.episode_bundle import bundle_lines
 from lictor_bus.names import streams
@@ -21,7 +21,7 @@ from lictor_schema.core.canonical_json import hash_bytes
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 

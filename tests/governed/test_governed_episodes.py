@@ -12,7 +12,7 @@ from governing_bus import (
     Asker,
     bundle_of,
     governing_bus,
-    governing_sealer,
+    governing_services,
 )
 
 from lictor_bus.logs.dead_letters import list_dead
@@ -23,7 +23,7 @@ from lictor_schema.seals.episode import OutcomeCode
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 
@@ -174,7 +174,7 @@ async def test_a_refused_or_never_approved_action_stands_in_the_episode_with_rea
 ) -> None:
     rule = {**ENVELOPE["safeAction"], "blastRadiusMax": "medium", "allowedActionTypes": ["refund"]}
     narrow = bundle_of(safeAction=rule)
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra, narrow):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra, narrow):
         for cause, (changes, code, rung) in REFUSED.items():
             task = await asker.of(cause).ready()
             answer = await task.act(**changes)

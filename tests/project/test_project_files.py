@@ -145,6 +145,27 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
 
 
+def test_only_the_sealer_s_container_has_the_private_key() -> None:
+    """Others get public keys, in a volume of their own that they can't write to."""
+    private = {"LICTOR_SEAL_KEY", "LICTOR_SEAL_KEY_CREATE", "LICTOR_SEAL_KEY_PREVIOUS"}
+    for name, service in OURS.items():
+        mounts = [each.split(":") for each in service.get("volumes", [])]
+        if name == "sealer":
+            assert service["environment"]["LICTOR_SEAL_KEY"].startswith("/var/lib/lictor/")
+            continue
+        assert private.isdisjoint(service["environment"])
+        assert "sealer-data" not in {mount[0] for mount in mounts}
+        assert all(mount[2] == "ro" for mount in mounts if mount[0] == "seal-trust")
+
+
+def test_only_the_sealer_is_told_of_its_key_and_the_supervisor_has_nothing_to_sign_with() -> None:
+    sources = {path: path.read_text("utf-8") for path in ROOT.glob("services/*/lictor_*/**/*.py")}
+    told = {path.parent for path, text in sources.items() if "LICTOR_SEAL_KEY" in text}
+    assert told == {ROOT / "services/sealer/lictor_sealer"}
+    signing = {path for path, text in sources.items() if "SigningKey" in text}
+    assert not any("lictor_supervisor" in path.parts for path in signing)
+
+
 def test_no_test_is_named_by_a_repr() -> None:
     """That of a set differs between processes, and the processes that share the tests must find the same ones."""
     named = "ids=" + "repr"

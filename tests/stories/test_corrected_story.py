@@ -24,7 +24,7 @@ from lictor_schema.seals.episode import SealedEpisode
 from lictor_schema.seals.episode_sources import EpisodeSources
 from lictor_seal import SealBundle
 
-SERVICES = ("policy_evaluator", "feedback", "prover", "sealer")
+SERVICES = ("policy_evaluator", "feedback", "prover", "sealer", "supervisor")
 QUEUED = DeliveryReceipt(
     status=ReceiptStatus.PLANNED,
     delivery_state=DeliveryState.QUEUED,

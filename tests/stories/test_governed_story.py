@@ -37,7 +37,7 @@ async def test_a_refund_is_governed_from_its_start_to_its_seal(
     async with AsyncExitStack() as running:
         client = await nats.connect(clean_infra.nats_url)
         running.push_async_callback(client.close)
-        for name in ("policy_evaluator", "sealer"):
+        for name in ("policy_evaluator", "supervisor", "sealer"):
             await running.enter_async_context(
                 service_process(f"lictor_{name}", clean_infra, **environment)
             )
@@ -47,7 +47,7 @@ async def test_a_refund_is_governed_from_its_start_to_its_seal(
         )
         task = await governor.start_task("Refund order o-1", decision_type="refund")
         contract = {**CONTRACT, "blastRadiusTier": "medium"}
-        # At once: the sealer waits for the decision on the task's start.
+        # At once: the supervisor waits for the decision on the task's start.
         async with task.decision() as decision:
             async with decision.stage("context"):
                 await decision.capture("balance")

@@ -36,6 +36,7 @@ PATIENCE_S = 60.0
 SERVICES = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
+    "supervisor": "lictor_supervisor",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
     "runner": "lictor_runner",

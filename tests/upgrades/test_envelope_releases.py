@@ -1,4 +1,4 @@
-"""Envelopes that are released, or patched, govern what begins from then on; sealer and evaluator keep running."""
+"""Envelopes that are released, or patched, govern what begins from then on; supervisor and evaluator keep running."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ class Installation:
     client: Client
     folder: Path
     running: AsyncExitStack
-    sealer: asyncio.subprocess.Process
+    supervisor: asyncio.subprocess.Process
 
     @property
     def packs(self) -> Path:
@@ -45,8 +45,6 @@ class Installation:
             "LICTOR_PACKS": str(self.packs),
             "LICTOR_PACK_CHANNEL": "main",
             "LICTOR_PACK_TRUST": str(self.folder / "trust.json"),
-            "LICTOR_SEAL_KEY": str(self.folder / "seal.pem"),
-            "LICTOR_SEAL_KEY_CREATE": "1",
         }
 
     async def start(self, name: str) -> asyncio.subprocess.Process:
@@ -106,9 +104,9 @@ async def installation(clean_infra: Endpoints, tmp_path: Path) -> AsyncIterator[
     async with AsyncExitStack() as running:
         client = await nats.connect(clean_infra.nats_url)
         running.push_async_callback(client.close)
-        made = Installation(clean_infra, client, tmp_path, running, sealer=None)  # pyright: ignore[reportArgumentType] -- started next
+        made = Installation(clean_infra, client, tmp_path, running, supervisor=None)  # pyright: ignore[reportArgumentType] -- started next
         await made.start("policy-evaluator")
-        made.sealer = await made.start("sealer")
+        made.supervisor = await made.start("supervisor")
         yield made
 
 
@@ -128,9 +126,9 @@ async def test_a_release_governs_what_begins_after_it_and_a_refused_one_nothing(
     assert refused["what"] == "refused"
     assert "is not newer than 1.5.0" in refused["detail"]
     # Killed, it comes back to what is in force, and not to the files beside it.
-    installation.sealer.kill()
-    await installation.sealer.wait()
-    installation.sealer = await installation.start("sealer")
+    installation.supervisor.kill()
+    await installation.supervisor.wait()
+    installation.supervisor = await installation.start("supervisor")
     third = await installation.begin("three")
     assert (third.pack, third.dte_hash) == (second.pack, second.dte_hash)
     assert await installation.begun("one") == first

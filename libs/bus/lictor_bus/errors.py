@@ -80,6 +80,10 @@ class MalformedQuestion(BusError):
         self.problems = problems
 
 
+class NotAllowed(BusError):
+    """The broker does not let this user do that."""
+
+
 class Refused(BusError):
     """A message can't be processed; it goes to the dead-letter stream whole, with this reason."""
 

@@ -16,6 +16,7 @@ from lictor_bus.errors import BusError, Refused, StaleState
 from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
 from lictor_bus.fold.state_store import StateStore
+from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
@@ -173,6 +174,36 @@ class Bench:
             Telemetry("totals"),
             settings.batch,
             steering,
+        )
+
+    quiet_s = FAST.pin_timeout_s
+
+    def take_over(self, old: str, new: str) -> TakeOver:
+        """What takes over the fold `x` of a service."""
+        return TakeOver(
+            self.client,
+            self.redis,
+            streams.EVENTS,
+            old=old,
+            new=new,
+            partition="x",
+            quiet_s=self.quiet_s,
+        )
+
+    def fold_of(
+        self, service: str, *, formerly: str | None = None, keep_s: int = 0
+    ) -> PartitionWorker[int, int, Outgoing]:
+        """The fold `x` of all events by a service."""
+        return PartitionWorker(
+            self.client,
+            PullConsumer(self.client, streams.EVENTS, f"{service}-x", "lictor.ev.*.*.*", FAST),
+            StateStore(self.redis, service, "x"),
+            Totals(keep_s=keep_s),
+            StreamOutbox(self.client, streams.DECISIONS, "lictor.dec.*.{key}"),
+            DeadLetters(self.client, service, formerly=formerly),
+            Telemetry(service),
+            FAST.batch,
+            take_over=None if formerly is None else self.take_over(formerly, service),
         )
 
     @asynccontextmanager

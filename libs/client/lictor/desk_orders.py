@@ -35,7 +35,7 @@ async def ask_desk(
     request: Model,
     timeout_s: float = ASK_WITHIN_S,
     *,
-    of: str = "sealer",
+    of: str = "supervisor",
 ) -> DeskAnswer:
     """What came of a request; raises DeskRefused with the reason and the remedy when nothing did."""
     return await ask_desk_for(client, name, request, DeskAnswer, timeout_s, of=of)
@@ -48,7 +48,7 @@ async def ask_desk_for(
     answer_type: type[A],
     timeout_s: float = ASK_WITHIN_S,
     *,
-    of: str = "sealer",
+    of: str = "supervisor",
 ) -> A:
     """The same, where the desk answers more."""
     try:

@@ -28,7 +28,7 @@ from lictor.installation.endpoints import (
     packs_directory,
     redis_url,
 )
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names.streams import MINIMUM_SERVER
 from lictor_bus.service.health import ask_health
 from lictor_bus.wire.connection import connect_nats, connect_redis
@@ -303,6 +303,9 @@ async def health(client: Client, service: str, start: str) -> DoctorFinding:
     remedy = start if running is None else f"see {Path(running.logs) / f'{service}.log'}"
     try:
         state = await ask_health(client, service)
+    except NotAllowed:
+        detail = "not asked: only operators may, and this is another user"
+        return DoctorFinding(service, True, detail)
     except BusError as error:
         return DoctorFinding(service, False, _what(error), remedy)
     detail = f"version {state.version}" + (f", {state.detail}" if state.detail else "")

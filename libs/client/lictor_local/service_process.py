@@ -24,6 +24,7 @@ SERVICES: Mapping[str, str] = {
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
     "runner": "lictor_runner",
+    "supervisor": "lictor_supervisor",
 }
 """Every service, and the module it runs as."""
 

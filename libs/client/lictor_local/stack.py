@@ -212,10 +212,18 @@ class Stack:
             "LICTOR_REDIS_URL": running.redis_url,
             "LICTOR_PACKS": running.packs,
             "LICTOR_AGENTS": running.agents or "",
-            "LICTOR_SEAL_KEY": str(key),
+            # What we were started with names private keys: only the sealer gets any.
+            "LICTOR_SEAL_KEY": "",
+            "LICTOR_SEAL_KEY_PREVIOUS": "",
             "LICTOR_LOG_ORIGIN": self._settings.log_origin,
             "LICTOR_HTTP_PORT": str(self._http_ports.get(name, "")),
         }
+        if name == "sealer":
+            previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
+            environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "supervisor":
+            trust = os.environ.get("LICTOR_SEAL_TRUST") or running.trust_file
+            environment["LICTOR_SEAL_TRUST"] = trust
         return ServiceCommand(
             name=name,
             module=module,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from governing_bus import CONTRACT, SPREAD, Asker, governing_bus, governing_sealer
+from governing_bus import CONTRACT, SPREAD, Asker, governing_bus, governing_services
 
 import lictor
 from lictor.governed_decision import ActionDenied, DecisionRefused, GovernedDecision
@@ -17,7 +17,7 @@ from lictor_local.embedded_servers import Endpoints
 
 @pytest.fixture
 async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
-    async with governing_bus(clean_infra) as asker, governing_sealer(clean_infra):
+    async with governing_bus(clean_infra) as asker, governing_services(clean_infra):
         yield asker
 
 
@@ -118,7 +118,7 @@ async def test_a_question_that_can_t_be_asked_is_refused_here(asker: Asker) -> N
 async def test_the_governor_gives_the_decision_of_a_task(clean_infra: Endpoints) -> None:
     async with (
         governing_bus(clean_infra) as asker,
-        governing_sealer(clean_infra),
+        governing_services(clean_infra),
         lictor.connect(clean_infra.nats_url, runtime="rt", agent_id="agent") as governor,
     ):
         await asker.start()

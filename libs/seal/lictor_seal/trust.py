@@ -20,7 +20,7 @@ a checkpoint must have; without them none is needed. No key can be two of all th
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -117,6 +117,14 @@ class TrustStore:
     def of(cls, keys: Iterable[VerifyingKey]) -> Self:
         """A store that believes these keys without limit."""
         return cls(tuple(TrustedKey(key) for key in keys))
+
+    def including(self, others: Iterable[TrustedKey]) -> Self:
+        """The same with these keys too; of a key that stands here already, our own entry stays."""
+        known = {trusted.key.key_id for trusted in (*self.keys, *self.witnesses)}
+        added = {each.key.key_id: each for each in reversed([*others])}
+        return replace(
+            self, keys=(*self.keys, *(added[each] for each in sorted(added) if each not in known))
+        )
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -218,3 +226,22 @@ def _parse_entry(where: str, entry: object) -> TrustedKey:
             f" {key.key_id}; copy the entry again from the key's owner"
         )
     return trusted
+
+
+class TrustFile:
+    """A trust store in a file that somebody else keeps: read again when the file was replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[tuple[int, int, int], TrustStore] | None = None
+
+    def __call__(self) -> TrustStore:
+        """The store as the file holds it now; TrustStoreError when it holds none."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return TrustStore.load(self._path)
+        version = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if self._read is None or self._read[0] != version:
+            self._read = version, TrustStore.load(self._path)
+        return self._read[1]

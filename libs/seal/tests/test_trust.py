@@ -13,6 +13,7 @@ from nacl.bindings import crypto_core_ed25519_is_valid_point
 
 from lictor_seal import SigningKey, TrustedKey, TrustStore, TrustStoreError
 from lictor_seal.seal import parse_utc
+from lictor_seal.trust import TrustFile
 
 
 @pytest.fixture
@@ -197,3 +198,37 @@ def test_a_key_without_a_private_half_is_refused(
 
 def test_the_list_of_points_is_that_of_libsodium() -> None:
     assert not any(crypto_core_ed25519_is_valid_point(bytes.fromhex(each)) for each in SMALL_ORDER)
+
+
+def key(seed: bytes) -> SigningKey:
+    return SigningKey.from_seed("example.org/log", seed * 32)
+
+
+def test_keys_are_added_and_an_entry_that_stands_there_stays() -> None:
+    retired = TrustedKey(key(b"a").verifying_key, not_after="2026-01-01T00:00:00.000Z")
+    store = TrustStore((retired,))
+    added = [TrustedKey(key(b"a").verifying_key), TrustedKey(key(b"b").verifying_key)]
+    merged = store.including([*added, *added])
+    assert merged.by_id(retired.key.key_id) == retired
+    assert {each.key.key_id for each in merged.keys} == {each.key.key_id for each in added}
+    assert merged.including(added) == merged
+
+
+def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "trust.json"
+    trust = TrustFile(path)
+    with pytest.raises(TrustStoreError, match="there is no trust store"):
+        trust()
+    first, second = (
+        TrustStore.of([key(b"a").verifying_key]),
+        TrustStore.of([key(b"b").verifying_key]),
+    )
+    path.write_bytes(first.to_bytes())
+    assert trust() == first
+    assert trust() is trust()
+    (tmp_path / "new").write_bytes(second.to_bytes())
+    (tmp_path / "new").replace(path)
+    assert trust() == second
+    path.write_bytes(b"{}")
+    with pytest.raises(TrustStoreError, match="`format`"):
+        trust()

@@ -10,14 +10,15 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
 from lictor_bus.gate_runner import GateRunner
+from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.logs.decision_log import DecisionLog
+from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_batch
-from lictor_contracts.action.verification import Methods
-from lictor_contracts.action.verification_plugins import installed_methods
-from lictor_contracts.errors import ContractError
+from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.seals.episode import SealedEpisode
@@ -25,17 +26,14 @@ from lictor_schema.seals.episode_part import EpisodePart
 from lictor_schema.seals.erasure import ErasureEntry
 from lictor_seal import KeyFileError, SealError, SigningKey, TrustStore
 from lictor_sealer import __version__
-from lictor_sealer.allowed_calls import SeenCalls
 from lictor_sealer.correction.desk import Corrections
-from lictor_sealer.decision_log import DecisionLog
 from lictor_sealer.episode import gathering
-from lictor_sealer.episode.decision_closing import Closings
-from lictor_sealer.episode.sealing import SealerProcessor, SealingOutbox
+from lictor_sealer.episode.decision_closing import FOLDS, Closings
+from lictor_sealer.episode.resumed import sealing_loops
+from lictor_sealer.episode.sealing import SealingOutbox
 from lictor_sealer.erasure.desk import Erasures
-from lictor_sealer.governed_decisions import Decisions
 from lictor_sealer.log.stream import EpisodeLog, load_head
 from lictor_sealer.log.tree import Head, LogError, hand_over
-from lictor_sealer.supervisor import decision_loops, drift_loops
 
 NAME = "sealer"
 
@@ -118,12 +116,27 @@ def load_succession(key: SigningKey) -> LogSuccession:
         raise BusError(str(error)) from None
 
 
-def load_methods() -> Methods:
-    """The verification methods there are; one that can't be had stops the start."""
+def publish_keys(key: SigningKey, succession: LogSuccession) -> None:
+    """Write the public keys where the environment says, for those who verify what we seal.
+
+    Keys that stand there already stay: what they sealed is still verified.
+    """
+    name = os.environ.get("LICTOR_SEAL_TRUST_PUBLISH")
+    if not name:
+        return
+    path, ours = Path(name), TrustStore.of([key.verifying_key])
     try:
-        return installed_methods()
-    except ContractError as error:
-        raise BusError(str(error)) from None
+        there = TrustStore.load(path) if path.exists() else TrustStore(())
+        # Who was given a store knows until when each key is believed; else what stands there does.
+        trust = (succession.trust or there).including((*there.keys, *ours.keys))
+        # A reader never sees half of it.
+        written = path.with_name(f"{path.name}.new")
+        written.write_bytes(trust.to_bytes())
+        written.replace(path)
+    except (SealError, OSError) as error:
+        raise BusError(
+            f"the public keys can't be written (LICTOR_SEAL_TRUST_PUBLISH): {error}"
+        ) from None
 
 
 SPEC = ServiceSpec(
@@ -136,8 +149,7 @@ SPEC = ServiceSpec(
                 streams.DECISIONS,
                 streams.EPISODES,
                 *gathering.STREAMS,
-                *decision_loops.STREAMS,
-                *drift_loops.STREAMS,
+                streams.ACTIONS,
             )
         )
     ),
@@ -169,8 +181,12 @@ SPEC = ServiceSpec(
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
         ),
-        *decision_loops.CHANNELS,
-        *drift_loops.CHANNELS,
+        StreamChannel(
+            subject="lictor.act.{decision}",
+            message=AnyDecisionEntry,
+            description="The logs of governed decisions (stream ACTIONS): resumes are read, closings appended.",
+            reads=True,
+        ),
     ),
 )
 
@@ -179,15 +195,16 @@ def make_service() -> Service:
     """The sealer with the key of this installation."""
     key = load_key()
     succession = load_succession(key)
+    publish_keys(key, succession)
     trust = succession.trust or TrustStore.of([key.verifying_key])
-    page = drift_loops.ReportPage()
-    methods = load_methods()
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
         await take_up(runtime.client, key, succession, datetime.now(UTC))
         log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
-        closings = Closings(Decisions(DecisionLog(runtime.client)), SeenCalls(runtime.client))
+        closings = Closings(
+            Decisions(DecisionLog(runtime.client), FOLDS), SeenCalls(runtime.client)
+        )
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )
@@ -197,15 +214,12 @@ def make_service() -> Service:
             Erasures(runtime.client, log).bound(),
         )
         return [
-            runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+            *sealing_loops(runtime, outbox),
             GateRunner(desk, NAME, orders, runtime.telemetry),
-            *await decision_loops.governing_loops(runtime, outbox.seal_closed, methods),
-            *await drift_loops.learning_loops(runtime, trust, page),
         ]
 
     return Service(
         spec=SPEC,
         loops=loops,
-        pages={"/report": page},
-        detail=f"log {key.name}, key {key.key_id}; verification by {', '.join(methods.names)}",
+        detail=f"log {key.name}, key {key.key_id}",
     )

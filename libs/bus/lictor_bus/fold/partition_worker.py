@@ -45,6 +45,7 @@ from lictor_bus.fold.processor import (
     T,
 )
 from lictor_bus.fold.state_store import Commit, Lifetime, StateStore
+from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.fold.timers import Timer, timer_messages
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.stall_watch import StallWatch
@@ -107,6 +108,7 @@ class PartitionWorker(Generic[T, S, R]):
         telemetry: Telemetry,
         batch: int = 500,
         steering: Steering | None = None,
+        take_over: TakeOver | None = None,
     ) -> None:
         self._client = client
         self._consumer = consumer
@@ -117,6 +119,7 @@ class PartitionWorker(Generic[T, S, R]):
         self._telemetry = telemetry
         self._batch = batch
         self._steering = steering or NoSteering()
+        self._take_over = take_over
         self._stall = StallWatch(consumer)
         self._stopping = asyncio.Event()
         self._cursor = 0
@@ -192,6 +195,8 @@ class PartitionWorker(Generic[T, S, R]):
 
     async def _open(self) -> None:
         await self._abandon()
+        if self._take_over is not None:
+            await self._take_over.finish()
         await self._consumer.open()
         self._expected_delivery = 0
         await self._look_around()

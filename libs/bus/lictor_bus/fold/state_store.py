@@ -113,16 +113,21 @@ class Commit:
     """Of the keys, those that were forgotten before they got this state."""
 
 
-def _literally(text: str) -> str:
+def literally(text: str) -> str:
     """A Redis match pattern for exactly this text."""
     return re.sub(r"([\\\[\]*?])", r"\\\1", text)
+
+
+def fold_root(service: str, partition: str) -> str:
+    """What the keys of a fold begin with: a hash tag."""
+    return f"lictor:{{{service}:{partition}}}"
 
 
 class StateReader:
     """Reads states that a worker, here or elsewhere, folds; never changes any."""
 
     def __init__(self, redis: "Redis", service: str, partition: str) -> None:
-        self._root = f"lictor:{{{service}:{partition}}}"
+        self._root = fold_root(service, partition)
         self._generation = b"0"
         self._peek: Any = redis.register_script(_PEEK)
 
@@ -145,7 +150,7 @@ class StateStore:
 
     def __init__(self, redis: "Redis", service: str, partition: str) -> None:
         self._redis = redis
-        self._root = f"lictor:{{{service}:{partition}}}"
+        self._root = fold_root(service, partition)
         self._prefix = f"{self._root}:0"
         self._load: Any = redis.register_script(_LOAD)
         self._commit: Any = redis.register_script(_COMMIT)
@@ -170,7 +175,7 @@ class StateStore:
         """Forget every state of the partition: in one step for the fold, then the old keys are removed."""
         old = self._prefix
         await self._redis.incr(f"{self._root}:generation")
-        async for key in self._redis.scan_iter(match=_literally(old) + ":*", count=1000):
+        async for key in self._redis.scan_iter(match=literally(old) + ":*", count=1000):
             await self._redis.unlink(key)
 
     async def load(

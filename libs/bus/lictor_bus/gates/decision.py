@@ -6,6 +6,7 @@ from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
 from lictor_bus.gates.denials import (
     SEALER,
     SHARE_OF_CALLS,
+    SUPERVISOR,
     counts_decisions,
     counts_outcomes,
     denies,
@@ -34,6 +35,7 @@ C = TypeVar("C", bound=ContractAnswer)
 _JUDGE_WITHIN_S = 1.4
 _RECORD_WITHIN_S = 0.4
 
+# Sealed episodes hold these ids: from before the supervisor was a service of its own.
 _CONTRACTS = refusals_of(SEALER, away="the decision's log can't be read or written")
 
 ACTION = Gate(
@@ -42,7 +44,7 @@ ACTION = Gate(
     description="Gate `action`: may this action be dispatched?",
     request=ActionGateRequest,
     answer=ActionGateAnswer,
-    service=SEALER,
+    service=SUPERVISOR,
     asked_by=(RUNTIMES,),
     refuse=denies(ActionGateAnswer),
     refusals=_CONTRACTS,
@@ -80,7 +82,7 @@ def _contract(
         description=description,
         request=request,
         answer=answer,
-        service=SEALER,
+        service=SUPERVISOR,
         asked_by=asked_by,
         refuse=refuse,
         refusals=_CONTRACTS,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 POLICY_EVALUATOR = "policy-evaluator"
 FEEDBACK = "feedback"
+SUPERVISOR = "supervisor"
 SEALER = "sealer"
 APPROVALS = "approvals"
 

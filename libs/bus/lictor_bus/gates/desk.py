@@ -8,6 +8,7 @@ from lictor_bus.gates.denials import (
     POLICY_EVALUATOR,
     SEALER,
     SHARE_OF_CALLS,
+    SUPERVISOR,
     refusals_of,
 )
 from lictor_bus.names import subjects
@@ -75,32 +76,33 @@ MARK = _desk(
 )
 TRIAGE = _desk(
     "triage",
-    SEALER,
+    SUPERVISOR,
     TriageMove,
     DeskAnswer,
     "For operators: move a drift event one step forward.",
 )
 PATCH = _desk(
     "patch",
-    SEALER,
+    SUPERVISOR,
     PatchStep,
     DeskAnswer,
     "For operators: propose, approve or reject a patch, or tell what came of applying it.",
 )
 CLAIM = _desk(
     "claim",
-    SEALER,
+    SUPERVISOR,
     ClaimRequest,
     DeskAnswer,
     "For operators: register a claim, or a new form of one.",
 )
 EVENT = _desk(
     "event",
-    SEALER,
+    SUPERVISOR,
     MeasurementReport,
     DeskAnswer,
     "For operators: tell what happened to a subject, and what was measured.",
 )
+# The sealer answers operators only: nothing that a runtime may ask reaches who holds the private key.
 CORRECT = _desk(
     "correct",
     SEALER,
@@ -141,10 +143,10 @@ COHERENCE = Gate(
     description="For operators: the coherence report, from what the streams hold now.",
     request=CoherenceQuestion,
     answer=CoherenceAnswer,
-    service=SEALER,
+    service=SUPERVISOR,
     asked_by=(OPERATORS,),
     refuse=_no_report,
-    refusals=refusals_of(SEALER, away="the streams can't be read"),
+    refusals=refusals_of(SUPERVISOR, away="the streams can't be read"),
     # It verifies every seal there is.
     within_s=_EPISODE_WITHIN_S,
     share_of_payload=SHARE_OF_CALLS,

@@ -1,1 +1,1 @@
-"""Logs."""
+"""What is stored on which stream, one module a noun."""

@@ -18,7 +18,7 @@ from lictor_bus.names.streams import DEAD, STREAMS
 from lictor_bus.names.subjects import dead_letter
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import last_on_subjects, read_from
 from lictor_schema.services.dead_letter import DeadLetter
 
 _INFO = "Lictor-Dead"
@@ -48,12 +48,18 @@ class Buried:
 class DeadLetters:
     """One service's access to the dead-letter stream."""
 
-    def __init__(self, client: Client, service: str) -> None:
+    def __init__(self, client: Client, service: str, *, formerly: str | None = None) -> None:
         self._client = client
         self._service = service
+        self._formerly = formerly
+        """The service that handled the same messages before: what it buried is not buried again."""
 
     async def bury(self, stream: str, delivery: Delivery, refusal: Refused) -> None:
         """Store the message whole, with why; once, however often it is called."""
+        if self._formerly is not None:
+            before = dead_letter(self._formerly, stream, delivery.sequence)
+            if await last_on_subjects(self._client, DEAD, [before]):
+                return
         letter = DeadLetter(
             service=self._service,
             stream=stream,

@@ -1,1 +1,1 @@
-"""Loops."""
+"""Loops over consumers whose messages are handled one by one, without a fold."""

@@ -5,8 +5,9 @@ named. Passwords are not in it: the server reads them from its environment (``NA
 
 A runtime publishes events in its own name only, asks gates, and reads decisions and episodes, but not the messages that
 an episode covers. Only the evaluator writes decisions, only the sealer episodes, and only it erases, on an operator's
-order. Every user has inboxes of its own, so nobody overhears the answers to
-another, and only services may write to inboxes, so nobody else can answer in their place.
+order. The sealer holds the private key of the log, and no runtime can send it anything. Every user has inboxes of its
+own, so nobody overhears the answers to another, and only services may write to inboxes, so nobody else can answer in
+their place.
 """
 
 import sys
@@ -110,20 +111,15 @@ def _ours() -> tuple[Role, ...]:
                 streams.EPISODES,
                 streams.CONTENTS,
                 streams.ERASURES,
-                streams.DRIFT,
-                streams.PATCHES,
-                streams.CERPA,
                 streams.ACTIONS,
-                streams.TIMERS,
-                streams.GATES,
                 # Read only: an episode holds what others wrote there about its task.
+                streams.GATES,
                 streams.PROOFS,
                 streams.RECEIPTS,
                 streams.SESSIONS,
                 streams.RUNS,
             ),
-            # Which packs are in force, and their envelopes.
-            looks_at=(streams.EVENTS, streams.PACKS),
+            looks_at=(streams.EVENTS,),
             writes=(
                 "lictor.ep.*.*",
                 "lictor.log.*",
@@ -131,6 +127,30 @@ def _ours() -> tuple[Role, ...]:
                 "lictor.erased.*",
                 # To erase what an operator orders to be erased; every other stream it writes keeps what it holds.
                 f"$JS.API.STREAM.MSG.DELETE.{streams.CONTENTS}",
+                # It ends the log of a decision whose task closed.
+                "lictor.act.*",
+            ),
+        ),
+        _service(
+            "supervisor",
+            declares=(
+                streams.ACTIONS,
+                streams.TIMERS,
+                streams.GATES,
+                streams.SESSIONS,
+                streams.DRIFT,
+                streams.PATCHES,
+                streams.CERPA,
+            ),
+            # Which packs are in force, and their envelopes; which tasks run; what the report is about.
+            looks_at=(
+                streams.EVENTS,
+                streams.PACKS,
+                streams.DECISIONS,
+                streams.EPISODES,
+                streams.DEAD,
+            ),
+            writes=(
                 "lictor.act.*",
                 "lictor.gated.action.*",
                 "lictor.sched.decision.*",
@@ -224,7 +244,17 @@ def _service(
     answers = [each.wildcard for each in answered_by(name)]
     return Role(
         user=name,
-        publish=(*writes, *asks, f"lictor.dead.{name}.*.*", *api, *folds, *looks, "_INBOX.>"),
+        publish=(
+            *writes,
+            *asks,
+            f"lictor.dead.{name}.*.*",
+            # The health check of its container asks under its own name.
+            f"lictor.health.{name}",
+            *api,
+            *folds,
+            *looks,
+            "_INBOX.>",
+        ),
         subscribe=(*answers, *hears, f"lictor.health.{name}", f"{inboxes(name)}.>"),
     )
 
@@ -258,11 +288,14 @@ def _runtime(name: str, services: Iterable[str]) -> Role:
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),
         subscribe=("lictor.progress.proof.*", f"{inboxes(name)}.>"),
-        not_publish=tuple(
-            subject
-            for stream in _READABLE_BY_RUNTIMES
-            for service in services
-            for subject in _consumer_of(stream, service)
+        not_publish=(
+            "lictor.health.sealer",
+            *(
+                subject
+                for stream in _READABLE_BY_RUNTIMES
+                for service in services
+                for subject in _consumer_of(stream, service)
+            ),
         ),
     )
 

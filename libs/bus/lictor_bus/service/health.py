@@ -6,7 +6,7 @@ import sys
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names import subjects
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.wire.connection import connect_nats
@@ -14,10 +14,14 @@ from lictor_schema.services.health import ServiceHealth
 
 
 async def ask_health(client: Client, service: str, timeout_s: float = 2.0) -> ServiceHealth:
-    """What the service says of itself; raises BusError when it says nothing."""
+    """What the service says of itself; raises BusError when it says nothing, NotAllowed when this user may not ask."""
     try:
         answer = await client.request(subjects.health(service), b"", timeout=timeout_s)
     except (NatsError, TimeoutError):
+        if f'publish to "{subjects.health(service)}"' in str(client.last_error).lower():
+            raise NotAllowed(
+                f"{service} can't be asked by this user; ask as an operator."
+            ) from None
         raise BusError(
             f"{service} does not answer; `lictor up` starts it, its log says why it stopped."
         ) from None

@@ -28,6 +28,7 @@ from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway
 from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.fold.state_store import StateStore
+from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.gate import Gate
 from lictor_bus.gate_runner import GateRunner
 from lictor_bus.gates.table import answered_by
@@ -90,23 +91,37 @@ class ServiceRuntime:
         *,
         partition: int | str | None = None,
         steering: Steering | None = None,
+        formerly: str | None = None,
     ) -> PartitionWorker[T, S, R]:
         """A worker for one partition of a stream, or for the whole of it.
 
-        A service that folds a stream in more ways than one gives each a word instead of a partition.
+        A service that folds a stream in more ways than one gives each a word instead of a partition. ``formerly`` names
+        the service that ran this fold before: it goes on where that one left off.
         """
         name = self.service if partition is None else f"{self.service}-{partition}"
         settings = PullSettings(batch=self.settings.batch)
+        take_over = None
+        if formerly is not None:
+            take_over = TakeOver(
+                self.client,
+                self.redis,
+                stream,
+                old=formerly,
+                new=self.service,
+                partition=str(partition),
+                quiet_s=settings.pin_timeout_s,
+            )
         return PartitionWorker(
             self.client,
             PullConsumer(self.client, stream, name, filter_subject, settings),
             StateStore(self.redis, self.service, "all" if partition is None else str(partition)),
             processor,
             outbox,
-            DeadLetters(self.client, self.service),
+            DeadLetters(self.client, self.service, formerly=formerly),
             self.telemetry,
             self.settings.batch,
             steering,
+            take_over,
         )
 
 

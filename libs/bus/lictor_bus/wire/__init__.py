@@ -1,1 +1,1 @@
-"""Wire."""
+"""Connections to NATS and Redis, and single messages to and from them."""

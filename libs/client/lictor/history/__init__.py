@@ -1,1 +1,1 @@
-"""History."""
+"""What the streams hold, read back: decisions, sessions, episodes, replays."""

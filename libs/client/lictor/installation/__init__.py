@@ -1,1 +1,1 @@
-"""Installation."""
+"""Where Lictor runs on this machine, and how to reach its broker."""

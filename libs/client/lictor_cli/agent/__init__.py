@@ -1,1 +1,1 @@
-"""Agent."""
+"""`lictor agent`: agent definitions."""

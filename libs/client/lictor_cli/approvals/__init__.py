@@ -1,1 +1,1 @@
-"""Approvals."""
+"""`lictor approvals`: approval requests."""

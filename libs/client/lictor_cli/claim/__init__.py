@@ -1,1 +1,1 @@
-"""Claim."""
+"""`lictor claim`: CERPA claims and cycles."""

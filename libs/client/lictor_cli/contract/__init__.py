@@ -1,1 +1,1 @@
-"""Contract."""
+"""`lictor contract`: governed decisions and the kill-switch."""

@@ -1,1 +1,1 @@
-"""Dead."""
+"""`lictor dead`: dead letters."""

@@ -1,1 +1,1 @@
-"""Decision."""
+"""`lictor decision`: decisions."""

@@ -1,1 +1,1 @@
-"""Drift."""
+"""`lictor drift`: drift."""

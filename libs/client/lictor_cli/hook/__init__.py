@@ -1,1 +1,1 @@
-"""Hook."""
+"""`lictor hook`: the hooks of Claude Code."""

@@ -1,1 +1,1 @@
-"""Ir."""
+"""`lictor ir`: Effect IR documents and certificates."""

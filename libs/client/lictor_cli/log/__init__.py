@@ -1,1 +1,1 @@
-"""Log."""
+"""`lictor log`: the Merkle log."""

@@ -1,1 +1,1 @@
-"""Output."""
+"""Terminal output that commands share: tables, progress, failures, interruption."""

@@ -1,1 +1,1 @@
-"""Pack."""
+"""`lictor pack`: policy packs."""

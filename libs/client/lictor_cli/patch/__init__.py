@@ -1,1 +1,1 @@
-"""Patch."""
+"""`lictor patch`: patches."""

@@ -1,1 +1,1 @@
-"""Prove."""
+"""`lictor prove`: proofs of programs."""

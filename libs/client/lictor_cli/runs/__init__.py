@@ -1,1 +1,1 @@
-"""Runs."""
+"""`lictor runs`: runs."""

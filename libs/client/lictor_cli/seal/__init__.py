@@ -1,1 +1,1 @@
-"""Seal."""
+"""`lictor seal`: sealed episodes."""

@@ -75,7 +75,7 @@ async def correct(options: Namespace) -> int:
         raise LictorError(f"{problem.path}: {problem.problem}.") from None
     client = await reach(nats_url(options.url), "lictor-seal")
     try:
-        answer = await ask_desk_for(client, "correct", order, CorrectionAnswer)
+        answer = await ask_desk_for(client, "correct", order, CorrectionAnswer, of="sealer")
     except Unreachable as error:
         raise Unreachable(f"{error} Ask again with --request-id {order.request_id}") from None
     finally:

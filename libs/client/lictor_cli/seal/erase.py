@@ -115,7 +115,9 @@ async def _ask(client: "Client", order: "ErasureOrder") -> "ErasureAnswer":
     from lictor_schema.seals.erasure import ErasureAnswer
 
     try:
-        return await ask_desk_for(client, "erase", order, ErasureAnswer, _ANSWER_WITHIN_S)
+        return await ask_desk_for(
+            client, "erase", order, ErasureAnswer, _ANSWER_WITHIN_S, of="sealer"
+        )
     except Unreachable as error:
         if order.dry_run:
             raise

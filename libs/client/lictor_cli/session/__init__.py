@@ -1,1 +1,1 @@
-"""Session."""
+"""`lictor session`: guarded sessions."""

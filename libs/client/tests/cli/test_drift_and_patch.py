@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learning_bus import PACK, Bus, learning_bus, learning_sealer, sighting
+from learning_bus import PACK, Bus, learning_bus, learning_supervisor, sighting
 from nats.aio.client import Client
 
 from lictor.desk_orders import ask_desk, new_request_id
@@ -45,7 +45,7 @@ def packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 async def bus(clean_infra: Endpoints, packs: Path) -> AsyncIterator[Bus]:
     assert packs.name == "packs", "the sealer suggests changes of these"
-    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra):
+    async with learning_bus(clean_infra) as ready, learning_supervisor(clean_infra):
         yield ready
 
 

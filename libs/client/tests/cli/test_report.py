@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from learning_bus import Bus, learning_bus, learning_sealer, sighting
+from learning_bus import Bus, learning_bus, learning_supervisor, sighting
 from sealed_history import TRUST, episode, seal_all
 
 from lictor_local.embedded_servers import Endpoints
@@ -22,7 +22,7 @@ Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 
 @pytest.fixture
 async def bus(clean_infra: Endpoints) -> AsyncIterator[Bus]:
-    async with learning_bus(clean_infra) as ready, learning_sealer(clean_infra):
+    async with learning_bus(clean_infra) as ready, learning_supervisor(clean_infra):
         yield ready
 
 

@@ -372,6 +372,19 @@ async def test_a_signal_stops_everything_in_order_and_keeps_the_data(
     assert await again.end() == 0
 
 
+async def test_only_the_sealer_is_given_the_private_key(start_up: StartUp, tmp_path: Path) -> None:
+    """Also where `lictor up` itself was told of one."""
+    key = tmp_path / "mine.pem"
+    SigningKey.generate("lictor.local/log").save(key)
+    up = await start_up(LICTOR_SEAL_KEY=str(key), LICTOR_SEAL_KEY_PREVIOUS="")
+    given = {
+        name: psutil.Process(pid).environ().get("LICTOR_SEAL_KEY")
+        for name, pid in up.said["services"].items()
+    }
+    assert given.pop("sealer") == str(key)
+    assert set(given.values()) == {""}
+
+
 async def test_a_killed_up_leaves_no_process(start_up: StartUp) -> None:
     up = await start_up()
     children = up.children()

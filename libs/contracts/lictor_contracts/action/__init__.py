@@ -1,1 +1,1 @@
-"""Action."""
+"""The Safe Action Contract: its gate, its preconditions, its verification."""

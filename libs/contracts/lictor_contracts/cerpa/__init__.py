@@ -1,1 +1,1 @@
-"""Cerpa."""
+"""CERPA: claims held against what is measured, and the cycles that follow."""

@@ -1,1 +1,1 @@
-"""Envelope."""
+"""The decision timing envelope and the ladder of what is done instead."""

@@ -1,1 +1,1 @@
-"""Report."""
+"""The coherence report: objectives, measurements, verdicts."""

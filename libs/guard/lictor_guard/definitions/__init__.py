@@ -1,1 +1,1 @@
-"""Definitions."""
+"""Agent definitions: loaded, linted, compared, compiled."""

@@ -1,1 +1,1 @@
-"""Log."""
+"""A session's log: its entries, its fold, its replay."""

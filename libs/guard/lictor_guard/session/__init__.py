@@ -1,1 +1,1 @@
-"""Session."""
+"""The judge of a session: the tool gate, the stop gate, snapshots."""

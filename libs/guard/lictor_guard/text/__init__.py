@@ -1,1 +1,1 @@
-"""Text."""
+"""Texts for agents and people, and patterns that match in linear time."""

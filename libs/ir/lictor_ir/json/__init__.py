@@ -1,1 +1,1 @@
-"""Json."""
+"""The canonical JSON form of documents."""

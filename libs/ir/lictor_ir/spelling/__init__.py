@@ -1,1 +1,1 @@
-"""Spelling."""
+"""How types, literals and values are spelled."""

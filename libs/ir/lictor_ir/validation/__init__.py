@@ -1,1 +1,1 @@
-"""Validation."""
+"""Whether a document is well formed."""

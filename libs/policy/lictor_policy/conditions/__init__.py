@@ -1,1 +1,1 @@
-"""Conditions."""
+"""Conditions of rules: facts, times, requirements, and what can be known of them without an event."""

@@ -1,1 +1,1 @@
-"""Decisions."""
+"""Decision records, and what runtimes and operators report about them."""

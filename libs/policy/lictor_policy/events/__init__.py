@@ -1,1 +1,1 @@
-"""Events."""
+"""What an event says, and its position in the stream."""

@@ -1,1 +1,1 @@
-"""Gates."""
+"""The report and dispatch gates: a message or a dispatch judged before it happens."""

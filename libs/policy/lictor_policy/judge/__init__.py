@@ -1,1 +1,1 @@
-"""Judge."""
+"""One event judged: the rules that match, the one that wins, the decision."""

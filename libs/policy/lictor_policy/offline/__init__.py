@@ -1,1 +1,1 @@
-"""Offline."""
+"""Past events judged again: explanation, replay, backtest, statistics, stories."""

@@ -1,1 +1,1 @@
-"""Packs."""
+"""Policy packs: files, documents, overlays, releases, lint, tests, diff."""

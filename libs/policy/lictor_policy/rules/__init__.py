@@ -1,1 +1,1 @@
-"""Rules."""
+"""Rules made ready to run, and their texts."""

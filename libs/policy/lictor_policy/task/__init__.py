@@ -1,1 +1,1 @@
-"""Task."""
+"""The state of a task: its history, evidence, obligations, holds and timers."""

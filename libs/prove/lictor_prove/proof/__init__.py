@@ -1,1 +1,1 @@
-"""Proof."""
+"""From a program and its layer to a verdict with counterexamples."""

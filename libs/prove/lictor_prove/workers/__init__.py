@@ -1,1 +1,1 @@
-"""Workers."""
+"""Proofs in worker processes with limits of time and memory."""

@@ -1,1 +1,1 @@
-"""Approvals."""
+"""Approvals: the request, the policy that decides, the run."""

@@ -1,1 +1,1 @@
-"""Contracts."""
+"""Governed decisions: envelope, log, drift, patch, CERPA, report."""

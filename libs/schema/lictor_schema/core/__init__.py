@@ -1,1 +1,1 @@
-"""Core."""
+"""What every model stands on: the base model, canonical JSON, ids."""

@@ -1,1 +1,1 @@
-"""Decisions."""
+"""Decisions, and what runtimes and operators report about them."""

@@ -1,1 +1,1 @@
-"""Events."""
+"""What agents report: events, claims, evidence."""

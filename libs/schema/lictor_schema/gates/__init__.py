@@ -1,1 +1,1 @@
-"""Gates."""
+"""Questions before an act, their answers and records."""

@@ -1,1 +1,1 @@
-"""Packs."""
+"""Policy packs: the document, overlays, releases, temporal conditions."""

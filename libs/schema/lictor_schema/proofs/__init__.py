@@ -1,1 +1,1 @@
-"""Proofs."""
+"""Programs, proofs and coverage."""

@@ -1,1 +1,1 @@
-"""Seals."""
+"""Sealed episodes, their parts and sources, and erasures."""

@@ -1,1 +1,1 @@
-"""Services."""
+"""What a service publishes about itself: health and dead letters."""

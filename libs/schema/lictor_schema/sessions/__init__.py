@@ -1,1 +1,1 @@
-"""Sessions."""
+"""Guarded sessions: the agent definition, questions, the log, feedback."""

@@ -1,1 +1,1 @@
-"""Contents."""
+"""The messages that an episode covers, and their commitments."""

@@ -1,1 +1,1 @@
-"""Log."""
+"""The Merkle log: tree, tiles, checkpoints, cosignatures, key handover."""

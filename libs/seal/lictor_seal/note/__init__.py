@@ -1,1 +1,1 @@
-"""Note."""
+"""C2SP signed notes and the statements signed as notes."""

@@ -1,1 +1,1 @@
-"""Decisions."""
+"""Decisions on the bus: past ones, receipts and marks."""

@@ -1,1 +1,1 @@
-"""Packs."""
+"""Which packs are in force in each partition, and how a release takes effect."""

@@ -1,1 +1,1 @@
-"""Correction."""
+"""Corrections: a later version of an episode, ordered by an operator."""

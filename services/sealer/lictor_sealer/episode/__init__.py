@@ -1,1 +1,1 @@
-"""Episode."""
+"""An episode: what it covers, how it is assembled, when it is sealed."""

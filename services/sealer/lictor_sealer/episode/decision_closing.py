@@ -4,31 +4,35 @@ What is asked after that is refused, so the episode is the same whenever it is a
 """
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from lictor_bus.errors import Refused
+from lictor_bus.logs.allowed_calls import SeenCalls
+from lictor_bus.logs.decision_log import read_entry
+from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_contracts.decision.question_stamp import Asked, Decided
-from lictor_contracts.decision.state import Deciding
+from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
 from lictor_contracts.decision.transitions import close
-from lictor_schema.contracts.decision_log import DecisionClosed
+from lictor_contracts.errors import ContractError
+from lictor_schema.contracts.decision_log import DecisionClosed, SwitchEngaged, SwitchReleased
 from lictor_schema.core.ids import episode_id
-from lictor_sealer.allowed_calls import SeenCalls
-from lictor_sealer.decision_log import read_entry
 from lictor_sealer.episode.assembly import claimed_outcome
 from lictor_sealer.episode.task_records import RecordsSeen
-from lictor_sealer.governed_decisions import DecisionAt, Decisions
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = timedelta(microseconds=1)
+
+FOLDS: Final = Folds(fold, fold_switch, Switch(), ContractError)
 
 
 class Closings:
     """Closes the decisions of tasks that were closed."""
 
-    def __init__(self, decisions: Decisions, calls: SeenCalls) -> None:
+    def __init__(self, decisions: Decisions[Deciding, Switch], calls: SeenCalls) -> None:
         self._decisions = decisions
         self._calls = calls
 
@@ -42,11 +46,11 @@ class Closings:
         episode = episode_id(first.task_id, first.event_id)
         if (await self._decisions.known(key)).state is None:
             return None
-        closed = await self._decisions.closed_by(key, last.record_id)
+        closed = await self._closed_by(key, last.record_id)
         if closed is not None:
             return closed
 
-        async def decide(at: DecisionAt) -> Decided | None:
+        async def decide(at: DecisionAt[Deciding, Switch]) -> Decided | None:
             if at.state is None or not _governs(at.state, seen, episode, closing):
                 return None
             asked = Asked(
@@ -63,7 +67,9 @@ class Closings:
                 asked,
                 record_id=last.record_id,
                 claimed=claimed_outcome(seen),
-                calls_seen=await self._calls.until(at.state, closing.stored_at_ns // 1000),
+                calls_seen=await self._calls.until(
+                    at.state.begun, at.state.ended_us, closing.stored_at_ns // 1000
+                ),
             )
 
         decided = await self._decisions.change_if(key, decide)
@@ -74,11 +80,19 @@ class Closings:
                 f"task_id: {decided.answer.reason}",
                 remedy="have somebody other than its actor resume it (`lictor contract resume`): it is sealed then",
             )
-        return await self._decisions.closed_by(key, last.record_id)
+        return await self._closed_by(key, last.record_id)
 
     async def closed(self, runtime: str, task_id: str, record_id: str) -> Deciding | None:
         """The decision that a record closed, as it was then; None when it closed none."""
-        return await self._decisions.closed_by(subjects.decision_key(runtime, task_id), record_id)
+        return await self._closed_by(subjects.decision_key(runtime, task_id), record_id)
+
+    async def _closed_by(self, key: str, record_id: str) -> Deciding | None:
+        """The decision as it was when a record closed it, with the kill-switch's turns meanwhile; None for none."""
+        async for state, entry, sequence in self._decisions.folded(key):
+            if isinstance(entry, DecisionClosed) and entry.record_id == record_id:
+                turns = (await self._decisions.switch()).entries
+                return replace(state, switched=_meanwhile(turns, state.begun_at, sequence))
+        return None
 
     async def entries(self, closed: Deciding) -> AsyncIterator[Delivery]:
         """The log of a decision that was closed, as it is stored: from its beginning to its closing."""
@@ -122,3 +136,12 @@ def _governs(state: Deciding, seen: RecordsSeen, episode: str, closing: Delivery
     return state.closed is None and (
         (began - _EPOCH) // _US <= state.begun.at_us <= closing.stored_at_ns // 1000
     )
+
+
+def _meanwhile(
+    turns: tuple[tuple[int, SwitchEngaged | SwitchReleased], ...], begun_at: int, closed_at: int
+) -> tuple[SwitchEngaged | SwitchReleased, ...]:
+    """The turns between two places in the stream, and the one before that still held at the first."""
+    before = [each for sequence, each in turns if sequence < begun_at]
+    held = before[-1:] if before and isinstance(before[-1], SwitchEngaged) else []
+    return (*held, *(each for sequence, each in turns if begun_at < sequence < closed_at))

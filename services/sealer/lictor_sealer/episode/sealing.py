@@ -139,7 +139,7 @@ class SealingOutbox:
         The messages that an episode covers are stored before its leaf: a leaf never stands without them. Whoever
         starts over after a crash in between finds the same salts, so the same parts, stored already.
         """
-        # The worker seals what closes, and desks what is resumed or corrected: one after the other.
+        # One worker seals what closes, one what is resumed, a desk what is corrected: one after the other.
         async with self._log.writing:
             ready: list[_Ready] = []
             sealed: dict[str, int] = {}
@@ -248,8 +248,8 @@ class SealingOutbox:
         await self._dead.bury(streams.DECISIONS, sourced.output.delivery, reason)
         return None
 
-    async def seal_closed(self, task: str) -> int:
-        """Seal every closing of a task that is not sealed yet and can be; tells how many closings there are."""
+    async def seal_closed(self, task: str) -> None:
+        """Seal every closing of a task that is not sealed yet and can be."""
         closings: list[Sourced[ClosedTask]] = []
         sequence = 1
         while page := await read_from(
@@ -258,11 +258,10 @@ class SealingOutbox:
             closings += [
                 Sourced(task, stored.sequence, ClosedTask(stored))
                 for stored in page
-                if read_record(stored).task_closed
+                if _closes(stored)
             ]
             sequence = page[-1].sequence + 1
         await self.publish(closings)
-        return len(closings)
 
     async def _without_sealed(
         self, closings: Sequence[_ClosedRecords], sealed: dict[str, int]
@@ -293,6 +292,14 @@ class SealingOutbox:
                 remedy="give every run of a task an id of its own",
             ),
         )
+
+
+def _closes(stored: Delivery) -> bool:
+    """Whether a record closes its task; what can't be read does not, and is a dead letter already."""
+    try:
+        return read_record(stored).task_closed
+    except Refused:
+        return False
 
 
 def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> Entry:

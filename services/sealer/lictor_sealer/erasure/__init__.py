@@ -1,1 +1,1 @@
-"""Erasure."""
+"""Erasures of what an episode covers, ordered and recorded."""

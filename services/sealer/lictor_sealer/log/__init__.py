@@ -1,1 +1,1 @@
-"""Log."""
+"""The sealer's Merkle log and its stream."""

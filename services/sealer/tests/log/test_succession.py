@@ -26,7 +26,7 @@ from lictor_seal import (
     TrustStore,
     verify_bundle,
 )
-from lictor_sealer.app import LogSuccession, load_succession, take_up
+from lictor_sealer.app import LogSuccession, load_succession, publish_keys, take_up
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
 from lictor_sealer.log.stream import EpisodeLog, load_head
@@ -251,3 +251,23 @@ def test_the_environment_names_the_key_before_and_the_trust_store(
     monkeypatch.setenv("LICTOR_SEAL_TRUST", str(tmp_path / "absent.json"))
     with pytest.raises(BusError, match="no trust store"):
         load_succession(NEW)
+
+
+def test_the_public_keys_are_written_for_others_and_none_is_ever_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "public.json"
+    publish_keys(NEW, LogSuccession())
+    assert not path.exists()
+    monkeypatch.setenv("LICTOR_SEAL_TRUST_PUBLISH", str(path))
+    publish_keys(OLD, LogSuccession())
+    assert TrustStore.load(path) == TrustStore.of([OLD.verifying_key])
+    publish_keys(NEW, LogSuccession())
+    assert {each.key.key_id for each in TrustStore.load(path).keys} == {OLD.key_id, NEW.key_id}
+    publish_keys(NEW, LogSuccession(OLD, windows()))
+    assert set(TrustStore.load(path).keys) == set(windows().keys)
+    publish_keys(NEW, LogSuccession())
+    assert set(TrustStore.load(path).keys) == set(windows().keys)
+    path.write_text("{}")
+    with pytest.raises(BusError, match="LICTOR_SEAL_TRUST_PUBLISH"):
+        publish_keys(NEW, LogSuccession())

@@ -1,1 +1,1 @@
-"""Http."""
+"""The HTTP adapter, for runtimes that speak neither NATS nor Python."""

@@ -1,1 +1,1 @@
-"""Mcp."""
+"""The MCP proxy between an agent and any MCP server."""

@@ -1,1 +1,1 @@
-"""Python."""
+"""Guards for tools that are Python functions, asynchronous and blocking."""

@@ -1,1 +1,1 @@
-"""Interpreter."""
+"""Python programs run symbolically: statements, expressions, calls, loops."""

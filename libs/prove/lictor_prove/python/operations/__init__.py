@@ -1,1 +1,1 @@
-"""Operations."""
+"""What operators, builtins and methods do to symbolic values."""

@@ -1,1 +1,1 @@
-"""Syntax."""
+"""The subset of Python that is read, and its scopes."""

@@ -1,0 +1,163 @@
+"""A fold that goes on under another name, where the service that folded a stream before left off.
+
+What is at or before the cursor of the old fold took effect; what is after it is folded by the new one. So the new fold
+begins with the states and the cursor of the old one: without a hole, and without a repeat. Two folds of different
+names don't see each other's cursors, so the old service has to be gone.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# redis-py leaves some of its answers untyped.
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from nats.aio.client import Client
+from nats.js.api import ConsumerInfo
+from nats.js.errors import NotFoundError
+from redis.asyncio import Redis
+
+from lictor_bus.errors import BusError
+from lictor_bus.fold.state_store import fold_root, literally
+
+log = logging.getLogger("lictor.worker")
+
+_LOOK_S: Final = 0.25
+_PAGE: Final = 500
+
+# KEYS[1]: the new cursor; KEYS[2..]: new keys. ARGV: for each its time to live and its value. Once there is a cursor a
+# worker is at it, and what it has folded since must stay.
+_RESTORE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+for i = 2, #KEYS do redis.call('RESTORE', KEYS[i], ARGV[2 * i - 3], ARGV[2 * i - 2], 'REPLACE') end
+return 1
+"""
+
+
+class TakeOver:
+    """Takes over the fold of a stream from a service that has another name now."""
+
+    def __init__(
+        self,
+        client: Client,
+        redis: "Redis",
+        stream: str,
+        *,
+        old: str,
+        new: str,
+        partition: str,
+        quiet_s: float,
+    ) -> None:
+        self._client = client
+        self._redis = redis
+        self._stream = stream
+        self._old_service = old
+        self._durable = f"{old}-{partition}"
+        self._old, self._new = fold_root(old, partition), fold_root(new, partition)
+        self._quiet_s = quiet_s
+        """So long nobody has to ask for messages of the old fold before its service counts as gone."""
+        self._restore: Any = redis.register_script(_RESTORE)
+        self._done = False
+
+    async def finish(self) -> None:
+        """Take over what there is, once; BusError while the old service is at work."""
+        if self._done:
+            return
+        if await self._info() is not None or await self._redis.exists(
+            await self._cursor(self._old)
+        ):
+            await self._until_quiet()
+            if not await self._began():
+                await self._copy()
+            await self._forget()
+        self._done = True
+
+    async def _info(self) -> ConsumerInfo | None:
+        try:
+            return await self._client.jetstream().consumer_info(self._stream, self._durable)
+        except NotFoundError:
+            return None
+
+    async def _until_quiet(self) -> None:
+        """Wait until nobody has asked for messages of the old fold for a while; BusError when somebody does."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._quiet_s
+        while loop.time() < until:
+            info = await self._info()
+            if info is None:
+                return
+            if info.num_waiting:
+                raise BusError(
+                    f"an older {self._old_service} still folds {self._stream}; stop it, then this one goes on"
+                )
+            await asyncio.sleep(_LOOK_S)
+
+    async def _began(self) -> bool:
+        """Whether the new fold has begun: then it goes on from its own states, or started over by itself."""
+        keys = (f"{self._new}:generation", f"{self._new}:0:cursor")
+        return bool(await self._redis.exists(*keys))
+
+    async def _cursor(self, root: str) -> str:
+        return f"{await self._prefix(root)}:cursor"
+
+    async def _prefix(self, root: str) -> str:
+        """Of the keys of the generation in force."""
+        generation = cast(bytes | None, await self._redis.get(f"{root}:generation"))
+        return f"{root}:{int(generation or 0)}"
+
+    async def _copy(self) -> None:
+        """The states, then the cursor: a crash in between leaves no cursor, and it is copied again."""
+        old = await self._prefix(self._old)
+        cursor = cast(bytes | None, await self._redis.get(f"{old}:cursor"))
+        if cursor is None:
+            # Nothing was folded, or Redis lost it: the stream is folded from its start, as always then.
+            return
+        copied = 0
+        page: list[bytes] = []
+        async for key in self._redis.scan_iter(match=f"{literally(old)}:*", count=1000):
+            if key == f"{old}:cursor".encode():
+                continue
+            page.append(key)
+            copied += 1
+            if len(page) == _PAGE:
+                await self._copy_page(old, page)
+                page = []
+        await self._copy_page(old, page)
+        if await self._redis.get(f"{old}:cursor") != cursor:
+            raise BusError(f"an older {self._old_service} still folds {self._stream}; stop it")
+        await self._redis.set(f"{self._new}:0:cursor", cursor, nx=True)
+        log.info(
+            "%s: goes on where %s left off, at %d of %s, with %d keys",
+            self._new,
+            self._durable,
+            int(cursor),
+            self._stream,
+            copied,
+        )
+
+    async def _copy_page(self, old: str, keys: Sequence[bytes]) -> None:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for key in keys:
+                pipe.pttl(key)
+                pipe.dump(key)
+            found: list[Any] = await pipe.execute()
+        prefix = len(old.encode())
+        restored, values = [f"{self._new}:0:cursor"], list[Any]()
+        for key, ttl, value in zip(keys, found[::2], found[1::2], strict=True):
+            if value is not None:
+                restored.append(f"{self._new}:0{key[prefix:].decode()}")
+                values += [max(0, int(ttl)), value]
+        if values:
+            await self._restore(keys=restored, args=values)
+
+    async def _forget(self) -> None:
+        """Remove what the old fold had: the durable, then its keys, the cursor last."""
+        with contextlib.suppress(NotFoundError):
+            await self._client.jetstream().delete_consumer(self._stream, self._durable)
+        cursor = await self._cursor(self._old)
+        async for key in self._redis.scan_iter(match=f"{literally(self._old)}:*", count=1000):
+            if key not in (cursor.encode(), f"{self._old}:generation".encode()):
+                await self._redis.unlink(key)
+        await self._redis.unlink(cursor, f"{self._old}:generation")

@@ -1,0 +1,1 @@
+"""CERPA cycles on the bus."""

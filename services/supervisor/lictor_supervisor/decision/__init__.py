@@ -1,0 +1,1 @@
+"""Governed decisions on the bus: the action gate and the contract operations."""

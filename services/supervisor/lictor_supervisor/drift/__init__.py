@@ -1,0 +1,1 @@
+"""Drift on the bus: seen, counted, published."""
