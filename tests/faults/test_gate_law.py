@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
 from lictor_bus.gate import Gate, Repeats
-from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime

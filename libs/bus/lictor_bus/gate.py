@@ -1,7 +1,7 @@
 """A gate: one question that a service answers, declared once.
 
 The declaration says where the question is asked and by whom, how large it may be, how long the answer may take, what
-a denial looks like, and where denials are recorded. `gate_runner` answers by it, the rights of NATS users and the
+a denial looks like, and where denials are recorded. `gates.gate_runner` answers by it, the rights of NATS users and the
 AsyncAPI documents are derived from it.
 """
 

@@ -16,8 +16,8 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.gate import RUNTIMES, Gate, Refusal, Refusals, Repeats
-from lictor_bus.gate_recorder import PendingRecord
-from lictor_bus.gate_runner import Asked, BoundGate, GateRunner, Given, When
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked, BoundGate, GateRunner, Given, When
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient, connect_nats

@@ -17,7 +17,7 @@ from lictor_approvals.request_intake import LayersHere, RequestIntake
 from lictor_approvals.request_log import BELL, RequestLog
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
-from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.certificates import load_certificate
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import HandlingLoop

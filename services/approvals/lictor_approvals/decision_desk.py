@@ -15,8 +15,8 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
-from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates.desk import APPROVAL
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
 from lictor_schema.contracts.patch import DeskAnswer

@@ -8,8 +8,8 @@ from nats.aio.msg import Msg
 
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
-from lictor_bus.gate_runner import GateRunner
 from lictor_bus.gates.denials import FEEDBACK
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel

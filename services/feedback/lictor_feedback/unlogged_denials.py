@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from lictor_bus.gate import Refusal
-from lictor_bus.gate_runner import Asked
+from lictor_bus.gates.gate_runner import Asked
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.core.base_model import utc_millis

@@ -18,8 +18,8 @@ from lictor_bus.fold.processor import (
 )
 from lictor_bus.fold.tick_relay import TickRelay
 from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
-from lictor_bus.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates import desk, task
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel

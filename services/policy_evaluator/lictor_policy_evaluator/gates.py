@@ -14,9 +14,9 @@ from redis.exceptions import RedisError
 
 from lictor_bus.errors import BusError
 from lictor_bus.gate import Refusal
-from lictor_bus.gate_recorder import PendingRecord
-from lictor_bus.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.gates import task
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_policy.errors import StateError

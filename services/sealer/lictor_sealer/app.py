@@ -9,7 +9,7 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
-from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog

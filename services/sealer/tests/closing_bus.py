@@ -7,7 +7,7 @@ from typing import Any
 
 from lictor.history.episode_bundle import bundle_lines
 from lictor_bus.fold.processor import Sourced
-from lictor_bus.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from lictor_bus.fold.entity_timers import EntityTimers
-from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from lictor_bus.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates.desk import COHERENCE
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats

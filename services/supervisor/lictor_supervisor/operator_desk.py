@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates import desk as gates
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.logs.entry_logs import (
     EntryLog,
     all_entries,

@@ -1,1 +1,1 @@
-"""Every question that can be asked on the bus, each declared once."""
+"""Every question on the bus, declared as a gate, and what answers them."""

@@ -30,7 +30,7 @@ from lictor_bus.fold.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.fold.state_store import StateStore
 from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.gate import Gate
-from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from lictor_bus.errors import BusError
 from lictor_bus.gate import Gate, Refusal
-from lictor_bus.gate_recorder import PendingRecord
-from lictor_bus.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.gates import session
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_feedback.session.engine import Behind, DecidedAnswer, StoreAway, UnknownSession

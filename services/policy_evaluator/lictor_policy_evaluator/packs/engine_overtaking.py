@@ -6,7 +6,7 @@ deny its share for as long as it runs.
 
 import asyncio
 
-from lictor_bus.gate_runner import GateRunner
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_policy.version import ENGINE_VERSION
 from lictor_policy_evaluator.packs.partition_configs import Library
 

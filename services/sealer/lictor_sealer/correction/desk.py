@@ -13,8 +13,8 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import SOURCE_SEQUENCE
-from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates.desk import CORRECT
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.gate_runner import BoundGate
 from lictor_bus.gates.desk import ERASE
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.logs.entry_logs import append_entry, read_log
 from lictor_bus.logs.episode_contents import erase_message
 from lictor_bus.names import streams, subjects

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lictor_bus.gate import Refusal
-from lictor_bus.gate_recorder import PendingRecord
-from lictor_bus.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.gates import decision
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_supervisor.decision.denial_records import refusal_record
 from lictor_supervisor.decision.desk import ContractDesk

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lictor_bus.gate_recorder import PendingRecord
-from lictor_bus.gate_runner import Asked
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest

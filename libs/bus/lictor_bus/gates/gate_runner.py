@@ -12,7 +12,7 @@ hangs, a dependency that is away, an answer that must be on record and is not.
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ from redis.exceptions import RedisError
 
 from lictor_bus.errors import BusError, MalformedQuestion, Refused
 from lictor_bus.gate import A, Gate, Q, Refusal, Repeats, printable
-from lictor_bus.gate_recorder import GateRecorder, PendingRecord
+from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
+from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats
 
@@ -37,9 +38,6 @@ _OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutErr
 _AT_ONCE = 32
 _MAX_WAITING = 10_000
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
-_MAX_REMEMBERED = 4_096
-# Longer than anybody goes on asking the same question.
-_REMEMBERED_S = 30.0
 _INBOXES = "_INBOX."
 _DOCTOR = "see `lictor doctor`"
 
@@ -139,7 +137,7 @@ class GateRunner:
         self._at_once = at_once
         self._max_waiting = max_waiting
         self._recorder = GateRecorder(client, telemetry, linger_s=records_linger_s)
-        self._memory = _Memory()
+        self._firsts = FirstAnswers()
         self._stopping = asyncio.Event()
         self._answering: set[asyncio.Task[None]] = set()
         self._refusing: set[asyncio.Task[None]] = set()
@@ -245,10 +243,12 @@ class GateRunner:
             return await self._refuse_overload(question)
         if gate.repeats is Repeats.REMEMBERED:
             name = (gate.subject, getattr(request, "runtime", ""), gate.id_of(request))
-            return await self._memory.answer(name, request, lambda: self._judge(question, asked))
+            return await self._firsts.answer(
+                name, request, len(question.body), lambda: self._judge(question, asked)
+            )
         return (await self._judge(question, asked))[0]
 
-    async def _judge(self, question: _Question, asked: Asked[Any]) -> "_Judged":
+    async def _judge(self, question: _Question, asked: Asked[Any]) -> JudgedAnswer:
         """The handler's answer, recorded; a denial when the handler fails."""
         bound = question.bound
         timeout = asyncio.timeout_at(question.until)
@@ -261,13 +261,13 @@ class GateRunner:
                 raise BusError(f"the answer has {len(body)} bytes, more than the broker takes")
         except Exception as error:  # noqa: BLE001 -- every error is a denial, and logged there
             refusal = _refusal(bound, error, asked, is_late=timeout.expired())
-            return _Judged(await self._refuse(bound, asked, refusal), is_final=False)
+            return JudgedAnswer(await self._refuse(bound, asked, refusal), is_final=False)
         if not await self._record(bound, asked, given, body):
             refused = await self._refuse(bound, asked, _not_recorded(bound), When.BESIDE)
-            return _Judged(refused, is_final=False)
+            return JudgedAnswer(refused, is_final=False)
         if bound.gate.count is not None:
             bound.gate.count(self._telemetry, given.answer)
-        return _Judged(body, given.is_final)
+        return JudgedAnswer(body, given.is_final)
 
     async def _record(
         self, bound: BoundGate[Any, Any], asked: Asked[Any], given: Given[Any], body: bytes
@@ -332,57 +332,6 @@ class GateRunner:
 
 def _given(answer: Any) -> Given[Any]:
     return cast(Given[Any], answer) if isinstance(answer, Given) else Given(answer)
-
-
-class _Judged(NamedTuple):
-    body: bytes
-    is_final: bool
-
-
-class _First(NamedTuple):
-    request: Any
-    until: float
-    body: "asyncio.Future[bytes | None]"
-    """None when there is no answer that could be given again."""
-
-
-class _Memory:
-    """The last answers: a question that is asked again gets its first one, also while that is still being judged."""
-
-    def __init__(self) -> None:
-        self._firsts: OrderedDict[tuple[str, str, str], _First] = OrderedDict()
-
-    async def answer(
-        self, name: tuple[str, str, str], request: Any, judge: Callable[[], Awaitable[_Judged]]
-    ) -> bytes:
-        """The first answer to this question, judged now if there is none."""
-        loop = asyncio.get_running_loop()
-        known = self._firsts.get(name)
-        if known is not None and known.until > loop.time() and _is_same(known.request, request):
-            body = await asyncio.shield(known.body)
-            if body is not None:
-                return body
-        first = _First(request, loop.time() + _REMEMBERED_S, loop.create_future())
-        self._firsts[name] = first
-        self._firsts.move_to_end(name)
-        if len(self._firsts) > _MAX_REMEMBERED:
-            self._firsts.popitem(last=False)
-        judged: _Judged | None = None
-        try:
-            judged = await judge()
-            return judged.body
-        finally:
-            first.body.set_result(None if judged is None else judged.body)
-            if (judged is None or not judged.is_final) and self._firsts.get(name) is first:
-                del self._firsts[name]
-
-
-def _is_same(first: Any, again: Any) -> bool:
-    """Whoever had no answer asks again, later."""
-    asked_at = getattr(first, "requested_at", None)
-    if asked_at is None:
-        return first == again
-    return first == again.model_copy(update={"requested_at": asked_at})
 
 
 def _refusal(
