@@ -79,6 +79,8 @@ class Refusals:
     unrecorded: str
     away: str = "what the answer depends on can't be reached"
     """The reason during an outage."""
+    on_record: str = "it must be on record before it is given"
+    """Why an answer that can't be recorded is not given."""
     again: str = "ask again"
     """What helps then."""
 

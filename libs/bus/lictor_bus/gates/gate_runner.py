@@ -377,7 +377,7 @@ def _overloaded(bound: BoundGate[Any, Any]) -> Refusal:
 def _not_recorded(bound: BoundGate[Any, Any]) -> Refusal:
     return Refusal(
         bound.gate.refusals.unrecorded,
-        "the answer can't be recorded now, and must be on record before it is given",
+        f"the answer can't be recorded now, and {bound.gate.refusals.on_record}",
         f"{bound.gate.refusals.again}; if it stays so, "
         + bound.address(f"{_DOCTOR}: the broker's disk may be full"),
     )

@@ -49,7 +49,9 @@ def _denies_call(request_id: str, refusal: Refusal) -> ToolGateAnswer:
     return denies(ToolGateAnswer, denials=(denial,))(request_id, refusal)
 
 
-_FEEDBACK = refusals_of(FEEDBACK, again="try again")
+_FEEDBACK = refusals_of(
+    FEEDBACK, on_record="the definition wants every call on record", again="try again"
+)
 
 TOOL = Gate(
     subject=of_runtime(subjects.gate("tool")),

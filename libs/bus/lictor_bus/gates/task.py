@@ -25,6 +25,7 @@ _EVALUATOR = refusals_of(
     POLICY_EVALUATOR,
     unavailable="lictor.gate.unavailable",
     unrecorded="lictor.gate.unrecorded",
+    on_record="a pack wants every answer on record",
 )
 
 
