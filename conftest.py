@@ -27,6 +27,8 @@ from hypothesis import settings
 
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
+pytest_plugins = ["quick_tests", "warm_processes"]
+
 ROOT = Path(__file__).parent
 NATS_PORT, REDIS_PORT = 4222, 6379
 ENGINE_SECONDS = 3

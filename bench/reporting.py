@@ -31,24 +31,30 @@ def emit(title: str, result: Mapping[str, object], as_json: bool) -> None:
         print(f"  {name:<{width}}  {value}")
 
 
+async def start_cold(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """A module of ours in a Python of its own."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, cwd=ROOT, env=environment
+    )
+
+
+start_module = start_cold
+"""How services start; the tests have them start warm."""
+
+
 @asynccontextmanager
 async def service_process(
     module: str, endpoints: Endpoints, **environment: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """A service as a child process; ended at exit."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "LICTOR_NATS_URL": endpoints.nats_url,
-            "LICTOR_REDIS_URL": endpoints.redis_url,
-            "LICTOR_LOG_LEVEL": "WARNING",
-            **environment,
-        },
-    )
+    whole = {
+        **os.environ,
+        "LICTOR_NATS_URL": endpoints.nats_url,
+        "LICTOR_REDIS_URL": endpoints.redis_url,
+        "LICTOR_LOG_LEVEL": "WARNING",
+        **environment,
+    }
+    process = await start_module(module, whole)
     try:
         yield process
     finally:

@@ -21,9 +21,10 @@ from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import CountingState, Parsed, Sourced, Stepped, StreamOutbox
 from lictor_bus.fold.state_store import StateStore
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
-from lictor_bus.logs.entry_logs import append_entry, triage_log
+from lictor_bus.logs.entry_logs import triage_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry, TelemetrySettings
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
@@ -157,9 +158,8 @@ async def test_entries_are_added_one_after_the_other_to_a_log_that_was_read(
             by="ada",
             at=datetime.now(UTC),
         )
-        await append_entry(
-            client, streams.DRIFT, log, subjects.triage("d"), entry.entry_id, entry.to_json()
-        )
+        message = Outgoing(subjects.triage("d"), entry.to_json(), entry.entry_id)
+        await Appends(client).append(streams.DRIFT, message, log.last)
 
 
 async def test_what_is_known_to_be_stored_and_can_not_be_read_is_an_outage(

@@ -14,8 +14,6 @@ from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkKind, MarkOrder
 
-OF = "policy-evaluator"
-
 
 async def mark_decision(
     client: Client, record: DecisionRecord, mark: MarkKind, by: str, reason: str
@@ -30,7 +28,7 @@ async def mark_decision(
         by=by,
         reason=reason,
     )
-    return await ask_desk(client, "mark", order, of=OF)
+    return await ask_desk(client, "mark", order, DeskAnswer)
 
 
 async def marks_of(client: Client, record: DecisionRecord) -> list[DecisionMark]:

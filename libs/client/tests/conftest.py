@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_processes
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -54,15 +55,12 @@ def cli(tmp_path: Path, environment: dict[str, str]) -> Cli:
     ) -> asyncio.Future[subprocess.CompletedProcess[str]]:
         return asyncio.ensure_future(
             asyncio.to_thread(
-                subprocess.run,
+                warm_processes.run,
                 [COMMAND, *arguments],
                 input=stdin,
-                capture_output=True,
-                text=True,
                 cwd=cwd,
                 env={**environment, **more},
                 timeout=90,
-                check=False,
             )
         )
 

@@ -135,7 +135,10 @@ async def test_a_full_store_delays_sealing_and_drops_nothing(tmp_path: Path) -> 
         sealing(servers.endpoints, tmp_path) as bus,
     ):
         sealer = await bus.start()
-        await wait_until_ready(bus.client, "sealer")
+        supervisor = service_process("lictor_supervisor", servers.endpoints)
+        await bus.running.enter_async_context(supervisor)
+        for name in ("sealer", "supervisor"):
+            await wait_until_ready(bus.client, name)
         await put_in_force(bus.client)
         begun = await Asker(bus.client, "open").ready()
         sealer.kill()

@@ -136,6 +136,17 @@ class CoherenceReports:
         return round((time.monotonic() - started) * 1000)
 
 
+class ReportPage:
+    """The coherence report over HTTP, as soon as the service runs."""
+
+    def __init__(self) -> None:
+        self.reports: CoherenceReports | None = None
+
+    async def __call__(self) -> bytes | None:
+        """The report as JSON."""
+        return None if self.reports is None else await self.reports.page()
+
+
 def _look_at(stored: Delivery, trust: TrustStore, measuring: Measuring) -> None:
     verified = verify_bundle(stored.body, trust).ok
     measuring.seal(intact=verified)

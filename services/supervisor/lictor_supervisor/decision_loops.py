@@ -15,6 +15,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.gates.gate_record import ActionGateRecord
+from lictor_supervisor import FORMERLY
 from lictor_supervisor.decision.answers import ContractAnswers
 from lictor_supervisor.decision.desk import FOLDS, ContractDesk
 from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce
@@ -42,8 +43,6 @@ CHANNELS = (
         reads=False,
     ),
 )
-FORMERLY = "sealer"
-"""The service that ran all this before."""
 # Questions about one decision wait for each other, and must not keep those about another waiting.
 _AT_ONCE = 256
 

@@ -1,9 +1,8 @@
-"""What the sealer runs to learn from drift: its recurrence, the patches it asks for, and the desk of operators."""
+"""What the supervisor runs to learn from drift: its recurrence, the patches it asks for, and the desk of operators."""
 
-import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from lictor_bus.gates.desk import COHERENCE
@@ -11,14 +10,6 @@ from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
-from lictor_contracts.patch.remedies import (
-    EnvelopeInPack,
-    envelopes_in,
-    pack_documents,
-    pack_remedy,
-)
-from lictor_policy.errors import PackError
-from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
     EventSeen,
@@ -27,13 +18,11 @@ from lictor_schema.contracts.cerpa_cycle import CerpaCycle
 from lictor_schema.contracts.drift import DriftEvent
 from lictor_schema.contracts.patch import (
     PatchEntry,
-    PatchProposal,
-    PatchRequest,
     PatchSettled,
     TriageEntry,
 )
-from lictor_schema.core.base_model import utc_millis
 from lictor_seal import TrustStore
+from lictor_supervisor import FORMERLY
 from lictor_supervisor.cerpa.claim_cycles import (
     CLAIMS,
     CerpaOutbox,
@@ -41,21 +30,17 @@ from lictor_supervisor.cerpa.claim_cycles import (
     DriftTelling,
     PatchTelling,
 )
-from lictor_supervisor.coherence_report import CoherenceReports
+from lictor_supervisor.coherence_report import CoherenceReports, ReportPage
 from lictor_supervisor.drift.recurrence import (
     ALL_DRIFT,
-    BY,
     SIGHTINGS,
     RecurrenceOutbox,
     RecurrenceProcessor,
 )
 from lictor_supervisor.operator_desk import Desk
 from lictor_supervisor.patch.settlements import PATCH_ENTRIES, SettlementOutbox, SettlingProcessor
+from lictor_supervisor.patch.suggestion import suggested_patch
 
-log = logging.getLogger("lictor.supervisor")
-
-FORMERLY = "sealer"
-"""The service that ran all this before."""
 STREAMS = (streams.DRIFT, streams.PATCHES, streams.CERPA)
 
 CHANNELS = (
@@ -108,17 +93,6 @@ CHANNELS = (
         reads=False,
     ),
 )
-
-
-class ReportPage:
-    """The coherence report over HTTP, as soon as the service runs."""
-
-    def __init__(self) -> None:
-        self.reports: CoherenceReports | None = None
-
-    async def __call__(self) -> bytes | None:
-        """The report as JSON."""
-        return None if self.reports is None else await self.reports.page()
 
 
 async def learning_loops(
@@ -179,27 +153,3 @@ async def learning_loops(
         ),
         GateRunner(desk.client, runtime.service, gates, runtime.telemetry),
     ]
-
-
-def suggested_patch(packs: Path, request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
-    """The change of the packs of this installation, as they are now, that answers a request."""
-    files = DirectoryFiles(packs)
-    found: list[tuple[str, str]] = []
-    for pack_id in files.pack_ids():
-        name = f"{pack_id}/{PACK_FILE}"
-        try:
-            found.append((name, files.read(name).decode("utf-8")))
-        except (PackError, UnicodeDecodeError) as error:
-            log.warning("no patch is suggested for %s: %s", name, error)
-    return pack_remedy(
-        request,
-        _envelopes_in(tuple(found)),
-        proposed_by=BY,
-        proposed_at=utc_millis(event.detected_at),
-    )
-
-
-@lru_cache(maxsize=1)
-def _envelopes_in(files: tuple[tuple[str, str], ...]) -> Mapping[str, EnvelopeInPack]:
-    """Packs rarely change, and reading one takes longer than everything else about a request."""
-    return envelopes_in(pack_documents(files))

@@ -91,7 +91,7 @@ def state_folder(environment: "Mapping[str, str]") -> str:
         state = f"{os.path.expanduser('~')}/.local/state"  # noqa: PTH111 -- as above
     if not state.startswith("/"):
         # Relative to where we are, that is to the workspace.
-        from lictor.errors import NoStateDirectory
+        from lictor.fast.errors import NoStateDirectory
 
         raise NoStateDirectory(
             "this user has no home directory: set XDG_STATE_HOME to an absolute path"

@@ -12,6 +12,7 @@ from lictor.errors import LictorError
 from lictor.installation.broker_connection import reach
 from lictor.installation.endpoints import nats_url
 from lictor_bus.errors import StreamMissing
+from lictor_bus.wire.connection import close_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_from, read_since
 from lictor_bus.wire.stream_leader import leader_view
@@ -35,7 +36,7 @@ async def streams_at(url: str | None, name: str) -> AsyncGenerator[Client, None]
     try:
         yield client
     finally:
-        await client.close()
+        await close_nats(client)
 
 
 async def extent(client: Client, stream: str) -> Extent:

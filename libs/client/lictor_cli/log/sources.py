@@ -1,6 +1,5 @@
 """Where `lictor log` finds the log: in its stream, or in a directory that it was exported to."""
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,8 +9,7 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
-from lictor.installation.broker_connection import reach
-from lictor.installation.endpoints import nats_url
+from lictor.history.stream_contents import streams_at
 from lictor_bus.names.streams import EPISODES
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_bus.wire.delivery import Delivery
@@ -103,14 +101,12 @@ def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
 @asynccontextmanager
 async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
     """A connection to a broker that has the log."""
-    client = await reach(nats_url(url), "lictor-log")
-    try:
-        await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
-        yield client
-    except NotFoundError:
-        raise LictorError("there is no log yet: no sealer has run on this broker.") from None
-    finally:
-        await client.close()
+    async with streams_at(url, "log") as client:
+        try:
+            await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
+            yield client
+        except NotFoundError:
+            raise LictorError("there is no log yet: no sealer has run on this broker.") from None
 
 
 async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:
@@ -142,23 +138,3 @@ async def streamed_tree(client: Client) -> tuple[TileTree, dict[int, str]]:
             leaves.append(leaf_data(SealBundle.from_bytes(stored.body).sealed_episode))
     files |= dict(edge.partial_tiles())
     return TileTree(edge.size, files.get), notes
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it is the old or the new one, whatever happens, and stays when the power fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise LictorError(f"{path} can't be written ({error.strerror}).") from error
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

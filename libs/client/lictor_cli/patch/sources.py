@@ -24,11 +24,6 @@ def patch_argument(parser: ArgumentParser) -> None:
     )
 
 
-def by_argument(parser: ArgumentParser) -> None:
-    """Who does it."""
-    parser.add_argument("--by", metavar="NAME", required=True, help="who does it")
-
-
 @asynccontextmanager
 async def patches_at(url: str | None) -> AsyncGenerator[Client, None]:
     """A connection to a broker that has patches."""

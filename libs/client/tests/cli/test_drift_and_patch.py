@@ -205,7 +205,9 @@ async def test_a_patch_that_is_rejected_while_it_is_applied_changes_nothing(
     path = operator.packs / "no-silence/policy.yaml"
     before = path.read_bytes()
 
-    async def overtaken(client: Client, name: str, request: PatchStep) -> DeskAnswer:
+    async def overtaken(
+        client: Client, name: str, request: PatchStep, answer_type: type[DeskAnswer]
+    ) -> DeskAnswer:
         rejection = PatchStep(
             request_id=new_request_id(),
             patch_id=request.patch_id,
@@ -214,8 +216,8 @@ async def test_a_patch_that_is_rejected_while_it_is_applied_changes_nothing(
             proposal_hash=request.proposal_hash,
             reason="too risky",
         )
-        await ask_desk(client, name, rejection)
-        return await ask_desk(client, name, request)
+        await ask_desk(client, name, rejection, answer_type)
+        return await ask_desk(client, name, request, answer_type)
 
     monkeypatch.setattr(apply, "ask_desk", overtaken)
     assert await apply.run(applying(operator, patch)) == 1

@@ -13,8 +13,9 @@ from lictor_bus.gates.gate_recorder import PendingRecord
 from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing
-from lictor_feedback.session.engine import Behind, DecidedAnswer, StoreAway, UnknownSession
+from lictor_feedback.session.engine import DecidedAnswer, UnknownSession
 from lictor_feedback.session.questions import SessionQuestions
+from lictor_feedback.session.store import Behind, StoreAway
 from lictor_feedback.unlogged_denials import decision_on
 from lictor_guard.errors import DefinitionError, GuardError
 from lictor_guard.text.wording import beyond_agent

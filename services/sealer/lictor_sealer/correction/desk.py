@@ -7,14 +7,15 @@ order stands in the version that it made: given again, it is answered by that, a
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import Refused
 from lictor_bus.fold.processor import SOURCE_SEQUENCE
 from lictor_bus.gates.desk import CORRECT
 from lictor_bus.gates.gate_runner import BoundGate
+from lictor_bus.ledger import Ledger
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
@@ -64,7 +65,7 @@ from lictor_sealer.log.tree import Draft
 
 log = logging.getLogger("lictor.sealer")
 
-_TRIES = 20
+EPISODES = Ledger[Any, Any]("log of episodes", streams.EPISODES)
 
 
 class _Next(NamedTuple):
@@ -101,13 +102,12 @@ class Corrections:
 
     async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         """Seal the next version of an episode; raises CorrectionRefused when that can't be."""
-        for _ in range(_TRIES):
-            try:
-                async with self._episodes.writing:
-                    return await self._correct(order)
-            except LogOvertaken as error:
-                log.info("correcting %s again: %s", order.episode_id, error)
-        raise BusError("others kept appending to the log")
+
+        async def attempt() -> CorrectionAnswer:
+            async with self._episodes.writing:
+                return await self._correct(order)
+
+        return await EPISODES.again(attempt)
 
     async def _correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         versions = await self._episodes.versions(order.episode_id)

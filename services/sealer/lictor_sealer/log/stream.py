@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 
 from lictor_bus.errors import BatchRefused, BusError
+from lictor_bus.ledger import OutOfDate
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
@@ -20,7 +21,7 @@ from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
 _WRONG_LAST_SEQUENCE: Final = 10071
 
 
-class LogOvertaken(BusError):
+class LogOvertaken(OutOfDate):
     """Another sealer appended first; nothing was stored."""
 
 
