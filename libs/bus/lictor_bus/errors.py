@@ -74,9 +74,10 @@ class ReservedName(BusError):
 class MalformedQuestion(BusError):
     """A question can't be read; names the fields, and what to do about it."""
 
-    def __init__(self, problem: str, remedy: str) -> None:
+    def __init__(self, problem: str, remedy: str, problems: tuple[FieldProblem, ...] = ()) -> None:
         super().__init__(problem)
         self.remedy = remedy
+        self.problems = problems
 
 
 class NotAllowed(BusError):

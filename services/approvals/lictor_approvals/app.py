@@ -17,21 +17,20 @@ from lictor_approvals.request_intake import LayersHere, RequestIntake
 from lictor_approvals.request_log import BELL, RequestLog
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.certificates import load_certificate
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import HandlingLoop
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
-from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry, ApprovalOrder
+from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
-from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
 NAME = "approvals"
@@ -75,23 +74,14 @@ def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedel
     return timedelta(seconds=whole_setting(environment, name, default, 1, MAX_VALID_S))
 
 
-def layers_here() -> Sequence[str]:
+def layers_here(environment: Mapping[str, str]) -> Sequence[str]:
     """The hashes of the layers of ``LICTOR_LAYERS``, as their files are now."""
     try:
-        return tuple(shelf().layers)
+        return tuple(shelf(environment).layers)
     except ProverConfigError as error:
         raise BusError(str(error)) from None
 
 
-QUESTIONS = (
-    Question(
-        subject=subjects.desk("approval"),
-        title="approval",
-        request=ApprovalOrder,
-        answer=DeskAnswer,
-        description="Keep a signed decision about a request.",
-    ),
-)
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -117,7 +107,6 @@ SPEC = ServiceSpec(
             reads=False,
         ),
     ),
-    questions=QUESTIONS,
 )
 
 
@@ -125,7 +114,7 @@ async def approval_loops(
     runtime: ServiceRuntime,
     settings: ApprovalSettings,
     *,
-    layers: LayersHere = layers_here,
+    layers: LayersHere,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Sequence[Runnable]:
     """Proofs, the clock, and the desk."""
@@ -152,7 +141,7 @@ async def approval_loops(
     return [
         HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
         EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),
-        Responder(client, NAME, {subjects.desk("approval"): desk.answer}, _nothing),
+        GateRunner(client, NAME, [desk.bound()], runtime.telemetry),
     ]
 
 
@@ -163,16 +152,13 @@ def make_service() -> Service:
         approvers = settings.approvers()
     except ApprovalError as error:
         raise BusError(str(error)) from None
-    layers_here()
+    layers = partial(layers_here, dict(os.environ))
+    layers()
     people, policy = len(approvers.people.keys), settings.policy
     told = f"{people} approvers" if people else "no approvers: nobody can approve"
     return Service(
         spec=SPEC,
-        loops=lambda runtime: approval_loops(runtime, settings),
+        loops=lambda runtime: approval_loops(runtime, settings, layers=layers),
         config_hash=None if policy is None else policy.hash,
         detail=told if policy is None else f"{told}, {len(policy.policy.rules)} rules of a policy",
     )
-
-
-async def _nothing() -> None:
-    """What the answers set off is done when they are given."""

@@ -8,8 +8,6 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from nats.aio.msg import Msg
-
 from lictor_approval.decision_validity import ApprovalLimits, decided, is_over, withdrawn
 from lictor_approval.errors import ApprovalError
 from lictor_approval.request_life import RequestLife
@@ -17,9 +15,8 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
-from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.loops.outages import BROKER_OUTAGES
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
+from lictor_bus.gates.desk import APPROVAL
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
 from lictor_schema.core.time import from_micros
@@ -48,25 +45,13 @@ class DecisionDesk:
         self._limits = limits
         self._now = now
 
-    async def answer(self, message: Msg) -> bytes:
-        """Whatever is handed in gets an answer."""
-        request_id = UNKNOWN_REQUEST
-        try:
-            order = read_or_refuse(
-                ApprovalOrder.from_json, message.data, "correct the named fields and ask again"
-            )
-            request_id = order.request_id
-            answered = await self.decide(request_id, order.signed)
-        except (Refused, ApprovalError) as error:
-            answered = DeskAnswer.refused(request_id, error.reason, error.remedy)
-        except BROKER_OUTAGES as error:
-            log.warning("%s: %s", message.subject, error)
-            answered = DeskAnswer.refused(
-                request_id,
-                f"the streams can't be reached ({type(error).__name__}); nothing is known to be kept",
-                "hand in the same decision again",
-            )
-        return answered.to_json()
+    def bound(self) -> BoundGate[ApprovalOrder, DeskAnswer]:
+        """The gate with its handler."""
+        return BoundGate(gate=APPROVAL, handle=self.answer, refusing=(Refused, ApprovalError))
+
+    async def answer(self, order: ApprovalOrder) -> DeskAnswer:
+        """Keep what is handed in."""
+        return await self.decide(order.request_id, order.signed)
 
     async def decide(self, request_id: str, signed: str) -> DeskAnswer:
         """Keep a decision if it counts; a request that has become stale or late is said to be so instead."""

@@ -8,10 +8,10 @@ from nats.aio.msg import Msg
 
 from lictor_bus.errors import BusError
 from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.gates.denials import FEEDBACK
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_recorder import GateRecorder
-from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.quick_redis import QuickRedis
@@ -21,56 +21,21 @@ from lictor_feedback.projectors import BELL, projectors
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
-from lictor_feedback.session.replies import SERVICE, SessionReplies
+from lictor_feedback.session.replies import SessionReplies
 from lictor_feedback.session.store import WITHIN_S, ServerAge, SessionStore
 from lictor_feedback.task_standing import ask_standing
 from lictor_guard.errors import DefinitionError
 from lictor_schema.decisions.guard_decision import GuardDecision
-from lictor_schema.gates.gate import GateRequest
 from lictor_schema.gates.gate_record import SessionGateRecord
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.feedback import StampedFeedback
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
-from lictor_schema.sessions.session_questions import (
-    FeedbackAnswer,
-    FeedbackRequest,
-    ResetRequest,
-    RestoreRequest,
-    SessionAnswer,
-    SessionBeginAnswer,
-    SessionBeginRequest,
-    SnapshotRequest,
-    StateAnswer,
-    StopGateAnswer,
-    StopGateRequest,
-    ToolGateAnswer,
-    ToolGateRequest,
-    ToolResultAnswer,
-    ToolResultReport,
-    UsageReport,
-)
 
-NAME = SERVICE
+NAME = FEEDBACK
 # Allowed calls are answered in less than a tenth of the time that it takes to write one down.
 RECORDS_LINGER_S = 0.05
 # Changes of one session wait for each other, and must not keep those of another waiting.
 QUESTIONS_AT_ONCE = 256
-
-_OPERATIONS = (
-    ("begin", SessionBeginRequest, SessionBeginAnswer, "A session begins, or goes on."),
-    ("show", GateRequest, SessionBeginAnswer, "A session as it began; changes nothing."),
-    ("result", ToolResultReport, ToolResultAnswer, "A call has ended; counted once."),
-    ("collect", FeedbackRequest, FeedbackAnswer, "What should the agent hear now?"),
-    ("usage", UsageReport, SessionAnswer, "Tokens or money were used; counted once."),
-    ("snapshot", SnapshotRequest, StateAnswer, "Keep the session's state under a name."),
-    (
-        "restore",
-        RestoreRequest,
-        StateAnswer,
-        "Set the session's state back; what was logged stays.",
-    ),
-    ("reset", ResetRequest, StateAnswer, "Forget what policies, providers and checkers know."),
-)
 
 SPEC = ServiceSpec(
     name=NAME,
@@ -114,32 +79,6 @@ SPEC = ServiceSpec(
             message=SessionGateRecord,
             description="Allowed calls, and refusals that belong to no session (stream GATES).",
             reads=False,
-        ),
-    ),
-    questions=(
-        Question(
-            subject="lictor.gate.tool.{runtime}",
-            title="gate.tool",
-            request=ToolGateRequest,
-            answer=ToolGateAnswer,
-            description="Gate `tool`: may this tool be called?",
-        ),
-        Question(
-            subject="lictor.gate.stop.{runtime}",
-            title="gate.stop",
-            request=StopGateRequest,
-            answer=StopGateAnswer,
-            description="Gate `stop`: may the agent stop working?",
-        ),
-        *(
-            Question(
-                subject=f"lictor.session.{operation}.{{runtime}}",
-                title=f"session.{operation}",
-                request=request,
-                answer=answer,
-                description=description,
-            )
-            for operation, request, answer, description in _OPERATIONS
         ),
     ),
 )
@@ -190,14 +129,14 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
         )
 
     desk = SessionQuestions(await make_engine(runtime, client, sessions), sessions, standing)
-    answers = SessionReplies(
-        desk,
-        GateRecorder(client, runtime.telemetry, linger_s=RECORDS_LINGER_S),
+    gates = GateRunner(
+        client,
+        NAME,
+        SessionReplies(desk).bound(),
         runtime.telemetry,
-        max_payload=client.max_payload,
-    )
-    responder = Responder(
-        client, NAME, answers.by_subject(), answers.close, at_once=QUESTIONS_AT_ONCE
+        desk.close,
+        at_once=QUESTIONS_AT_ONCE,
+        records_linger_s=RECORDS_LINGER_S,
     )
     ticks = EntityTimers(
         runtime.client,
@@ -206,7 +145,7 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
         dead=DeadLetters(runtime.client, NAME),
         telemetry=runtime.telemetry,
     )
-    return [*projectors(runtime, shelf.name_of), ticks, responder]
+    return [*projectors(runtime, shelf.name_of), ticks, gates]
 
 
 def make_service() -> Service:

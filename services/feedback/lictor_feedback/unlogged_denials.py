@@ -4,10 +4,12 @@ import json
 import uuid
 from collections import Counter
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from lictor_bus.gate import Refusal
+from lictor_bus.gates.gate_runner import Asked
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.core.base_model import utc_millis
@@ -22,24 +24,7 @@ Gate = Literal["tool", "stop"]
 _NAMESPACE = uuid.UUID("9b0f2c56-3d0b-4a0c-8a4b-0d1b6a0a4c3e")
 
 
-class GateRefusal(NamedTuple):
-    """Why a question is not answered as it was meant."""
-
-    policy_id: str
-    reason: str
-    remedy: str
-
-
-class GateQuestion(NamedTuple):
-    """A question to a gate as it came; its request, if it could be read."""
-
-    gate: Gate
-    subject: str
-    body: bytes
-    request: GateRequest | None
-
-
-def decision_on(asked: GateQuestion, refusal: GateRefusal, now: datetime) -> Outgoing | None:
+def decision_on(gate: Gate, asked: Asked[Any], refusal: Refusal, now: datetime) -> Outgoing | None:
     """The decision record of a refusal; None when it can't be told whose task it was.
 
     The same question, asked again and refused for the same, has the same record: the stream stores it once.
@@ -49,7 +34,7 @@ def decision_on(asked: GateQuestion, refusal: GateRefusal, now: datetime) -> Out
         record = GuardDecision(
             record_id=str(uuid.uuid5(_NAMESPACE, name)),
             recorded_at=utc_millis(now),
-            gate=asked.gate,
+            gate=gate,
             **(_told_by(asked.request) if asked.request else _as_far_as_told(asked.body)),
             # What a runtime was given rights for is its subject; the body is only what it says.
             runtime=_runtime(asked),
@@ -63,14 +48,16 @@ def decision_on(asked: GateQuestion, refusal: GateRefusal, now: datetime) -> Out
                 required_actions=(),
                 operator_notice=None,
             ),
-            denials=(Denial(**refusal._asdict()),),
+            denials=(
+                Denial(policy_id=refusal.policy_id, reason=refusal.reason, remedy=refusal.remedy),
+            ),
         )
     except ValidationError:
         return None
     return Outgoing(subjects.guard_refusal(record.task_id), record.to_json(), record.record_id)
 
 
-def _runtime(asked: GateQuestion) -> str:
+def _runtime(asked: Asked[Any]) -> str:
     own = asked.subject.rpartition(".")[2]
     said = asked.request.runtime if asked.request else None
     return said if said is not None and subjects.token(said) == own else own

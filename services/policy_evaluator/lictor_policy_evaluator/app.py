@@ -18,9 +18,10 @@ from lictor_bus.fold.processor import (
 )
 from lictor_bus.fold.tick_relay import TickRelay
 from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
+from lictor_bus.gates import desk, task
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.delivery import Delivery
@@ -54,16 +55,13 @@ from lictor_policy_evaluator.packs.release_follower import (
 )
 from lictor_policy_evaluator.session_watch import session_watch
 from lictor_policy_evaluator.task.current_state import TaskStates
-from lictor_policy_evaluator.task.standing import Standings
+from lictor_policy_evaluator.task.standing import Standings, explain
 from lictor_schema.decisions.decision import DecisionRecord
-from lictor_schema.decisions.mark import DecisionMark, MarkOrder
-from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
+from lictor_schema.decisions.mark import DecisionMark
+from lictor_schema.decisions.receipt import ReceiptReport
 from lictor_schema.errors import FieldProblem
 from lictor_schema.events.event import MAX_EVENT_BYTES, Event, parse_event
-from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.gates.gate_record import GateRecord
-from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
-from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.policy-evaluator")
 
@@ -230,49 +228,12 @@ SPEC = ServiceSpec(
             reads=False,
         ),
     ),
-    questions=(
-        Question(
-            subject=subjects.gate("report"),
-            title="gate.report",
-            request=ReportGateRequest,
-            answer=GateAnswer,
-            description="Gate `report`: may this message be shown to the operator?",
-        ),
-        Question(
-            subject=subjects.gate("dispatch"),
-            title="gate.dispatch",
-            request=DispatchGateRequest,
-            answer=GateAnswer,
-            description="Gate `dispatch`: may this task or subagent be dispatched?",
-        ),
-        Question(
-            subject="lictor.receipt.{runtime}",
-            title="receipt",
-            request=ReceiptReport,
-            answer=ReceiptAnswer,
-            description="What a runtime did with a decision: checked, then kept exactly once.",
-        ),
-        Question(
-            subject=subjects.desk("mark"),
-            title="mark",
-            request=MarkOrder,
-            answer=DeskAnswer,
-            description="An operator marks a decision as a false alarm, or takes that back.",
-        ),
-        Question(
-            subject=subjects.STANDING,
-            title="ask.standing",
-            request=StandingRequest,
-            answer=TaskStanding,
-            description="How a task stands, for other services: its status and its evidence.",
-        ),
-    ),
 )
 
 
-async def make_responder(
+async def make_gates(
     runtime: ServiceRuntime, library: Library, started_with: EvaluatorConfig
-) -> Responder:
+) -> GateRunner:
     """The gates, the standings and the receipts, on connections of their own.
 
     So a rush of questions takes none from the workers, neither to the broker nor to the store.
@@ -287,28 +248,14 @@ async def make_responder(
         partitions=settings.partitions,
     )
     configs = ConfigsInForce(client, library, started_with)
-    gates = Gates(
-        client,
-        tasks,
-        runtime.telemetry,
-        service=NAME,
-        partitions=settings.partitions,
-        configs=configs,
+    receipts = Receipts(client, configs, partitions=settings.partitions)
+    gates = (
+        *Gates(tasks, partitions=settings.partitions, configs=configs).bound(),
+        BoundGate(gate=task.RECEIPT, handle=receipts.take),
+        BoundGate(gate=desk.MARK, handle=Marks(client, runtime.telemetry).take),
+        BoundGate(gate=task.STANDING, handle=Standings(tasks).tell, explain=explain),
     )
-    receipts = Receipts(client, runtime.telemetry, configs, partitions=settings.partitions)
-    answers = {
-        subjects.gate("report"): gates.report,
-        subjects.gate("dispatch"): gates.dispatch,
-        "lictor.receipt.*": receipts.take,
-        subjects.desk("mark"): Marks(client, runtime.telemetry).take,
-        subjects.STANDING: Standings(tasks).tell,
-    }
-
-    async def close() -> None:
-        await gates.close()
-        await redis.aclose()
-
-    return Responder(client, NAME, answers, close)
+    return GateRunner(client, NAME, gates, runtime.telemetry, redis.aclose)
 
 
 def pack_directory() -> Path:
@@ -390,9 +337,9 @@ def make_service() -> Service:
             for kind in TimerKind
         ]
         watch = session_watch(runtime, library)
-        responder = await make_responder(runtime, library, chosen.config)
-        overtaking = Overtaking(library, responder)
-        return [*workers, *relays, *following, watch, responder, overtaking]
+        gates = await make_gates(runtime, library, chosen.config)
+        overtaking = Overtaking(library, gates)
+        return [*workers, *relays, *following, watch, gates, overtaking]
 
     service = Service(spec=SPEC, loops=loops, config_hash=bundled.config.config_hash)
     return service

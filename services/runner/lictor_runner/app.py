@@ -5,6 +5,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from lictor_approval.errors import ApprovalError
@@ -93,10 +94,11 @@ SPEC = ServiceSpec(
 
 def make_service() -> Service:
     """The runner with the approvers and layers of this installation; what can't be used stops it here."""
-    settings = RunnerSettings.from_environment()
+    environment = dict(os.environ)
+    settings = RunnerSettings.from_environment(environment)
     try:
         approvers = settings.approvers()
-        layers = shelf()
+        layers = shelf(environment)
     except (ApprovalError, ProverConfigError) as error:
         raise BusError(str(error)) from None
     people, policies = len(approvers.people.keys), len(approvers.policies.keys)
@@ -106,9 +108,9 @@ def make_service() -> Service:
             return ()
         around = Surroundings(
             approvers=settings.approvers,
-            shelf=shelf,
+            shelf=partial(shelf, environment),
             limits=settings.limits,
-            environment=settings.environment(),
+            environment=settings.environment(environment),
             now=lambda: datetime.now(UTC),
         )
         runner = Runner(runtime.client, f"{NAME}@{socket.gethostname()}"[:256], around)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.seals.episode_part import EpisodePart
@@ -16,13 +18,11 @@ from lictor_schema.seals.erasure import ErasureEntry
 from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import TrustStore
 from lictor_sealer import __version__
-from lictor_sealer.correction import desk as correction_desk
 from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import FOLDS, Closings
 from lictor_sealer.episode.resumed import sealing_loops
 from lictor_sealer.episode.sealing import SealingOutbox
-from lictor_sealer.erasure import desk as erasure_desk
 from lictor_sealer.erasure.desk import Erasures
 from lictor_sealer.log.keys import load_key, load_succession, publish_keys
 from lictor_sealer.log.stream import EpisodeLog
@@ -80,10 +80,6 @@ SPEC = ServiceSpec(
             reads=True,
         ),
     ),
-    questions=(
-        *correction_desk.QUESTIONS,
-        *erasure_desk.QUESTIONS,
-    ),
 )
 
 
@@ -104,11 +100,14 @@ def make_service() -> Service:
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )
-        corrections = Corrections(runtime.client, log, trust, closings=closings)
+        desk = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
+        orders = (
+            Corrections(runtime.client, log, trust, closings=closings).bound(),
+            Erasures(runtime.client, log).bound(),
+        )
         return [
             *sealing_loops(runtime, outbox),
-            *await correction_desk.correcting_loops(runtime, corrections),
-            *await erasure_desk.erasing_loops(runtime, Erasures(runtime.client, log)),
+            GateRunner(desk, NAME, orders, runtime.telemetry),
         ]
 
     return Service(

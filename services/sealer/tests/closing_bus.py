@@ -1,12 +1,16 @@
 """Records of a task on a real bus, and a sealer to bring its closings to."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from lictor.history.episode_bundle import bundle_lines
 from lictor_bus.fold.processor import Sourced
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
+from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -151,3 +155,21 @@ async def closing_bus(endpoints: Endpoints) -> AsyncIterator[Log]:
     await streams.declare(client, *names)
     yield Log(client)
     await client.close()
+
+
+@asynccontextmanager
+async def answering(log: Log, gate: BoundGate[Any, Any]) -> AsyncIterator[None]:
+    """A gate on the bus, as the service has it."""
+    url = log.client.connected_url
+    assert url is not None
+    client = await connect_nats(url.geturl(), name="gates")
+    runner = GateRunner(client, "sealer", [gate], Telemetry("sealer"))
+    running = asyncio.create_task(runner.run())
+    try:
+        async with asyncio.timeout(5):
+            while runner.trouble is not None:
+                await asyncio.sleep(0.01)
+        yield
+    finally:
+        runner.stop()
+        await running

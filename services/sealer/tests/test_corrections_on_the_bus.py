@@ -1,12 +1,10 @@
 """A correction is the next version of a sealed episode: linked, on somebody's word, and both verify."""
 
-import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
-from closing_bus import KEY, TASK, Log, closing_bus, record
-from nats.aio.msg import Msg
+from closing_bus import KEY, TASK, Log, answering, closing_bus, record
 from task_messages import gate_answer, proof, receipt, store, uuid
 
 from lictor_bus.errors import Refused
@@ -225,13 +223,16 @@ async def test_late_messages_of_a_task_that_closed_again_stand_in_its_next_episo
 
 @pytest.mark.usefixtures("sealed")
 async def test_the_desk_answers_what_can_not_be_read_with_the_field(log):
-    message = Msg(log.client, subjects.desk("correct"), "_INBOX.x", b'{"by": 7}')
-    answer = CorrectionAnswer.from_json(await desk(log).answer(message))
-    assert answer.outcome == "refused"
-    assert answer.reason is not None
-    assert "request_id" in answer.reason
-    refused = Msg(log.client, subjects.desk("correct"), "_INBOX.x", order(by="agent").to_json())
-    assert json.loads(await desk(log).answer(refused))["request_id"] == uuid(1)
+    async def ask(body: bytes) -> CorrectionAnswer:
+        reply = await log.client.request(subjects.desk("correct"), body, timeout=5)
+        return CorrectionAnswer.from_json(reply.data)
+
+    async with answering(log, desk(log).bound()):
+        answer = await ask(b'{"by": 7}')
+        assert answer.outcome == "refused"
+        assert "request_id" in (answer.reason or "")
+        refused = await ask(order(by="agent").to_json())
+        assert (refused.outcome, refused.request_id) == ("refused", uuid(1))
 
 
 @pytest.mark.usefixtures("sealed")

@@ -10,11 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from closing_bus import ERASED, Log
-from nats.aio.msg import Msg
+from closing_bus import ERASED, Log, answering
 from test_erasures_on_the_bus import EPISODE, desk, log
 
-from lictor_bus.names import subjects
 from lictor_local.embedded_servers import Endpoints
 
 __all__ = ["log"]
@@ -26,14 +24,6 @@ Erase = Callable[..., Awaitable[subprocess.CompletedProcess[str]]]
 @pytest.fixture
 async def erase(log: Log, clean_infra: Endpoints) -> AsyncIterator[Erase]:
     """The command before an open desk, away from a terminal or with somebody who types at one."""
-    erasures = desk(log)
-
-    async def answer(message: Msg) -> None:
-        await message.respond(await erasures.answer(message))
-
-    subscription = await log.client.subscribe(subjects.desk("erase"), cb=answer)
-    # A request queues up behind the subscription.
-    await log.client.jetstream().account_info()
 
     async def run(
         *arguments: str, by: str = "ada", typed: str | None = None
@@ -52,8 +42,8 @@ async def erase(log: Log, clean_infra: Endpoints) -> AsyncIterator[Erase]:
                 os.close(ours)
                 os.close(theirs)
 
-    yield run
-    await subscription.unsubscribe()
+    async with answering(log, desk(log).bound()):
+        yield run
 
 
 async def test_without_a_terminal_or_a_yes_nothing_is_erased(log: Log, erase: Erase) -> None:

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from closing_bus import ERASED, KEY, TASK, Log, closing_bus, record
-from nats.aio.msg import Msg
+from closing_bus import ERASED, KEY, TASK, Log, answering, closing_bus, record
 from task_messages import gate_answer, proof, receipt, store, uuid
 from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
@@ -219,10 +218,11 @@ async def test_an_order_without_authority_or_about_nothing_is_refused(log, field
 
 async def test_the_desk_answers_whatever_it_is_asked(log):
     async def ask(body: bytes) -> ErasureAnswer:
-        message = Msg(log.client, subjects.desk("erase"), data=body)
-        return ErasureAnswer.from_json(await desk(log).answer(message))
+        reply = await log.client.request(subjects.desk("erase"), body, timeout=5)
+        return ErasureAnswer.from_json(reply.data)
 
-    assert (await ask(b"{}")).outcome == "refused"
-    assert (await ask(order(parts=["gates"]).to_json())).erased == 2
-    other = await ask(order(reason="something else").to_json())
-    assert "another erasure" in (other.reason or "")
+    async with answering(log, desk(log).bound()):
+        assert (await ask(b"{}")).outcome == "refused"
+        assert (await ask(order(parts=["gates"]).to_json())).erased == 2
+        other = await ask(order(reason="something else").to_json())
+        assert "another erasure" in (other.reason or "")

@@ -27,7 +27,6 @@ SPEC = ServiceSpec(
         )
     ),
     channels=(*decision_loops.CHANNELS, *drift_loops.CHANNELS),
-    questions=(*decision_loops.QUESTIONS, *drift_loops.QUESTIONS),
 )
 
 

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import read_or_refuse
+from lictor_bus.errors import BusError
+from lictor_bus.gate import Refusal
+from lictor_bus.gates.desk import COHERENCE
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_contracts.errors import ContractError
@@ -62,28 +61,21 @@ class CoherenceReports:
         self._page: asyncio.Task[bytes | None] | None = None
         self._page_until = 0.0
 
-    async def answer(self, message: Msg) -> bytes:
-        """The answer to a question; never silence."""
-        request_id = UNKNOWN_REQUEST
-        try:
-            asked = read_or_refuse(
-                CoherenceQuestion.from_json, message.data, "correct the named fields"
-            )
-            request_id = asked.request_id
-            told = CoherenceAnswer(request_id=request_id, report=await self.make(asked.since))
-        except Refused as error:
-            told = CoherenceAnswer(request_id=request_id, problem=f"{error.reason}; {error.remedy}")
-        except SealError as error:
-            told = CoherenceAnswer(
-                request_id=request_id, problem=f"seals can't be verified: {error}"
-            )
-        except (BusError, ContractError, NatsError, OSError, TimeoutError) as error:
-            log.warning("no report: %s", error)
-            told = CoherenceAnswer(
-                request_id=request_id,
-                problem=f"the streams can't be read ({type(error).__name__}); ask again",
-            )
-        return told.to_json()
+    async def answer(self, asked: CoherenceQuestion) -> CoherenceAnswer:
+        """The report since the moment that was asked for."""
+        report = await self.make(asked.since)
+        return CoherenceAnswer(request_id=asked.request_id, report=report)
+
+    @staticmethod
+    def explain(error: Exception, _asked: object) -> Refusal | None:
+        """Keys or streams that can't be used are as good as away."""
+        if isinstance(error, SealError):
+            why = f"seals can't be verified: {error}"
+        elif isinstance(error, ContractError):
+            why = f"no report can be made: {error}"
+        else:
+            return None
+        return Refusal(COHERENCE.refusals.unavailable, why, "ask again")
 
     async def page(self) -> bytes | None:
         """The report of everything there is, as JSON; None when the streams can't be read.

@@ -4,25 +4,22 @@ import os
 from collections.abc import Sequence
 
 from lictor_bus.fold.entity_timers import EntityTimers
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_recorder import GateRecorder
-from lictor_bus.service.responder import Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.gates.gate_record import ActionGateRecord
 from lictor_supervisor import FORMERLY
-from lictor_supervisor.decision.answers import QUESTIONS, ContractAnswers
+from lictor_supervisor.decision.answers import ContractAnswers
 from lictor_supervisor.decision.desk import FOLDS, ContractDesk
 from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce
 from lictor_supervisor.drift.sightings import BELL, LOGS, SightingOutbox, SightingProcessor
-
-__all__ = ["CHANNELS", "QUESTIONS", "STREAMS", "governing_loops"]
 
 STREAMS = (
     streams.ACTIONS,
@@ -66,8 +63,6 @@ async def governing_loops(
     )
     seen = SeenCalls(client)
     desk = ContractDesk(client, decisions, envelopes, methods, seen)
-    recorder = GateRecorder(client, runtime.telemetry)
-    answers = ContractAnswers(desk, recorder, runtime.telemetry, max_payload=client.max_payload)
     return [
         runtime.worker(
             streams.ACTIONS,
@@ -84,5 +79,11 @@ async def governing_loops(
             dead=DeadLetters(runtime.client, runtime.service, formerly=FORMERLY),
             telemetry=runtime.telemetry,
         ),
-        Responder(client, runtime.service, answers.by_subject(), recorder.close, at_once=_AT_ONCE),
+        GateRunner(
+            client,
+            runtime.service,
+            ContractAnswers(desk).bound(),
+            runtime.telemetry,
+            at_once=_AT_ONCE,
+        ),
     ]

@@ -1,26 +1,25 @@
 """What the supervisor runs to learn from drift: its recurrence, the patches it asks for, and the desk of operators."""
 
+import os
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
+from lictor_bus.gates.desk import COHERENCE
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
-    ClaimRequest,
     EventSeen,
-    MeasurementReport,
 )
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
-from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
-from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageMove
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
 from lictor_schema.contracts.patch import (
     PatchEntry,
     PatchSettled,
-    PatchStep,
 )
-from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 from lictor_supervisor import FORMERLY
 from lictor_supervisor.cerpa.claim_cycles import (
@@ -94,44 +93,6 @@ CHANNELS = (
     ),
 )
 
-QUESTIONS = (
-    Question(
-        subject=subjects.desk("triage"),
-        title="desk.triage",
-        request=TriageMove,
-        answer=DeskAnswer,
-        description="For operators: move a drift event one step forward.",
-    ),
-    Question(
-        subject=subjects.desk("patch"),
-        title="desk.patch",
-        request=PatchStep,
-        answer=DeskAnswer,
-        description="For operators: propose, approve or reject a patch, or tell what came of applying it.",
-    ),
-    Question(
-        subject=subjects.desk("claim"),
-        title="desk.claim",
-        request=ClaimRequest,
-        answer=DeskAnswer,
-        description="For operators: register a claim, or a new form of one.",
-    ),
-    Question(
-        subject=subjects.desk("event"),
-        title="desk.event",
-        request=MeasurementReport,
-        answer=DeskAnswer,
-        description="For operators: tell what happened to a subject, and what was measured.",
-    ),
-    Question(
-        subject=subjects.REPORT,
-        title="ask.report",
-        request=CoherenceQuestion,
-        answer=CoherenceAnswer,
-        description="For operators: the coherence report, from what the streams hold now.",
-    ),
-)
-
 
 async def learning_loops(
     runtime: ServiceRuntime, trust: Callable[[], TrustStore], page: ReportPage | None = None
@@ -143,13 +104,17 @@ async def learning_loops(
     reports = CoherenceReports(desk.client, trust)
     if page is not None:
         page.reports = reports
-    answers = {**desk.answers(), subjects.REPORT: reports.answer}
+    packs = Path(os.environ.get("LICTOR_PACKS", "policy-packs"))
+    gates = (
+        *desk.bound(),
+        BoundGate(gate=COHERENCE, handle=reports.answer, explain=reports.explain),
+    )
     return [
         runtime.worker(
             streams.DRIFT,
             SIGHTINGS,
             RecurrenceProcessor(),
-            RecurrenceOutbox(runtime.client, suggested_patch),
+            RecurrenceOutbox(runtime.client, partial(suggested_patch, packs)),
             partition="recurrence",
             formerly=FORMERLY,
         ),
@@ -185,9 +150,5 @@ async def learning_loops(
             partition="claims",
             formerly=FORMERLY,
         ),
-        Responder(desk.client, runtime.service, answers, _nothing_left),
+        GateRunner(desk.client, runtime.service, gates, runtime.telemetry),
     ]
-
-
-async def _nothing_left() -> None:
-    """Every answer was given before: nothing is written behind it."""

@@ -4,23 +4,18 @@ What is asked for is judged by the log as it is, and kept on the condition that 
 that ask at once, one is judged again. Asking again with the same request id gives the same answer.
 """
 
-import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
-
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import read_or_refuse
+from lictor_bus.errors import Refused
+from lictor_bus.gates import desk as gates
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Judge, Ledger, Log
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
-from lictor_bus.service.responder import QuestionHandler
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import HEADER_ROOM, Outgoing
@@ -38,8 +33,6 @@ from lictor_schema.contracts.patch import PatchEntry, PatchStep
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_supervisor.ledgers import CLAIMS, PATCHES, TRIAGE
-
-log = logging.getLogger("lictor.desk")
 
 E = TypeVar("E", TriageEntry, PatchEntry, ClaimMade)
 S = TypeVar("S")
@@ -59,49 +52,17 @@ class Desk:
         self._appends = Appends(client)
         self._now = now
 
-    def answers(self) -> dict[str, QuestionHandler]:
-        """What it answers, by subject."""
-        return {
-            subjects.desk("triage"): self.triage,
-            subjects.desk("patch"): self.patch,
-            subjects.desk("claim"): self.claim,
-            subjects.desk("event"): self.event,
-        }
+    def bound(self) -> Sequence[BoundGate[Any, Any]]:
+        """The gates with their handlers."""
+        return (
+            BoundGate(gate=gates.TRIAGE, handle=self.triage),
+            BoundGate(gate=gates.PATCH, handle=self.patch),
+            BoundGate(gate=gates.CLAIM, handle=self.claim),
+            BoundGate(gate=gates.EVENT, handle=self.event),
+        )
 
-    async def triage(self, message: Msg) -> bytes:
+    async def triage(self, move: TriageMove) -> DeskAnswer:
         """Move a drift event one step forward."""
-        return await self._answer(message, self._triage)
-
-    async def patch(self, message: Msg) -> bytes:
-        """Propose, approve, reject, or tell what came of applying."""
-        return await self._answer(message, self._patch)
-
-    async def claim(self, message: Msg) -> bytes:
-        """Register a claim, or a new form of one."""
-        return await self._answer(message, self._claim)
-
-    async def event(self, message: Msg) -> bytes:
-        """Take in what happened to a subject."""
-        return await self._answer(message, self._event)
-
-    async def _answer(
-        self, message: Msg, answer: Callable[[bytes], Awaitable[DeskAnswer]]
-    ) -> bytes:
-        try:
-            answered = await answer(message.data)
-        except Refused as error:
-            answered = DeskAnswer.refused(UNKNOWN_REQUEST, error.reason, error.remedy)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("%s: %s", message.subject, error)
-            answered = DeskAnswer.refused(
-                UNKNOWN_REQUEST,
-                f"the streams can't be reached ({type(error).__name__}); nothing is known to be kept",
-                "ask again with the same request_id",
-            )
-        return answered.to_json()
-
-    async def _triage(self, body: bytes) -> DeskAnswer:
-        move = read_or_refuse(TriageMove.from_json, body, _CORRECT)
         entry_id = _entry_id(move.drift_id, move.request_id)
 
         async def judge(entries: Sequence[TriageEntry]) -> TriageEntry:
@@ -154,8 +115,8 @@ class Desk:
                 return True
         return False
 
-    async def _patch(self, body: bytes) -> DeskAnswer:
-        step = read_or_refuse(PatchStep.from_json, body, _CORRECT)
+    async def patch(self, step: PatchStep) -> DeskAnswer:
+        """Propose, approve, reject, or tell what came of applying."""
         entry_id = _entry_id(step.patch_id, step.request_id)
 
         def judge(patch: Patch | None) -> PatchEntry:
@@ -168,8 +129,8 @@ class Desk:
         log = PATCHES.log(self.client, subjects.patch_entries(step.patch_id))
         return await self._kept(step.request_id, PATCHES, log, judge, entry_id)
 
-    async def _claim(self, body: bytes) -> DeskAnswer:
-        asked = read_or_refuse(ClaimRequest.from_json, body, _CORRECT)
+    async def claim(self, asked: ClaimRequest) -> DeskAnswer:
+        """Register a claim, or a new form of one."""
         claim, now = asked.claim, self._now()
         if claim.timestamp > now:
             return _from_the_future(asked.request_id, "claim", claim.timestamp)
@@ -195,8 +156,8 @@ class Desk:
         log = CLAIMS.log(self.client, subjects.claim("made", claim.subject))
         return await self._kept(asked.request_id, CLAIMS, log, judge, entry.entry_id)
 
-    async def _event(self, body: bytes) -> DeskAnswer:
-        asked = read_or_refuse(MeasurementReport.from_json, body, _CORRECT)
+    async def event(self, asked: MeasurementReport) -> DeskAnswer:
+        """Take in what happened to a subject."""
         event, now = asked.event, self._now()
         if event.timestamp > now:
             return _from_the_future(asked.request_id, "event", event.timestamp)

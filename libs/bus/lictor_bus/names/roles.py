@@ -14,7 +14,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lictor_bus import gate
 from lictor_bus.errors import ReservedName
+from lictor_bus.gates.table import answered_by, asked_by
 from lictor_bus.names import streams, subjects
 
 OPERATORS = "ops"
@@ -99,13 +101,6 @@ def _ours() -> tuple[Role, ...]:
                 subjects.PACK_BUNDLE.any,
                 subjects.PACK_REFUSAL.any,
             ),
-            answers=(
-                "lictor.gate.report",
-                "lictor.gate.dispatch",
-                "lictor.receipt.*",
-                "lictor.desk.mark",
-                "lictor.ask.standing",
-            ),
             hears=(subjects.PACK_RELEASE.any,),
         ),
         _service(
@@ -134,8 +129,6 @@ def _ours() -> tuple[Role, ...]:
                 # It ends the log of a decision whose task closed.
                 subjects.DECISION_LOG.any,
             ),
-            # Operators only: nothing that a runtime may ask reaches who holds the private key.
-            answers=("lictor.desk.correct", "lictor.desk.erase"),
         ),
         _service(
             "supervisor",
@@ -168,13 +161,6 @@ def _ours() -> tuple[Role, ...]:
                 subjects.CLAIM.any,
                 subjects.CYCLE.any,
             ),
-            answers=(
-                "lictor.gate.action.*",
-                "lictor.contract.*",
-                "lictor.contract.*.*",
-                *(f"lictor.desk.{desk}" for desk in ("triage", "patch", "claim", "event")),
-                "lictor.ask.report",
-            ),
         ),
         _service(
             "feedback",
@@ -195,10 +181,8 @@ def _ours() -> tuple[Role, ...]:
                 subjects.SCHEDULE.where(kind="guidance"),
                 subjects.GATED.where(gate="tool"),
                 subjects.GATED.where(gate="stop"),
-                "lictor.ask.standing",
                 subjects.SESSION_DOUBT,
             ),
-            answers=("lictor.gate.tool.*", "lictor.gate.stop.*", "lictor.session.*.*"),
             hears=(subjects.SESSION_DOUBT,),
         ),
         _service(
@@ -218,7 +202,6 @@ def _ours() -> tuple[Role, ...]:
                 ),
                 subjects.SCHEDULE.where(kind="approval"),
             ),
-            answers=("lictor.desk.approval",),
         ),
         _service(
             "runner",
@@ -250,17 +233,19 @@ def _service(
     *,
     declares: Sequence[str],
     writes: Sequence[str],
-    answers: Sequence[str] = (),
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
     api = [call for stream in (*declares, *looks_at, streams.DEAD) for call in _declaring(stream)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
+    asks = [each.wildcard for each in asked_by(name)]
+    answers = [each.wildcard for each in answered_by(name)]
     return Role(
         user=name,
         publish=(
             *writes,
+            *asks,
             subjects.DEAD_LETTER.where(service=name),
             # The health check of its container asks under its own name.
             subjects.health(name),
@@ -282,13 +267,7 @@ def _operators() -> Role:
             subjects.PROGRAM.any,
             subjects.PACKS.any,
             subjects.DEFINITION.any,
-            "lictor.gate.*",
-            # Triage, patches, marks on decisions and approvals of programs: no runtime may ask there.
-            "lictor.desk.*",
-            "lictor.ask.report",
-            # Approvals, the kill-switch, and how any runtime's decision stands.
-            "lictor.contract.*",
-            "lictor.contract.show.*",
+            *(each.wildcard for each in asked_by(gate.OPERATORS)),
             subjects.HEALTH.any,
             *_reading("*"),
         ),
@@ -302,12 +281,8 @@ def _runtime(name: str, services: Iterable[str]) -> Role:
         user=name,
         publish=(
             subjects.EVENT.where(runtime=own),
-            f"lictor.receipt.{own}",
             subjects.PROGRAM.any,
-            "lictor.gate.*",
-            f"lictor.gate.*.{own}",
-            f"lictor.session.*.{own}",
-            f"lictor.contract.*.{own}",
+            *(each.subject_of(name) for each in asked_by(gate.RUNTIMES)),
             subjects.HEALTH.any,
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),

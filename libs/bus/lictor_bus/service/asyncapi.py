@@ -17,7 +17,7 @@ from typing import Any
 from faststream.nats import NatsBroker
 from faststream.specification import AsyncAPI
 
-from lictor_bus.service.responder import Question
+from lictor_bus.gate import Gate
 from lictor_bus.service.service import ServiceSpec, StreamChannel, add_control
 from lictor_schema.services.health import ServiceHealth
 
@@ -26,8 +26,8 @@ def document(spec: ServiceSpec) -> str:
     """The AsyncAPI document of a service, as indented JSON."""
     broker = NatsBroker("nats://localhost:4222", apply_types=False, logger=None)
     add_control(broker, spec, _never_asked)
-    for question in spec.questions:
-        _declare_question(broker, question)
+    for gate in spec.gates:
+        _declare_gate(broker, gate)
     for channel in spec.channels:
         if channel.reads:
             _declare_input(broker, channel)
@@ -55,13 +55,11 @@ def _declare_input(broker: NatsBroker, channel: StreamChannel) -> None:
     broker.subscriber(channel.subject, title=channel.subject, description=channel.description)(fold)
 
 
-def _declare_question(broker: NatsBroker, question: Question) -> None:
+def _declare_gate(broker: NatsBroker, gate: Gate[Any, Any]) -> None:
     async def answer(request: Any) -> None: ...
 
-    answer.__annotations__ = {"request": question.request, "return": question.answer}
-    broker.subscriber(question.subject, title=question.title, description=question.description)(
-        answer
-    )
+    answer.__annotations__ = {"request": gate.request, "return": gate.answer}
+    broker.subscriber(gate.subject, title=gate.title, description=gate.description)(answer)
 
 
 def _never_asked() -> ServiceHealth:

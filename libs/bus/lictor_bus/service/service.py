@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 import uvloop
 from faststream import FastStream
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
-from faststream.nats import NatsBroker
+from faststream.nats import NatsBroker, NatsMessage
 from prometheus_client import make_asgi_app  # pyright: ignore[reportUnknownVariableType] -- half typed
 from redis.asyncio import Redis
 
@@ -29,12 +29,13 @@ from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.fold.state_store import StateStore
 from lictor_bus.fold.take_over import TakeOver
+from lictor_bus.gate import Gate
+from lictor_bus.gates.gate_runner import GateRunner
+from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DEAD, declare
 from lictor_bus.service.control_broker import ControlBroker
-from lictor_bus.service.gate_questions import keep_bytes
-from lictor_bus.service.responder import Question
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.stream_presence import StreamPresence
 from lictor_bus.service.telemetry import Telemetry, TelemetrySettings
@@ -143,8 +144,11 @@ class ServiceSpec:
     description: str
     streams: tuple[str, ...]
     channels: tuple[StreamChannel, ...] = ()
-    questions: tuple[Question, ...] = ()
-    """What a loop of the service answers by itself; here for the AsyncAPI document."""
+
+    @property
+    def gates(self) -> tuple[Gate[Any, Any], ...]:
+        """What the service answers."""
+        return answered_by(self.name)
 
 
 Page = Callable[[], Awaitable[bytes | None]]
@@ -308,7 +312,9 @@ class Service:
     ) -> AsyncGenerator[None, None]:
         self._client = runtime.client
         presence = StreamPresence(runtime.client, (*self.spec.streams, DEAD))
-        self._running = [presence, *await self.loops(runtime)]
+        loops = await self.loops(runtime)
+        self._refuse_unanswered_gates(loops)
+        self._running = [presence, *loops]
         tasks = [asyncio.create_task(loop.run()) for loop in self._running]
 
         def on_done(task: "asyncio.Task[None]") -> None:
@@ -333,6 +339,16 @@ class Service:
         finally:
             self._stop_loops()
             await self._drain(tasks, runtime.settings.drain_timeout_s)
+
+    def _refuse_unanswered_gates(self, loops: Sequence[Runnable]) -> None:
+        """A gate that is declared and has no handler would be silent, and one without a declaration nobody may ask."""
+        bound = [each.gate for loop in loops if isinstance(loop, GateRunner) for each in loop.gates]
+        told = {gate.subject for gate in self.spec.gates} ^ {gate.subject for gate in bound}
+        if told:
+            raise BusError(
+                f"{self.name}: gates and their handlers differ: {', '.join(sorted(told))};"
+                " bind a handler to each gate of lictor_bus.gates that names this service"
+            )
 
     def _stop_loops(self) -> None:
         """Tell the loops to finish what they have in hand; called when the service is told to stop."""
@@ -369,12 +385,17 @@ def _already_ended(_number: int, _frame: FrameType | None) -> None:
     """Take no notice of a signal."""
 
 
+async def _keep_bytes(message: NatsMessage) -> bytes:
+    """A question about health says nothing that has to be parsed."""
+    return message.body
+
+
 def add_control(
     broker: NatsBroker,
     spec: ServiceSpec,
     health: Callable[[], ServiceHealth],
 ) -> None:
-    """Register what every service answers: its health. What it is asked besides is in its ``questions``."""
+    """Register what every service answers: its health. What it is asked besides is in its ``gates``."""
 
     async def answer_health(_request: bytes) -> ServiceHealth:
         return health()
@@ -384,7 +405,7 @@ def add_control(
         queue=spec.name,
         title="health",
         description="Is the service ready, and what does it run?",
-        decoder=keep_bytes,
+        decoder=_keep_bytes,
     )(answer_health)
 
 

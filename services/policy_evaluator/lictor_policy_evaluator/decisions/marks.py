@@ -1,22 +1,16 @@
-"""The desk where operators mark decisions as false alarms; no runtime may ask here (see lictor_bus.names.roles).
+"""The desk where operators mark decisions as false alarms; no runtime may ask here (see lictor_bus.gates.desk).
 
 The marks on one decision record share a subject, and each is stored on the condition that no other has come in between.
 """
 
-import logging
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.ledger import WholeLedger
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.appends import Appends
 from lictor_policy.decisions.marks import marked
@@ -24,8 +18,6 @@ from lictor_policy.errors import Unacceptable
 from lictor_policy_evaluator.decisions.record_lookup import find_record
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
 from lictor_schema.services.desk_answer import DeskAnswer
-
-log = logging.getLogger("lictor.desk")
 
 # Random once, fixed for ever: changing it keeps every order that is repeated twice.
 _ENTRY = uuid.UUID("0b6f5a0e-57b1-4a3f-9c35-2f2f5f0d9b5e")
@@ -53,25 +45,8 @@ class Marks:
         self._telemetry = telemetry
         self._now = now
 
-    async def take(self, message: Msg) -> bytes:
+    async def take(self, order: MarkOrder) -> DeskAnswer:
         """Keep a mark, or refuse it with the reason and the remedy."""
-        try:
-            order = read_or_refuse(
-                MarkOrder.from_json, message.data, "correct the named fields and ask again"
-            )
-            answered = await self._keep(order)
-        except Refused as error:
-            answered = DeskAnswer.refused(UNKNOWN_REQUEST, error.reason, error.remedy)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("a mark was not kept: %s", error)
-            answered = DeskAnswer.refused(
-                UNKNOWN_REQUEST,
-                f"the streams can't be reached ({type(error).__name__}); nothing is known to be kept",
-                "ask again with the same request_id",
-            )
-        return answered.to_json()
-
-    async def _keep(self, order: MarkOrder) -> DeskAnswer:
         record = await find_record(self._client, order.task_id, order.record_id, order.recorded_at)
         if record is None:
             return DeskAnswer.refused(

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
 from lictor_bus.ledger import Ledger, Log, Reading
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
@@ -30,7 +27,6 @@ from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
-from lictor_schema.errors import describe_validation_error
 
 log = logging.getLogger("lictor.receipt")
 
@@ -47,52 +43,17 @@ class Receipts:
     def __init__(
         self,
         client: Client,
-        telemetry: Telemetry,
         configs: ConfigsInForce,
         *,
         partitions: int,
     ) -> None:
         self._client = client
         self._appends = Appends(client)
-        self._telemetry = telemetry
         self._configs = configs
         self._partitions = partitions
 
-    async def take(self, message: Msg) -> bytes:
+    async def take(self, report: ReceiptReport) -> ReceiptAnswer:
         """Keep a report, or refuse it with the field and the remedy."""
-        answer = await self._answer(message)
-        self._telemetry.receipt_answered(answer.outcome)
-        return answer.to_json()
-
-    async def _answer(self, message: Msg) -> ReceiptAnswer:
-        try:
-            report = ReceiptReport.from_json(message.data)
-        except ValidationError as error:
-            problem = describe_validation_error(error)[0]
-            return ReceiptAnswer.refused(
-                "unknown", problem.path[:256], problem.problem, "correct it and report again"
-            )
-        except CanonicalError as error:
-            return ReceiptAnswer.refused("unknown", "report", str(error), "send plain JSON")
-        if message.subject != subjects.receipt_report(report.runtime):
-            return ReceiptAnswer.refused(
-                report.record_id,
-                "runtime",
-                f"{report.runtime!r} is not the runtime of subject {message.subject}",
-                "report on the subject of the runtime itself",
-            )
-        try:
-            return await self._keep(report)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("a receipt for %s was not kept: %s", report.record_id, error)
-            return ReceiptAnswer.refused(
-                report.record_id,
-                "report",
-                f"the streams can't be reached ({type(error).__name__}); nothing was kept",
-                "report again with the same report_id",
-            )
-
-    async def _keep(self, report: ReceiptReport) -> ReceiptAnswer:
         record = await find_record(
             self._client, report.task_id, report.record_id, report.recorded_at
         )

@@ -6,7 +6,7 @@ deny its share for as long as it runs.
 
 import asyncio
 
-from lictor_bus.service.responder import Responder
+from lictor_bus.gates.gate_runner import GateRunner
 from lictor_policy.version import ENGINE_VERSION
 from lictor_policy_evaluator.packs.partition_configs import Library
 
@@ -14,9 +14,9 @@ from lictor_policy_evaluator.packs.partition_configs import Library
 class Overtaking:
     """Ends the answering of gates once a newer engine is in force."""
 
-    def __init__(self, library: Library, responder: Responder) -> None:
+    def __init__(self, library: Library, gates: GateRunner) -> None:
         self._library = library
-        self._responder = responder
+        self._gates = gates
         self._stopping = asyncio.Event()
         self.trouble: str | None = None
 
@@ -36,7 +36,7 @@ class Overtaking:
                     f"a newer engine than {ENGINE_VERSION} is in force: this instance judges"
                     " nothing and answers no gate; stop it"
                 )
-                self._responder.stop()
+                self._gates.stop()
                 await self._stopping.wait()
         finally:
             for each in waits:

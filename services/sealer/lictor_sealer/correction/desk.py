@@ -10,19 +10,15 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import SOURCE_SEQUENCE, read_or_refuse
+from lictor_bus.errors import Refused
+from lictor_bus.fold.processor import SOURCE_SEQUENCE
+from lictor_bus.gates.desk import CORRECT
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Ledger
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
-from lictor_bus.service.responder import Question, Responder
-from lictor_bus.service.service import Runnable, ServiceRuntime
-from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_bus.wire.read import last_on_subjects
@@ -59,16 +55,6 @@ log = logging.getLogger("lictor.sealer")
 
 EPISODES = Ledger[Any, Any]("log of episodes", streams.EPISODES)
 
-QUESTIONS = (
-    Question(
-        subject=subjects.desk("correct"),
-        title="desk.correct",
-        request=CorrectionOrder,
-        answer=CorrectionAnswer,
-        description="For operators: seal an episode once more, with what came late, as its next version.",
-    ),
-)
-
 
 class _Next(NamedTuple):
     """The next version, and the last part of its messages."""
@@ -97,25 +83,10 @@ class Corrections:
         self._closings = closings
         self._gathering = Gathering(client)
 
-    async def answer(self, message: Msg) -> bytes:
-        """The answer to an order; never silence."""
-        request_id = UNKNOWN_REQUEST
-        try:
-            order = read_or_refuse(
-                CorrectionOrder.from_json, message.data, "correct the named fields and ask again"
-            )
-            request_id = order.request_id
-            answered = await self.correct(order)
-        except (Refused, CorrectionRefused) as error:
-            answered = CorrectionAnswer.refused(request_id, error.reason, error.remedy)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("%s: %s", message.subject, error)
-            answered = CorrectionAnswer.refused(
-                request_id,
-                f"the streams can't be reached ({type(error).__name__}); nothing is known to be sealed",
-                "ask again with the same request_id",
-            )
-        return answered.to_json()
+    def bound(self) -> BoundGate[CorrectionOrder, CorrectionAnswer]:
+        """The gate with its handler."""
+        refusing = (Refused, CorrectionRefused)
+        return BoundGate(gate=CORRECT, handle=self.correct, refusing=refusing)
 
     async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         """Seal the next version of an episode; raises CorrectionRefused when that can't be."""
@@ -323,16 +294,3 @@ def _sealed(order: CorrectionOrder, sealed: SealedEpisode, sequence: int) -> Cor
         hash=sealed.seal.hash,
         late=0 if sealed.correction is None else sealed.correction.late,
     )
-
-
-async def correcting_loops(runtime: ServiceRuntime, corrections: Corrections) -> Sequence[Runnable]:
-    """The desk."""
-    client = await connect_nats(
-        runtime.settings.nats_url, name=f"lictor-{runtime.service}-corrections"
-    )
-    answers = {subjects.desk("correct"): corrections.answer}
-    return [Responder(client, runtime.service, answers, _nothing_left)]
-
-
-async def _nothing_left() -> None:
-    """Every answer was given after the log was written."""

@@ -11,19 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import read_or_refuse
+from lictor_bus.errors import Refused
+from lictor_bus.gates.desk import ERASE
+from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Ledger, Log, Reading, WholeLedger
 from lictor_bus.logs.episode_contents import erase_message
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
-from lictor_bus.service.responder import Question, Responder
-from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.wire.appends import Appends
-from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.read import read_all
@@ -45,16 +40,6 @@ ERASURES = WholeLedger[ErasureEntry, tuple[ErasureEntry, ...]](
     subject_of=lambda entry: subjects.erasures(entry.episode_id),
 )
 
-QUESTIONS = (
-    Question(
-        subject=subjects.desk("erase"),
-        title="desk.erase",
-        request=ErasureOrder,
-        answer=ErasureAnswer,
-        description="For operators: erase messages that a sealed episode covers; its seal stays valid.",
-    ),
-)
-
 
 class Erasures:
     """Erases messages of sealed episodes."""
@@ -70,25 +55,9 @@ class Erasures:
         self._episodes = episodes
         self._now = now
 
-    async def answer(self, message: Msg) -> bytes:
-        """The answer to an order; never silence."""
-        request_id = UNKNOWN_REQUEST
-        try:
-            order = read_or_refuse(
-                ErasureOrder.from_json, message.data, "correct the named fields and ask again"
-            )
-            request_id = order.request_id
-            answered = await self.erase(order)
-        except Refused as error:
-            answered = ErasureAnswer.refused(request_id, error.reason, error.remedy)
-        except (BusError, NatsError, OSError, TimeoutError) as error:
-            log.warning("%s: %s", message.subject, error)
-            answered = ErasureAnswer.refused(
-                request_id,
-                f"the streams can't be reached ({type(error).__name__}); some of it may be erased",
-                "ask again with the same request_id: that completes it",
-            )
-        return answered.to_json()
+    def bound(self) -> BoundGate[ErasureOrder, ErasureAnswer]:
+        """The gate with its handler."""
+        return BoundGate(gate=ERASE, handle=self.erase)
 
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
         """Erase what the order names; raises Refused when that can't be."""
@@ -268,16 +237,3 @@ def _part(stored: Delivery, order: ErasureEntry) -> Part | None:
     except BundleError:
         return None  # NATS puts answers wherever a question says, and so here too.
     return part if part.episode_id == order.episode_id else None
-
-
-async def erasing_loops(runtime: ServiceRuntime, erasures: Erasures) -> Sequence[Runnable]:
-    """The desk."""
-    client = await connect_nats(
-        runtime.settings.nats_url, name=f"lictor-{runtime.service}-erasures"
-    )
-    answers = {subjects.desk("erase"): erasures.answer}
-    return [Responder(client, runtime.service, answers, _nothing_left)]
-
-
-async def _nothing_left() -> None:
-    """Every answer was given after the streams were written."""

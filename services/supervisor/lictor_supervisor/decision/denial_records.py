@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lictor_bus.gates.gate_recorder import PendingRecord
+from lictor_bus.gates.gate_runner import Asked
 from lictor_bus.names import subjects
-from lictor_bus.service.gate_recorder import PendingRecord
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_schema.core.base_model import utc_millis
@@ -23,16 +24,13 @@ _NAMESPACE = uuid.UUID("5a1c6d0e-2f0b-4d7e-9a63-6c3b0f6f8f21")
 
 
 def refusal_record(
-    subject: str,
-    body: bytes,
-    request: ActionGateRequest | None,
-    answer: ActionGateAnswer,
-    now_ns: int,
+    asked: Asked[ActionGateRequest], answer: ActionGateAnswer, now_ns: int
 ) -> PendingRecord:
     """The record of a denial, ready to be stored; of a question that can't be read, as far as it can be.
 
     The same question, asked again and denied by the same rule, has the same record: the stream stores it once.
     """
+    subject, body, request = asked
     question = hash_bytes(body)
     name = f"{subject}\n{question}\n{answer.policy_id}"
     told: dict[str, Any] = {

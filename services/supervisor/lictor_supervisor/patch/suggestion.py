@@ -1,7 +1,6 @@
 """Patches that the supervisor proposes by itself: what the packs of this installation, as they are, lack."""
 
 import logging
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +21,9 @@ from lictor_supervisor.drift.recurrence import BY
 log = logging.getLogger("lictor.supervisor")
 
 
-def suggested_patch(request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
+def suggested_patch(packs: Path, request: PatchRequest, event: DriftEvent) -> PatchProposal | None:
     """The change of the packs of this installation, as they are now, that answers a request."""
-    files = DirectoryFiles(Path(os.environ.get("LICTOR_PACKS", "policy-packs")))
+    files = DirectoryFiles(packs)
     found: list[tuple[str, str]] = []
     for pack_id in files.pack_ids():
         name = f"{pack_id}/{PACK_FILE}"

@@ -1,0 +1,150 @@
+"""Desks: what operators order, and what they are told. Each finds a repeated order in its log."""
+
+from typing import TypeVar
+
+from lictor_bus.gate import OPERATORS, Gate, Q, Refusal, Repeats
+from lictor_bus.gates.denials import (
+    APPROVALS,
+    POLICY_EVALUATOR,
+    SEALER,
+    SHARE_OF_CALLS,
+    SUPERVISOR,
+    refusals_of,
+)
+from lictor_bus.names import subjects
+from lictor_schema.approvals.approval import ApprovalOrder
+from lictor_schema.contracts.cerpa_claim import ClaimRequest, MeasurementReport
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.drift import TriageMove
+from lictor_schema.contracts.patch import PatchStep
+from lictor_schema.decisions.mark import MarkOrder
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
+from lictor_schema.services.desk_answer import DeskAnswer
+
+D = TypeVar("D", bound=DeskAnswer)
+
+# Shorter than the ten seconds that whoever asks waits.
+_DESK_WITHIN_S = 8.0
+# An episode may hold a hundred thousand messages.
+_EPISODE_WITHIN_S = 110.0
+_SHARE_OF_ORDERS = 7 / 8
+
+
+def _desk(
+    name: str,
+    service: str,
+    request: type[Q],
+    answer: type[D],
+    description: str,
+    *,
+    title: str | None = None,
+    within_s: float = _DESK_WITHIN_S,
+    away: str = "nothing is known to be stored, because the streams can't be reached",
+    again: str = "ask again with the same request_id",
+) -> Gate[Q, D]:
+    def refuse(request_id: str, refusal: Refusal) -> D:
+        return answer.refused(request_id, refusal.reason, refusal.remedy)
+
+    return Gate(
+        subject=subjects.desk(name),
+        title=title or f"desk.{name}",
+        description=description,
+        request=request,
+        answer=answer,
+        service=service,
+        asked_by=(OPERATORS,),
+        refuse=refuse,
+        refusals=refusals_of(service, away=away, again=again),
+        within_s=within_s,
+        share_of_payload=_SHARE_OF_ORDERS,
+        repeats=Repeats.LOGGED,
+    )
+
+
+MARK = _desk(
+    "mark",
+    POLICY_EVALUATOR,
+    MarkOrder,
+    DeskAnswer,
+    "An operator marks a decision as a false alarm, or takes that back.",
+    title="mark",
+)
+TRIAGE = _desk(
+    "triage",
+    SUPERVISOR,
+    TriageMove,
+    DeskAnswer,
+    "For operators: move a drift event one step forward.",
+)
+PATCH = _desk(
+    "patch",
+    SUPERVISOR,
+    PatchStep,
+    DeskAnswer,
+    "For operators: propose, approve or reject a patch, or tell what came of applying it.",
+)
+CLAIM = _desk(
+    "claim",
+    SUPERVISOR,
+    ClaimRequest,
+    DeskAnswer,
+    "For operators: register a claim, or a new form of one.",
+)
+EVENT = _desk(
+    "event",
+    SUPERVISOR,
+    MeasurementReport,
+    DeskAnswer,
+    "For operators: tell what happened to a subject, and what was measured.",
+)
+# The sealer answers operators only: nothing that a runtime may ask reaches who holds the private key.
+CORRECT = _desk(
+    "correct",
+    SEALER,
+    CorrectionOrder,
+    CorrectionAnswer,
+    "For operators: seal an episode once more, with what came late, as its next version.",
+    within_s=_EPISODE_WITHIN_S,
+    away="nothing is known to be sealed, because the streams can't be reached",
+)
+ERASE = _desk(
+    "erase",
+    SEALER,
+    ErasureOrder,
+    ErasureAnswer,
+    "For operators: erase messages that a sealed episode covers; its seal stays valid.",
+    within_s=_EPISODE_WITHIN_S,
+    away="some of it may be erased: the streams can't be reached",
+    again="ask again with the same request_id: that completes it",
+)
+APPROVAL = _desk(
+    "approval",
+    APPROVALS,
+    ApprovalOrder,
+    DeskAnswer,
+    "Keep a signed decision about a request.",
+    title="approval",
+    again="hand in the same decision again",
+)
+
+
+def _no_report(request_id: str, refusal: Refusal) -> CoherenceAnswer:
+    return CoherenceAnswer(request_id=request_id, problem=f"{refusal.reason}; {refusal.remedy}")
+
+
+COHERENCE = Gate(
+    subject=subjects.REPORT,
+    title="ask.report",
+    description="For operators: the coherence report, from what the streams hold now.",
+    request=CoherenceQuestion,
+    answer=CoherenceAnswer,
+    service=SUPERVISOR,
+    asked_by=(OPERATORS,),
+    refuse=_no_report,
+    refusals=refusals_of(SUPERVISOR, away="the streams can't be read"),
+    # It verifies every seal there is.
+    within_s=_EPISODE_WITHIN_S,
+    share_of_payload=SHARE_OF_CALLS,
+    repeats=Repeats.READ,
+)

@@ -1,0 +1,387 @@
+"""Answers gates: many questions at a time, each bounded in size and time, none with silence.
+
+A runner has a connection of its own: the one that batches come in on may have megabytes ahead of a question. It does
+not use FastStream, whose way of handling a message costs more than judging a question.
+
+Whatever goes wrong is a denial: a question that is malformed, too large or one too many, a handler that raises or
+hangs, a dependency that is away, an answer that must be on record and is not.
+"""
+
+# pyright: reportUnknownMemberType=false
+# nats-py leaves some of its parameters untyped.
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, NamedTuple, cast
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+from redis.exceptions import RedisError
+
+from lictor_bus.errors import BusError, MalformedQuestion, Refused
+from lictor_bus.gate import A, Gate, Q, Refusal, Repeats, printable
+from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
+from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
+from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.connection import TolerantClient, close_nats
+
+log = logging.getLogger("lictor.gate")
+
+_OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
+_AT_ONCE = 32
+_MAX_WAITING = 10_000
+_MAX_WAITING_BYTES = 64 * 1024 * 1024
+_INBOXES = "_INBOX."
+_DOCTOR = "see `lictor doctor`"
+
+
+class Asked(NamedTuple, Generic[Q]):
+    """A question as it came, and its request if it could be read."""
+
+    subject: str
+    body: bytes
+    request: Q | None = None
+
+
+class When(Enum):
+    """When an answer is recorded."""
+
+    FIRST = "first"
+    """Before it is given; an answer that can't be recorded is not given."""
+    BEFORE = "before"
+    """Before it is given, as far as that is possible in time: it holds something back, so it is given all the same."""
+    BESIDE = "beside"
+    """Soon, without holding the answer up."""
+
+
+class Given(NamedTuple, Generic[A]):
+    """An answer, and its record where no log holds it."""
+
+    answer: A
+    record: Callable[[Asked[Any], bytes], PendingRecord] | None = None
+    """Makes the record from the question and the answer's bytes; called late, when nobody waits for the answer."""
+    when: When = When.BESIDE
+    is_final: bool = True
+    """Whether asking again gets the same answer; not for one that says to ask again."""
+
+
+Handler = Callable[[Any], Awaitable[Any]]
+"""Takes a request; returns an answer, or Given."""
+Explain = Callable[[Exception, Any], Refusal | None]
+"""What a service's own error means, raised for a request; None leaves it to the runner."""
+RefusalRecords = Callable[[Asked[Any], Refusal, Any], Sequence[PendingRecord]]
+"""What is recorded of a denial and its answer; nothing where it can't be told whose question it was."""
+
+
+def _unexplained(_error: Exception, _request: object) -> Refusal | None:
+    return None
+
+
+def _unrecorded(_asked: Asked[Any], _refusal: Refusal, _answer: object) -> Sequence[PendingRecord]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundGate(Generic[Q, A]):
+    """A gate, and the part of a service that answers it."""
+
+    gate: Gate[Q, A]
+    handle: Callable[[Q], Awaitable[A | Given[A]]]
+    refusing: tuple[type[Exception], ...] = (Refused,)
+    """Errors by which the handler refuses: each has a ``reason`` and a ``remedy``."""
+    explain: Explain = _unexplained
+    records_of: RefusalRecords = _unrecorded
+    address: Callable[[str], str] = str
+    """Words a remedy that only an operator can apply, for whoever reads the answer."""
+
+
+class _Question(NamedTuple):
+    bound: BoundGate[Any, Any]
+    subject: str
+    reply: str
+    body: bytes
+    until: float
+    """By the event loop's clock."""
+
+
+class GateRunner:
+    """Answers the gates of a service, as one instance of many, until stopped; owns its connection.
+
+    ``close`` is called at the end, when every answer is given and recorded.
+    """
+
+    def __init__(
+        self,
+        client: TolerantClient,
+        service: str,
+        gates: Sequence[BoundGate[Any, Any]],
+        telemetry: Telemetry,
+        close: Callable[[], Awaitable[None]] | None = None,
+        *,
+        at_once: int = _AT_ONCE,
+        max_waiting: int = _MAX_WAITING,
+        records_linger_s: float = 0.0,
+    ) -> None:
+        self.gates = tuple(gates)
+        self._client = client
+        self._service = service
+        self._telemetry = telemetry
+        self._close = close
+        self._at_once = at_once
+        self._max_waiting = max_waiting
+        self._recorder = GateRecorder(client, telemetry, linger_s=records_linger_s)
+        self._firsts = FirstAnswers()
+        self._stopping = asyncio.Event()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._refusing: set[asyncio.Task[None]] = set()
+        self._waiting: deque[_Question] = deque()
+        self._waiting_bytes = 0
+        self.trouble: str | None = "starting"
+
+    def stop(self) -> None:
+        """Answer what is in hand, then return from ``run``."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Answer until stopped."""
+        subscriptions: list[Subscription] = []
+        try:
+            for bound in self.gates:
+                subscriptions.append(await self._subscribe(bound))
+            # Whoever hears that we are ready may ask at once. A broker that is away is told when it is back.
+            with suppress(NatsError, OSError):
+                await self._client.flush(timeout=2)
+            self.trouble = None
+            await self._stopping.wait()
+            for subscription in subscriptions:
+                if not self._client.is_closed:
+                    await subscription.unsubscribe()
+            while self._answering or self._refusing:
+                await asyncio.wait(self._answering | self._refusing)
+            await self._recorder.close()
+            if self._close is not None:
+                await self._close()
+        finally:
+            await close_nats(self._client)
+
+    async def _subscribe(self, bound: BoundGate[Any, Any]) -> Subscription:
+        within_s = bound.gate.within_s
+        now = asyncio.get_running_loop().time
+
+        def take(subject: bytes, reply: bytes, body: bytes, _headers: bytes | None) -> None:
+            asked, inbox = subject.decode("utf-8", "replace"), reply.decode("utf-8", "replace")
+            self._take(_Question(bound, asked, inbox, body, now() + within_s))
+
+        async def take_message(message: Msg) -> None:
+            self._take(
+                _Question(bound, message.subject, message.reply, message.data, now() + within_s)
+            )
+
+        subscription = await self._client.subscribe(
+            bound.gate.wildcard, queue=self._service, cb=take_message
+        )
+        # The queue and the task that nats-py has for each subscription cost as much as a short answer.
+        self._client.hand_over(subscription, take)
+        return subscription
+
+    def _take(self, question: _Question) -> None:
+        if len(self._answering) < self._at_once:
+            self._begin(question)
+        elif (
+            len(self._waiting) < self._max_waiting
+            and self._waiting_bytes + len(question.body) <= _MAX_WAITING_BYTES
+        ):
+            self._waiting.append(question)
+            self._waiting_bytes += len(question.body)
+        else:
+            task = asyncio.create_task(self._respond(question, self._refuse_overload))
+            self._refusing.add(task)
+            task.add_done_callback(self._refusing.discard)
+
+    def _begin(self, question: _Question) -> None:
+        task = asyncio.create_task(self._respond(question, self._answer))
+        self._answering.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._answering.discard(task)
+        if self._waiting:
+            question = self._waiting.popleft()
+            self._waiting_bytes -= len(question.body)
+            self._begin(question)
+
+    async def _respond(
+        self, question: _Question, answer: Callable[[_Question], Awaitable[bytes]]
+    ) -> None:
+        try:
+            body = await answer(question)
+            # Elsewhere it would stand among what services store, written by us in the name of whoever asked.
+            if question.reply.startswith(_INBOXES):
+                await self._client.publish(question.reply, body)
+        except Exception:
+            # Silence is a denial to whoever asked; here it must not end the others.
+            log.exception("%s: a question on %s was not answered", self._service, question.subject)
+
+    async def _answer(self, question: _Question) -> bytes:
+        gate = question.bound.gate
+        asked = Asked[Any](question.subject, question.body)
+        try:
+            request = gate.read(question.body, self._client.max_payload)
+            asked = asked._replace(request=request)
+            gate.refuse_other_runtime(question.subject, request)
+        except MalformedQuestion as error:
+            return await self._refuse(question.bound, asked, _malformed(question.bound, error))
+        if question.until <= asyncio.get_running_loop().time():
+            # Whoever asked has given up, or is about to.
+            return await self._refuse_overload(question)
+        if gate.repeats is Repeats.REMEMBERED:
+            name = (gate.subject, getattr(request, "runtime", ""), gate.id_of(request))
+            return await self._firsts.answer(
+                name, request, len(question.body), lambda: self._judge(question, asked)
+            )
+        return (await self._judge(question, asked))[0]
+
+    async def _judge(self, question: _Question, asked: Asked[Any]) -> JudgedAnswer:
+        """The handler's answer, recorded; a denial when the handler fails."""
+        bound = question.bound
+        timeout = asyncio.timeout_at(question.until)
+        try:
+            async with timeout:
+                answer: Any = await bound.handle(asked.request)
+            given: Given[Any] = _given(answer)
+            body: bytes = given.answer.to_json()
+            if len(body) > self._client.max_payload:
+                raise BusError(f"the answer has {len(body)} bytes, more than the broker takes")
+        except Exception as error:  # noqa: BLE001 -- every error is a denial, and logged there
+            refusal = _refusal(bound, error, asked, is_late=timeout.expired())
+            return JudgedAnswer(await self._refuse(bound, asked, refusal), is_final=False)
+        if not await self._record(bound, asked, given, body):
+            refused = await self._refuse(bound, asked, _not_recorded(bound), When.BESIDE)
+            return JudgedAnswer(refused, is_final=False)
+        if bound.gate.count is not None:
+            bound.gate.count(self._telemetry, given.answer)
+        return JudgedAnswer(body, given.is_final)
+
+    async def _record(
+        self, bound: BoundGate[Any, Any], asked: Asked[Any], given: Given[Any], body: bytes
+    ) -> bool:
+        """Record an answer as its handler says; False when it must not be given."""
+        make = given.record
+        if make is None:
+            return True
+        within_s = bound.gate.record_within_s
+        if given.when is When.BESIDE:
+            self._recorder.write_soon(lambda: make(asked, body))
+        elif given.when is When.FIRST:
+            return await self._recorder.stored_in(lambda: make(asked, body), within_s)
+        else:
+            await self._recorder.write_now(lambda: make(asked, body), within_s)
+        return True
+
+    async def _refuse(
+        self,
+        bound: BoundGate[Any, Any],
+        asked: Asked[Any],
+        refusal: Refusal,
+        when: When = When.BEFORE,
+    ) -> bytes:
+        """The denial's bytes; it is recorded where the gate says."""
+        gate = bound.gate
+        refusal = refusal._replace(
+            reason=printable(refusal.reason), remedy=printable(refusal.remedy)
+        )
+        answer = gate.denial(asked.request, refusal)
+        log.info("%s: denied by %s: %s", asked.subject, refusal.policy_id, refusal.reason)
+        if gate.count is not None:
+            gate.count(self._telemetry, answer)
+        try:
+            records = bound.records_of(asked, refusal, answer)
+        except Exception:
+            log.exception("%s: the record of a denial can't be made", asked.subject)
+            records = ()
+        if gate.records and not records:
+            log.warning("%s: denied, and no record tells whose: %s", asked.subject, refusal.reason)
+        if when is When.BESIDE:
+            for record in records:
+                self._recorder.write_soon(lambda record=record: record)
+        else:
+            writes = [
+                self._recorder.write_now(lambda record=record: record, gate.record_within_s)
+                for record in records
+            ]
+            await asyncio.gather(*writes)
+        return answer.to_json()
+
+    async def _refuse_overload(self, question: _Question) -> bytes:
+        """Deny without judging; recorded beside, because waiting for records would make it worse."""
+        asked = Asked[Any](question.subject, question.body)
+        try:
+            request = question.bound.gate.read(question.body, self._client.max_payload)
+            asked = asked._replace(request=request)
+        except MalformedQuestion as error:
+            log.debug("%s: one too many, and malformed: %s", question.subject, error)
+        return await self._refuse(question.bound, asked, _overloaded(question.bound), When.BESIDE)
+
+
+def _given(answer: Any) -> Given[Any]:
+    return cast(Given[Any], answer) if isinstance(answer, Given) else Given(answer)
+
+
+def _refusal(
+    bound: BoundGate[Any, Any], error: Exception, asked: Asked[Any], *, is_late: bool
+) -> Refusal:
+    """What an error means for whoever asked."""
+    ids = bound.gate.refusals
+    try:
+        explained = None if is_late else bound.explain(error, asked.request)
+    except Exception:
+        log.exception("%s: an error can't be explained", asked.subject)
+        explained = None
+    if explained is not None:
+        log.warning("%s: %s: %s", asked.subject, type(error).__name__, error)
+        return explained
+    if isinstance(error, MalformedQuestion):
+        return _malformed(bound, error)
+    if isinstance(error, bound.refusing):
+        told: Any = error
+        return Refusal(ids.malformed, told.reason, told.remedy, getattr(told, "problems", ()))
+    if is_late or isinstance(error, _OUTAGES):
+        log.warning("%s: %s: %s", asked.subject, type(error).__name__, error)
+        why = f"it took longer than {bound.gate.within_s:g} s" if is_late else type(error).__name__
+        return Refusal(ids.unavailable, f"{ids.away} ({why})", _again(bound))
+    log.error("%s: a question failed", asked.subject, exc_info=error)
+    return Refusal(
+        ids.broken,
+        f"the gate failed inside: {type(error).__name__}",
+        bound.address("look at the service's log; nothing is allowed until it works"),
+    )
+
+
+def _malformed(bound: BoundGate[Any, Any], error: MalformedQuestion) -> Refusal:
+    reason = f"the question is malformed: {error}"
+    return Refusal(bound.gate.refusals.malformed, reason, error.remedy, error.problems)
+
+
+def _overloaded(bound: BoundGate[Any, Any]) -> Refusal:
+    reason = "too many questions are waiting for this gate, so this one was not judged"
+    return Refusal(bound.gate.refusals.unavailable, reason, _again(bound))
+
+
+def _not_recorded(bound: BoundGate[Any, Any]) -> Refusal:
+    return Refusal(
+        bound.gate.refusals.unrecorded,
+        f"the answer can't be recorded now, and {bound.gate.refusals.on_record}",
+        f"{bound.gate.refusals.again}; if it stays so, "
+        + bound.address(f"{_DOCTOR}: the broker's disk may be full"),
+    )
+
+
+def _again(bound: BoundGate[Any, Any]) -> str:
+    return f"{bound.gate.refusals.again}; if it stays so, {bound.address(_DOCTOR)}"
