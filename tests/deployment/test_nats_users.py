@@ -35,10 +35,11 @@ from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.demo_story import play
+from lictor_local.doctor import health
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers.installed import shelf
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
 from lictor_schema.events.operator_context import OperatorContext
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_schema.services.health import ServiceHealth
@@ -277,12 +278,12 @@ async def test_a_container_may_ask_for_the_health_of_its_own_service(
 ) -> None:
     """Its health check runs under the service's own user."""
     service = await connect_nats(secured.url(name), name="test")
-    health = ServiceHealth(
+    state = ServiceHealth(
         service=name, version="1", ready=True, started_at=datetime(2026, 1, 31, tzinfo=UTC)
     )
 
     async def answer(message: Msg) -> None:
-        await message.respond(health.to_json())
+        await message.respond(state.to_json())
 
     await service.subscribe(subjects.health(name), cb=answer)
     await service.flush()
@@ -292,6 +293,16 @@ async def test_a_container_may_ask_for_the_health_of_its_own_service(
     )
     assert await checked.wait() == 0
     await service.close()
+
+
+async def test_the_doctor_of_a_runtime_does_not_call_the_sealer_dead(secured: Secured) -> None:
+    runtime = await connect_nats(secured.url("openclaw"), name="test")
+    sealer = await health(runtime, "sealer", "start it")
+    supervisor = await health(runtime, "supervisor", "start it")
+    await runtime.close()
+    assert (sealer.ok, sealer.detail.partition(":")[0]) == (True, "not asked")
+    # This one may be asked, and nobody answers.
+    assert not supervisor.ok
 
 
 def test_nothing_that_a_runtime_may_publish_reaches_who_holds_the_private_key() -> None:

@@ -2,18 +2,19 @@
 
 import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
 from lictor_bus.service.settings import ServiceSettings
-from lictor_cli.agent import verbs as agent
+from lictor_cli.groups import GROUPS
 from lictor_cli.main import COMMANDS
-from lictor_cli.pack import verbs as pack
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 OPERATIONS = ROOT / "docs/operations.md"
 TELEMETRY = ROOT / "libs/bus/lictor_bus/service/telemetry.py"
 
@@ -26,9 +27,16 @@ CODE = [
     *sorted((ROOT / "bench").glob("*.py")),
 ]
 SETTING = re.compile(r"\bLICTOR_[A-Z]+(?:_[A-Z]+)*\b")
-# What the how-to pages tell a reader to make.
+# What pages tell a reader to make, or make up.
 TO_BE_MADE = {
     "services/notifier",
+    "notices.py",
+    "a.py",
+}
+SOURCES = {
+    path.name
+    for part in ("libs", "services", "tests", "bench", "examples")
+    for path in (ROOT / part).rglob("*.py")
 }
 
 
@@ -62,6 +70,15 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
     inline = re.findall(r"`((?:libs|services|tests|bench|deploy|examples)/[\w./-]+)`", _told(page))
     for name in set(inline) - TO_BE_MADE:
         assert (ROOT / name).exists(), f"{label(page)} names {name}, which is not there"
+    for name in re.findall(r"`(?:[\w-]+/)*(\w+\.py)`", _told(page)):
+        assert name in SOURCES | TO_BE_MADE, f"{label(page)} names {name}, and no file is called so"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"`(lictor_\w+(?:\.\w+)+)(?::[\w.]+)?`", _told(page)):
+        if f"services/{name.split('.')[0].removeprefix('lictor_')}" not in TO_BE_MADE:
+            assert _leads_somewhere(name), f"{label(page)} names {name}, which is not there"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
@@ -75,10 +92,10 @@ def test_every_task_that_is_named_exists(page: Path) -> None:
 def test_every_command_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"(?:`|\$ )lictor ([a-z]+)", page.read_text("utf-8")):
         assert name in COMMANDS, f"{label(page)} names lictor {name}, which is no command"
-    for group, verbs in (("pack", pack.VERBS), ("agent", agent.VERBS)):
-        named = rf"(?:`|\$ )lictor {group} ([a-z][a-z-]*)"
+    for noun, (_, verbs) in GROUPS.items():
+        named = rf"(?:`|\$ )lictor {noun} ([a-z][a-z-]*)"
         for verb in re.findall(named, page.read_text("utf-8")):
-            assert verb in verbs, f"{label(page)} names lictor {group} {verb}, which is no command"
+            assert verb in verbs, f"{label(page)} names lictor {noun} {verb}, which is no command"
 
 
 def test_the_settings_in_the_docs_are_those_in_the_code() -> None:
@@ -105,7 +122,7 @@ def test_the_metrics_in_operations_are_those_in_the_code() -> None:
 
 def test_the_index_names_every_page() -> None:
     index = (ROOT / "docs/README.md").read_text("utf-8")
-    for page in PAGES[1:]:
+    for page in DOCS:
         name = str(page.relative_to(ROOT / "docs"))
         assert name == "README.md" or f"({name})" in index, f"docs/README.md does not name {name}"
 
@@ -117,3 +134,19 @@ def test_the_readme_is_short() -> None:
 def _told(page: Path) -> str:
     """A page without its longer examples, which may name files that a reader is to make."""
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def _leads_somewhere(name: str) -> bool:
+    """Whether a dotted name is a module, or a name in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False

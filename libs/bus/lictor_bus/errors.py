@@ -93,3 +93,7 @@ class Refused(BusError):
         self.reason = reason
         self.remedy = remedy
         self.problems = problems
+
+
+class IdTaken(Refused):
+    """A log can't have an entry, because another log of its stream has one of the same id."""

@@ -11,11 +11,22 @@ from pydantic import ValidationError
 
 from lictor.errors import LictorError, Unreachable
 from lictor_bus.names import subjects
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.services.desk_answer import DeskAnswer
 
 ASK_WITHIN_S = 10.0
+DESKS = {
+    "approval": "approvals",
+    "claim": "supervisor",
+    "correct": "sealer",
+    "erase": "sealer",
+    "event": "supervisor",
+    "mark": "policy-evaluator",
+    "patch": "supervisor",
+    "triage": "supervisor",
+}
+"""The desks where operators give orders, and the service that has each."""
 
 A = TypeVar("A", bound=DeskAnswer)
 
@@ -30,29 +41,12 @@ def new_request_id() -> str:
 
 
 async def ask_desk(
-    client: Client,
-    name: str,
-    request: Model,
-    timeout_s: float = ASK_WITHIN_S,
-    *,
-    of: str = "supervisor",
-) -> DeskAnswer:
-    """What came of a request; raises DeskRefused with the reason and the remedy when nothing did."""
-    return await ask_desk_for(client, name, request, DeskAnswer, timeout_s, of=of)
-
-
-async def ask_desk_for(
-    client: Client,
-    name: str,
-    request: Model,
-    answer_type: type[A],
-    timeout_s: float = ASK_WITHIN_S,
-    *,
-    of: str = "supervisor",
+    client: Client, desk: str, order: Model, answer_type: type[A], timeout_s: float = ASK_WITHIN_S
 ) -> A:
-    """The same, where the desk answers more."""
+    """What came of an order; raises DeskRefused with the reason and the remedy when nothing did."""
+    of = DESKS[desk]
     try:
-        reply = await client.request(subjects.desk(name), request.to_json(), timeout=timeout_s)
+        reply = await client.request(subjects.desk(desk), order.to_json(), timeout=timeout_s)
     except NoRespondersError:
         raise Unreachable(
             f"the service `{of}` does not answer: no desk is open; start it with `lictor up`, or see"

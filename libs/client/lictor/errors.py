@@ -1,13 +1,12 @@
 """What can go wrong in the client, each with one sentence for a human."""
 
+from lictor.fast.errors import LictorError as LictorError
+from lictor.fast.errors import NoStateDirectory as NoStateDirectory
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lictor.fast.verdicts import StopVerdict, ToolVerdict
     from lictor_schema.errors import FieldProblem
-
-
-class LictorError(Exception):
-    """Root of every error this library raises on purpose."""
 
 
 class Unreachable(LictorError):
@@ -16,10 +15,6 @@ class Unreachable(LictorError):
 
 class LayerUnusable(LictorError):
     """A trusted layer can't be used: no program is judged by it."""
-
-
-class NoStateDirectory(LictorError):
-    """There is no place outside of workspaces to keep anything for this user."""
 
 
 class InvalidEvent(LictorError):

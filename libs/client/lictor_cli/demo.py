@@ -12,16 +12,17 @@ from typing import Any
 
 from lictor.errors import LictorError
 from lictor.governor_connection import connect
-from lictor.installation.endpoints import data_directory, packs_directory, replace_file
+from lictor.installation.atomic_files import replace_file
+from lictor.installation.directories import data_directory, packs_directory
+from lictor.installation.endpoints import in_use
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
 from lictor_cli.output.story_view import story_view
 from lictor_cli.output.terminal import command_line, common_arguments, quiet_logs, say, say_json
-from lictor_cli.seal.command import show_report
+from lictor_cli.seal.verify import show_report
 from lictor_cli.up import stack_arguments, stack_settings
 from lictor_local.demo_story import Ending, play
-from lictor_local.embedded_servers import in_use
 from lictor_local.server_process import writable
 from lictor_local.stack import Stack
 from lictor_schema.events.operator_context import OperatorContext

@@ -16,14 +16,21 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import data_directory, judge_url
+from lictor.installation.directories import data_directory
+from lictor.installation.endpoints import judge_url
 from lictor.runtimes.http.application import HttpAdapter
 from lictor.runtimes.http.openapi import document
 from lictor.runtimes.http.sessions import HttpSessions
 from lictor.runtimes.lasting_connection import Reaching
 from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, warn
-from lictor_cli.up import port_number
+from lictor_cli.output.terminal import (
+    common_arguments,
+    port_number,
+    quiet_logs,
+    say,
+    say_json,
+    warn,
+)
 from lictor_local.kept_ports import KeptPorts, any_port
 
 HELP = """\
@@ -77,7 +84,7 @@ async def run(options: Namespace) -> int:
     listener = (
         _listen_again(options.host, options.runtime)
         if options.port is None
-        else _listen(options.host, options.port)
+        else listen(options.host, options.port)
     )
     reaching = Reaching(judge_url(options.url).now, name=f"lictor-http {options.runtime}")
     sessions = HttpSessions(
@@ -209,7 +216,7 @@ def _listen_again(host: str, runtime: str) -> socket.socket:
     for attempt in range(_ATTEMPTS):
         port = last if last and attempt == 0 else any_port()
         try:
-            listener = _listen(host, port)
+            listener = listen(host, port)
         except LictorError:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -223,9 +230,11 @@ def _listen_again(host: str, runtime: str) -> socket.socket:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once only where the protocol is named: else each waits 40 ms for the client's ACK.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -1,18 +1,26 @@
 """The `lictor` command.
 
-This module imports nothing, and each command is a module of its own that is loaded when it is
-called: a tool that hooks start before every tool call has to start fast. A command module has
-`HELP`, `arguments(parser)` and `run(options)`, which returns an exit code or a coroutine for one. A
-group of commands has `HELP` and `VERBS` instead, and a module `<group>_<verb>` for each verb.
+This module imports nothing, and the code of each command is loaded when it is called: a tool that
+hooks start before every tool call has to start fast. Where the code of `lictor NOUN VERB` is, and what
+it has, stands in `groups.py`; that of a command without verbs is the module of its name.
 """
 
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from collections.abc import Sequence
-    from types import ModuleType
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Coroutine, Sequence
+    from typing import Any, Protocol
+
+    class Home(Protocol):
+        """A module with one verb, or a `lictor_cli.verb.Verb` in a module with several."""
+
+        @property
+        def HELP(self) -> str: ...  # noqa: N802 -- a constant of a module
+        def arguments(self, parser: ArgumentParser, /) -> None: ...
+        def run(self, options: Namespace, /) -> "int | Coroutine[Any, Any, int]": ...
+
 
 OK, FAILED, USAGE, UNREACHABLE, DIFFERENT, LAYER, INTERRUPTED, READER_GONE = (
     0,
@@ -81,7 +89,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     except Exception as error:  # noqa: BLE001 -- the one place where a traceback becomes a sentence
         from lictor_cli.output.failure_report import report
 
-        return report(error)
+        return {"failed": FAILED, "layer": LAYER, "unreachable": UNREACHABLE}[report(error)]
 
 
 def _has_no_verb(arguments: list[str]) -> bool:
@@ -120,44 +128,32 @@ def _dispatch(arguments: list[str]) -> int:
         return OK
     if name not in COMMANDS:
         return _refuse_command("lictor", name, COMMANDS)
-    return _run(name, arguments[1:])
+    from lictor_cli.groups import GROUPS
+
+    if name not in GROUPS:
+        return _run(name, arguments[1:])
+    text, verbs = GROUPS[name]
+    summaries = {verb: summary for verb, (_, summary) in verbs.items()}
+    return _run_verb(name, text, summaries, arguments[1:])
 
 
-_FOLDERS = {
-    "agent": "verbs",
-    "approvals": "verbs",
-    "claim": "command",
-    "contract": "command",
-    "dead": "command",
-    "decision": "command",
-    "drift": "command",
-    "hook": "verbs",
-    "ir": "verbs",
-    "log": "verbs",
-    "pack": "verbs",
-    "patch": "verbs",
-    "prove": "command",
-    "runs": "verbs",
-    "seal": "command",
-    "session": "command",
-}
-
-
-def command_module(name: str) -> "ModuleType":
-    """The module of a command (`up`, `patch`) or of a verb (`patch approve`)."""
+def home_of(name: str) -> "Home":
+    """Where a command (`up`) or a verb (`patch approve`) is; `lictor_cli.groups` says so."""
     from importlib import import_module
 
-    noun, _, verb = name.replace("-", "_").partition(" ")
-    inside = verb or _FOLDERS.get(noun)
-    return import_module(f"lictor_cli.{noun}.{inside}" if inside else f"lictor_cli.{noun}")
+    from lictor_cli.groups import GROUPS, HOMES
+
+    noun, _, verb = name.partition(" ")
+    place = GROUPS[noun][1][verb][0] if verb else HOMES.get(noun, noun)
+    path, _, attribute = place.partition(":")
+    module: Any = import_module(f"lictor_cli.{path}")
+    return getattr(module, attribute) if attribute else module
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    module = command_module(name)
-    if hasattr(module, "VERBS"):
-        return _run_verb(name, module, arguments)
-    options = _parser(name, module).parse_args(arguments)
-    outcome = module.run(options)
+    home = home_of(name)
+    options = _parser(name, home).parse_args(arguments)
+    outcome = home.run(options)
     if not isinstance(outcome, int):
         import asyncio
 
@@ -166,32 +162,32 @@ def _run(name: str, arguments: list[str]) -> int:
     return int(outcome)
 
 
-def _run_verb(group: str, module: "ModuleType", arguments: list[str]) -> int:
+def _run_verb(noun: str, text: str, verbs: dict[str, str], arguments: list[str]) -> int:
     verb = arguments[0] if arguments else ""
     if verb in ("", "-h", "--help", "help"):
-        text = (
-            f"usage: lictor {group} COMMAND [options]\n\n{module.HELP}\n"
-            f"commands (`lictor {group} COMMAND --help` shows the options):\n"
-            f"{_listed(module.VERBS)}\n{_EXITS}"
+        told = (
+            f"usage: lictor {noun} COMMAND [options]\n\n{text}\n"
+            f"commands (`lictor {noun} COMMAND --help` shows the options):\n"
+            f"{_listed(verbs)}\n{_EXITS}"
         )
-        _write(sys.stdout if verb else sys.stderr, text)
+        _write(sys.stdout if verb else sys.stderr, told)
         return OK if verb else USAGE
-    if verb not in module.VERBS:
-        return _refuse_command(f"lictor {group}", verb, module.VERBS)
-    return _run(f"{group} {verb}", arguments[1:])
+    if verb not in verbs:
+        return _refuse_command(f"lictor {noun}", verb, verbs)
+    return _run(f"{noun} {verb}", arguments[1:])
 
 
-def _parser(name: str, module: "ModuleType") -> "ArgumentParser":
+def _parser(name: str, home: "Home") -> "ArgumentParser":
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
     parser = ArgumentParser(
         prog=f"lictor {name}",
-        description=module.HELP,
+        description=home.HELP,
         epilog=_EXITS,
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    module.arguments(parser)
+    home.arguments(parser)
     return parser
 
 

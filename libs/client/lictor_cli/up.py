@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
 
@@ -11,18 +11,13 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import (
-    Running,
-    agents_directory,
-    data_directory,
-    find_running,
-    packs_directory,
-)
+from lictor.installation.directories import agents_directory, data_directory, packs_directory
+from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
-from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json
+from lictor_cli.output.terminal import common_arguments, port_number, quiet_logs, say, say_json
 from lictor_local.service_process import SERVICES
 from lictor_local.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings
 
@@ -64,13 +59,6 @@ def stack_arguments(parser: ArgumentParser) -> None:
         help="let the services answer HTTP (/health, /metrics) on consecutive ports from this one"
         " (without PORT: those they had last, or any free ones)",
     )
-
-
-def port_number(text: str) -> int:
-    """A port as an option's value."""
-    if not text.isdecimal() or int(text) > 65_535:
-        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)
 
 
 def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSettings:
@@ -142,7 +130,7 @@ async def _say_where(stack: Stack, *, as_json: bool) -> None:
 async def _definitions(running: Running) -> str:
     """The definitions that are stored; what can't be read now is no reason to stop."""
     # After the options are read: it takes longer to load than `--help` may.
-    from lictor_cli.agent.sources import stored_names
+    from lictor.history.stored_definitions import stored_names
 
     try:
         async with streams_at(running.nats_url, "up") as client:

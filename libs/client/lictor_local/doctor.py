@@ -17,22 +17,18 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import (
-    FoundAddress,
+from lictor.installation.directories import (
     agents_directory,
     approvers_named,
     data_directory,
-    find_running,
     layers_named,
-    nats_url,
     packs_directory,
-    redis_url,
 )
+from lictor.installation.endpoints import FoundAddress, find_running, in_use, nats_url, redis_url
 from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names.streams import MINIMUM_SERVER
 from lictor_bus.service.health import ask_health
 from lictor_bus.wire.connection import connect_nats, connect_redis
-from lictor_local.embedded_servers import in_use
 from lictor_local.kept_ports import HOST
 from lictor_local.server_process import EmbeddedError, find_nats_server, find_redis_server
 from lictor_local.service_process import SERVICES
@@ -212,7 +208,7 @@ def _named(name: str, paths: str | None, variable: str) -> DoctorFinding:
 async def definitions(client: Client) -> DoctorFinding:
     """Which agent definitions are stored: a session names one of these."""
     # After the first findings are shown: it takes a while to load.
-    from lictor_cli.agent.sources import stored_names
+    from lictor.history.stored_definitions import stored_names
 
     try:
         names = await stored_names(client)

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from lictor.installation.endpoints import LOCK_FILE
 from lictor_local.kept_ports import HOST, KeptPorts
 from lictor_local.server_process import (
     POLL_SECONDS,
@@ -31,7 +32,7 @@ from lictor_local.server_process import (
     writable,
 )
 
-__all__ = ["EmbeddedError", "EmbeddedServers", "Endpoints", "in_use"]
+__all__ = ["EmbeddedError", "EmbeddedServers", "Endpoints"]
 
 
 @dataclass(frozen=True)
@@ -259,27 +260,10 @@ async def _lock(data_dir: Path) -> int:
             return fd
 
 
-def in_use(data_dir: Path) -> bool:
-    """Whether some process runs servers on this directory."""
-    try:
-        fd = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
 def _open_lock(data_dir: Path) -> int:
     with writable(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
-        return os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _is_alive(pid: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import cast
 
-from lictor.installation.endpoints import replace_file
+from lictor.installation.atomic_files import replace_file
 
 HOST = "127.0.0.1"
 # Below the range the kernel gives to outgoing connections. On a port inside that range a client

@@ -13,13 +13,12 @@ from types import TracebackType
 from typing import Self
 
 from lictor.errors import LictorError, Unreachable
+from lictor.installation.atomic_files import replace_file
+from lictor.installation.directories import approvers_named, layers_named
 from lictor.installation.endpoints import (
     Running,
-    approvers_named,
-    layers_named,
     register,
     remove_running,
-    replace_file,
     unregister,
     write_running,
 )

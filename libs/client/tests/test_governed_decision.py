@@ -1,6 +1,5 @@
-"""The SDK and the command for governed decisions, against a sealer on a real bus; silence denies."""
+"""The SDK for governed decisions, against a sealer on a real bus; silence denies."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,9 +8,6 @@ from governing_bus import CONTRACT, SPREAD, Asker, governing_bus, governing_serv
 
 import lictor
 from lictor.governed_decision import ActionDenied, DecisionRefused, GovernedDecision
-from lictor_cli.contract import command as command
-from lictor_cli.main import FAILED, OK, UNREACHABLE
-from lictor_cli.output import failure_report
 from lictor_local.embedded_servers import Endpoints
 
 
@@ -125,69 +121,3 @@ async def test_the_governor_gives_the_decision_of_a_task(clean_infra: Endpoints)
         async with governor.task("task-1").decision() as decision:
             answer = await decision.act(CONTRACT)
     assert answer.decision == "deny"
-
-
-async def ran(
-    capsys: pytest.CaptureFixture[str], url: str, *arguments: str
-) -> tuple[int, dict[str, Any]]:
-    from argparse import ArgumentParser
-
-    parser = ArgumentParser()
-    command.arguments(parser)
-    try:
-        code = await command.run(parser.parse_args([*arguments, "--url", url, "--json"]))
-    except Exception as error:  # noqa: BLE001 -- as the command line itself does
-        code = failure_report.report(error)
-    out = capsys.readouterr().out
-    return code, json.loads(out) if out else {}
-
-
-async def test_the_command_shows_approves_freezes_resumes_and_halts(
-    asker: Asker, clean_infra: Endpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = clean_infra.nats_url
-    why = ("--by", "ada", "--reason", "looked at")
-    of_task = ("task-1", "--runtime", "rt")
-    code, shown = await ran(capsys, url, "show", *of_task)
-    assert (code, shown["policy_id"]) == (FAILED, "lictor.contract.not-begun")
-    await asker.ready()
-    waiting = await asker.act(authorization={"mode": "hitl"})
-    name = waiting["action_hash"]
-    code, _ = await ran(capsys, url, "approve", *of_task, "--action", "sha256:none", *why)
-    assert code == FAILED
-    code, _ = await ran(capsys, url, "approve", *of_task, "--action", name[:15], *why)
-    assert code == OK
-    code, shown = await ran(capsys, url, "show", *of_task)
-    assert (code, shown["standing"]["actions"][0]["approvers"]) == (OK, ["ada"])
-    assert (await ran(capsys, url, "approve", *of_task, "--bypass", *why))[0] == FAILED
-    assert (await ran(capsys, url, "freeze", *of_task, *why))[0] == OK
-    assert (await ran(capsys, url, "resume", *of_task, *why))[0] == OK
-    assert (await ran(capsys, url, "halt", *why))[0] == OK
-    code, shown = await ran(capsys, url, "show", *of_task)
-    assert (shown["halted_by"], shown["standing"]["state"]) == ("ada", "frozen")
-    assert (await ran(capsys, url, "release", *why))[0] == OK
-    assert (await ran(capsys, url, "release", *why))[0] == FAILED
-
-
-async def test_the_command_says_when_nobody_answers(
-    clean_infra: Endpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, answer = await ran(
-        capsys, clean_infra.nats_url, "halt", "--by", "ada", "--reason", "fire"
-    )
-    assert (code, answer["ok"]) == (UNREACHABLE, False)
-
-
-async def test_what_an_action_waits_for_is_shown_to_who_may_approve_it(
-    asker: Asker, clean_infra: Endpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from argparse import ArgumentParser
-
-    await asker.ready()
-    assert (await asker.act(authorization={"mode": "hitl"}))["decision"] == "wait"
-    parser = ArgumentParser()
-    command.arguments(parser)
-    asked = ["show", "task-1", "--runtime", "rt", "--url", clean_infra.nats_url]
-    assert await command.run(parser.parse_args(asked)) == 0
-    said = capsys.readouterr().out
-    assert "0 of 1 people have approved it; wait until a person other than the requester" in said

@@ -6,7 +6,7 @@ Who decided is told by the signature, not by who brings it. Handing in the same 
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from nats.aio.msg import Msg
 
@@ -18,15 +18,14 @@ from lictor_approvals.request_intake import LayersHere, submissions_of, why_stal
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.loops.handling_loop import OUTAGES
+from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
-from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.core.time import from_micros
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.approvals")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DecisionDesk:
@@ -60,7 +59,7 @@ class DecisionDesk:
             answered = await self.decide(request_id, order.signed)
         except (Refused, ApprovalError) as error:
             answered = DeskAnswer.refused(request_id, error.reason, error.remedy)
-        except OUTAGES as error:
+        except BROKER_OUTAGES as error:
             log.warning("%s: %s", message.subject, error)
             answered = DeskAnswer.refused(
                 request_id,
@@ -120,7 +119,7 @@ class DecisionDesk:
 
     async def ring(self, request_id: str, due_us: int) -> None:
         """Look at the time of a request, at a moment not before the one given."""
-        rung_at = _EPOCH + timedelta(microseconds=due_us)
+        rung_at = from_micros(due_us)
 
         def step(life: RequestLife | None) -> ApprovalEntry | None:
             now = max(self._now(), rung_at)

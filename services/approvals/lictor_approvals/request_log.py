@@ -7,29 +7,37 @@ that come at once, one is judged again. So the log alone says where a request st
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from lictor_approval.errors import BrokenLog
 from lictor_approval.request_life import RequestLife, after, folded
-from lictor_bus.errors import BusError, Refused, SequenceConflict
 from lictor_bus.fold.entity_timers import EntityTimerKind
 from lictor_bus.fold.timers import timer_messages
-from lictor_bus.logs.entry_logs import all_entries, append_entry, approval_log
+from lictor_bus.ledger import WholeLedger, WholeLog
+from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import publish_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.core.time import to_micros
 
 log = logging.getLogger("lictor.approvals")
 
 BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval service")
-_TRIES = 20
-_HEADER_ROOM = 16 * 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EVERY_CHANGE = "lictor.appr.*.*"
+_EVERY_CHANGE = subjects.APPROVAL.any
 _OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
+
+REQUESTS = WholeLedger[ApprovalEntry, RequestLife | None](
+    "request",
+    streams.APPROVALS,
+    parse=ApprovalEntry.from_json,
+    fold=folded,
+    subject_of=lambda entry: subjects.approval(entry.state.value, entry.request_id),
+    too_large="split the program, so that what is proved about it gets shorter",
+)
 
 Step = Callable[[RequestLife | None], ApprovalEntry | None]
 """Says what a request comes to, from where it stands; None leaves it there. Pure; may raise ApprovalError."""
@@ -48,6 +56,7 @@ class RequestLog:
 
     def __init__(self, client: TolerantClient, telemetry: Telemetry) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._telemetry = telemetry
         self._open: dict[str, RequestLife] = {}
         self._seen = 0
@@ -91,35 +100,29 @@ class RequestLog:
 
     async def known(self, request_id: str) -> RequestLife | None:
         """A request as its log tells it; None when there is none."""
-        found = await approval_log(self._client, request_id)
-        return folded(entry for _, entry in found.entries)
+        return (await self._log(request_id).read()).state
 
     async def change(self, request_id: str, step: Step) -> RequestChange:
         """Read a request, have it judged, and keep what comes of it."""
-        for _ in range(_TRIES):
-            found = await approval_log(self._client, request_id)
-            life = folded(entry for _, entry in found.entries)
+
+        def judge(life: RequestLife | None) -> ApprovalEntry | None:
             entry = step(life)
-            if entry is None:
-                return RequestChange(life, None)
-            changed = after(life, entry)
-            body = entry.to_json()
-            if len(body) + _HEADER_ROOM > self._client.max_payload:
-                raise Refused(
-                    f"the request has {len(body)} bytes, more than the broker takes",
-                    remedy="split the program, so that what is proved about it gets shorter",
-                )
-            subject = subjects.approval(entry.state.value, request_id)
-            try:
-                sequence = await append_entry(
-                    self._client, streams.APPROVALS, found, subject, entry.entry_id, body
-                )
-            except SequenceConflict:
-                continue
-            await self.catch_up()
-            self._count(changed)
-            return RequestChange(changed, sequence)
-        raise BusError(f"others kept changing request {request_id}")
+            if entry is not None:
+                after(life, entry)  # what would break the log is not written
+            return entry
+
+        found = await REQUESTS.change(self._appends, self._log(request_id), judge)
+        if found.entry is None:
+            return RequestChange(found.state, None)
+        if not found.is_new:
+            return RequestChange(found.state, found.sequence)
+        changed = after(found.state, found.entry)
+        await self.catch_up()
+        self._count(changed)
+        return RequestChange(changed, found.sequence)
+
+    def _log(self, request_id: str) -> WholeLog[ApprovalEntry, RequestLife | None]:
+        return REQUESTS.log(self._client, subjects.approval_entries(request_id))
 
     async def watch_the_clock(self, *lives: RequestLife) -> None:
         """Have the broker ring when these have had their time; a timer that is set already is set anew."""
@@ -141,4 +144,4 @@ class RequestLog:
 
 
 def _micros(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+    return to_micros(datetime.fromisoformat(text))

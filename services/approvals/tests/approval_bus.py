@@ -18,17 +18,19 @@ from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import sign_decision
 from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
 from lictor_bus.logs.dead_letters import Buried, list_dead
-from lictor_bus.logs.entry_logs import all_entries, append_entry, approval_log
+from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -113,7 +115,7 @@ class Bus:
     async def entries(self) -> list[ApprovalEntry]:
         """Every change of every request."""
         found = all_entries(
-            self.client, streams.APPROVALS, "lictor.appr.*.*", ApprovalEntry.from_json
+            self.client, streams.APPROVALS, subjects.APPROVAL.any, ApprovalEntry.from_json
         )
         return [entry async for _, entry in found]
 
@@ -164,8 +166,11 @@ class Bus:
         """An entry of the runner's."""
         found = await approval_log(self.client, entry.request_id)
         subject = subjects.approval(entry.state.value, entry.request_id)
-        await append_entry(
-            self.client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json()
+        await Appends(self.client).append(
+            streams.APPROVALS,
+            Outgoing(subject, entry.to_json(), entry.entry_id),
+            found.last,
+            log=found.subjects,
         )
 
     async def dead(self) -> list[Buried]:

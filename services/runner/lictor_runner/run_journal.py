@@ -7,89 +7,110 @@ takes back what it did, can't write any more; and what it can't write down, it d
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
-from lictor_bus.errors import SequenceConflict
-from lictor_bus.logs.entry_logs import EntryLog, append_entry, run_journal
-from lictor_bus.loops.concurrent_loop import OUTAGES
-from lictor_bus.names import streams
+from nats.aio.client import Client
+
+from lictor_bus.ledger import Reading, WholeLedger, WholeLog
+from lictor_bus.loops.outages import OUTAGES
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_run.errors import EntryTooLarge, Fenced
-from lictor_schema.approvals.run import AnyRunEntry
+from lictor_schema.approvals.run import AnyRunEntry, parse_run_entry
 
 log = logging.getLogger("lictor.runner")
 
 _PAUSE_S = 0.5
-_HEADER_ROOM = 16 * 1024
+
+
+JOURNALS = WholeLedger[AnyRunEntry, Sequence[AnyRunEntry]](
+    "journal of the run",
+    streams.RUNS,
+    parse=parse_run_entry,
+    fold=tuple,
+    subject_of=lambda entry: subjects.run_journal(entry.task_id, entry.run_id),
+)
+
+
+class _Journal(WholeLog[AnyRunEntry, Sequence[AnyRunEntry]]):
+    """The journal as its writer knows it: read again only when the broker holds something else to be its end."""
+
+    def __init__(self, client: Client, subject: str) -> None:
+        super().__init__(JOURNALS, client, subject)
+        self.written: list[AnyRunEntry] = []
+        self.last: int | None = None
+
+    async def read(self) -> Reading[AnyRunEntry, Sequence[AnyRunEntry]]:
+        return await super().read() if self.last is None else Reading(self.written, self.last)
+
+    async def appended(
+        self,
+        reading: Reading[AnyRunEntry, Sequence[AnyRunEntry]],  # noqa: ARG002 -- it is ours
+        entry: AnyRunEntry,
+        sequence: int,
+    ) -> None:
+        self.written.append(entry)
+        self.last = sequence
+
+    async def overtaken(self, reading: Reading[AnyRunEntry, Sequence[AnyRunEntry]]) -> None:  # noqa: ARG002
+        self.last = None
 
 
 class StreamJournal:
     """The journal of one run."""
 
-    def __init__(
-        self, client: TolerantClient, task_id: str, run_id: str, found: EntryLog[AnyRunEntry]
-    ) -> None:
+    def __init__(self, client: TolerantClient, run_id: str, log: _Journal) -> None:
         self._client = client
-        self._task_id = task_id
+        self._appends = Appends(client)
         self._run_id = run_id
-        self._log = found
-        self._entries = [entry for _, entry in found.entries]
+        self._log = log
 
     @classmethod
     async def read(cls, client: TolerantClient, task_id: str, run_id: str) -> "StreamJournal":
         """The journal as it stands."""
-        return cls(client, task_id, run_id, await run_journal(client, task_id, run_id))
+        log = _Journal(client, subjects.run_journal(task_id, run_id))
+        found = await log.read()
+        log.written, log.last = list(found.state), found.last
+        return cls(client, run_id, log)
 
     @property
     def entries(self) -> Sequence[AnyRunEntry]:
         """All of it so far."""
-        return self._entries
+        return self._log.written
 
     async def append(self, entry: AnyRunEntry) -> None:
         """Add an entry: it is stored when this returns. Outages are waited out; Fenced when another writes here."""
         size = len(entry.to_json())
-        if size + _HEADER_ROOM > self._client.max_payload:
+        if size + HEADER_ROOM > self._client.max_payload:
             # The broker's answer to it looks like an outage, and would be waited out for ever.
             raise EntryTooLarge(
                 f"an entry of the journal has {size} bytes, more than the broker takes; pass less, or"
                 " raise max_payload"
             )
+
+        def judge(found: Sequence[AnyRunEntry]) -> AnyRunEntry:
+            self._refuse_another(found, self._log.written)
+            return entry
+
         while True:
             try:
-                last = await self._stored(entry)
+                changed = await JOURNALS.change(
+                    self._appends, self._log, judge, entry_id=entry.entry_id
+                )
             except OUTAGES as error:
                 log.warning("run %s: %s; its journal waits", self._run_id, error)
+                self._log.last = None
                 await asyncio.sleep(_PAUSE_S)
                 continue
-            if last is not None:
-                self._log = replace(self._log, last=last)
-                self._entries.append(entry)
-                return
+            if not changed.is_new:
+                # It was stored, and the answer got lost.
+                self._refuse_another(changed.state, [*self._log.written, entry])
+                self._log.written.append(entry)
+            return
 
-    async def _stored(self, entry: AnyRunEntry) -> int | None:
-        """The place of the entry in the stream; None when it must be tried again."""
-        try:
-            return await append_entry(
-                self._client,
-                streams.RUNS,
-                self._log,
-                self._log.subjects,
-                entry.entry_id,
-                entry.to_json(),
-            )
-        except SequenceConflict:
-            found = await run_journal(self._client, self._task_id, self._run_id)
-        if [each.entry_id for _, each in found.entries[:-1]] == self._ids and (
-            found.entries[-1][1].entry_id == entry.entry_id
-        ):
-            # It was stored, and the answer got lost.
-            return found.last
-        if [each.entry_id for _, each in found.entries] != self._ids:
+    def _refuse_another(self, found: Sequence[AnyRunEntry], ours: Sequence[AnyRunEntry]) -> None:
+        if found is not ours and [each.entry_id for each in found] != [
+            each.entry_id for each in ours
+        ]:
             raise Fenced(f"another runner writes the journal of run {self._run_id}")
-        # Something that is no entry got onto the subject; it is passed over.
-        self._log = replace(self._log, last=found.last)
-        return None
-
-    @property
-    def _ids(self) -> list[str]:
-        return [entry.entry_id for entry in self._entries]

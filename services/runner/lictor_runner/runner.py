@@ -12,7 +12,7 @@ takes back what the journal says was done.
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,10 +22,12 @@ from lictor_approval.decision_validity import permission, ran, withdrawn
 from lictor_approval.errors import ApprovalError, BrokenLog, ConfigRefused
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers
-from lictor_bus.errors import BusError, Refused, SequenceConflict
-from lictor_bus.logs.entry_logs import EntryLog, append_entry, approval_log, read_entry
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.errors import BusError, Refused
+from lictor_bus.ledger import WholeLedger, WholeLog
+from lictor_bus.logs.entry_logs import read_entry
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all, read_from
@@ -47,7 +49,8 @@ from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
 from lictor_schema.core.canonical_json import CanonicalError
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 log = logging.getLogger("lictor.runner")
 
@@ -55,6 +58,22 @@ _LOST = RunReason(
     code="runner.lost",
     message="the runner that began it is gone",
     remedy="find out why it ended; submit the program again if it shall run",
+)
+
+
+def _folded(entries: Iterable[ApprovalEntry]) -> RequestLife | None:
+    try:
+        return folded(entries)
+    except BrokenLog as error:
+        raise Refused(error.reason, remedy=error.remedy) from None
+
+
+APPROVED = WholeLedger[ApprovalEntry, RequestLife | None](
+    "request to run",
+    streams.APPROVALS,
+    parse=ApprovalEntry.from_json,
+    fold=_folded,
+    subject_of=lambda entry: subjects.approval(entry.state.value, entry.request_id),
 )
 
 
@@ -74,6 +93,7 @@ class Runner:
 
     def __init__(self, client: TolerantClient, name: str, around: Surroundings) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._name = name
         self._around = around
         # Two processes of one name must not pass for each other.
@@ -87,7 +107,7 @@ class Runner:
             raise Refused(str(error), remedy="run the versions that belong together") from None
         if entry is None:
             return None
-        _, life = await self._life(entry.request_id)
+        life = (await self._log(entry.request_id).read()).state
         if life is None:
             return None
         if life.state is ApprovalState.APPROVED:
@@ -167,23 +187,29 @@ class Runner:
 
     async def _claim(self, request_id: str) -> tuple[str, str]:
         """Make the approval this runner's; who gave it, and the signed decision."""
-        found, life = await self._life(request_id)
-        if life is None or life.signed is None or life.state is not ApprovalState.APPROVED:
-            raise Fenced(f"request {request_id} is not approved any more, or runs elsewhere")
-        by = self._permitted(life)
-        # A name of its own for every try: the broker would take a second one of the same name for the first.
-        execution = execution_of(life, self._name, str(uuid.uuid4()), ())
-        entry = ran(life, ApprovalState.EXECUTING, execution, self._around.now(), None)
-        try:
-            await self._append(found, entry)
-        except SequenceConflict:
-            raise Fenced(f"somebody else changed request {request_id}") from None
-        return by, life.signed
+        granted: tuple[str, str] | None = None
+
+        def judge(life: RequestLife | None) -> ApprovalEntry:
+            nonlocal granted
+            if life is None or life.signed is None or life.state is not ApprovalState.APPROVED:
+                raise Fenced(f"request {request_id} is not approved any more, or runs elsewhere")
+            granted = self._permitted(life), life.signed
+            # A name of its own for every try: the broker would take a second one of the same name for the first.
+            execution = execution_of(life, self._name, str(uuid.uuid4()), ())
+            return ran(life, ApprovalState.EXECUTING, execution, self._around.now(), None)
+
+        await APPROVED.change(self._appends, self._log(request_id), judge)
+        if granted is None:
+            raise Fenced(f"request {request_id} runs elsewhere")
+        return granted
 
     async def _withhold(self, request_id: str, reason: str) -> str | None:
         """Say why it does not run; an approval whose time is up is left to the clock of the approvals."""
-        while True:
-            found, life = await self._life(request_id)
+        outcome: str | None = None
+
+        def judge(life: RequestLife | None) -> ApprovalEntry | None:
+            nonlocal outcome
+            outcome = None
             if life is not None and life.state is ApprovalState.EXECUTING:
                 # It was claimed, here or elsewhere; whoever sees it next takes it over, unless it ends before.
                 raise BusError(f"request {request_id} is being executed: {reason}")
@@ -192,14 +218,15 @@ class Runner:
             now = self._around.now()
             if now >= datetime.fromisoformat(life.due):
                 log.warning("request %s: its time was up at %s", request_id, life.due)
-                return "expired"
+                outcome = "expired"
+                return None
             log.warning("request %s does not run: %s", request_id, reason)
+            outcome = ApprovalState.STALE.value
             entry = withdrawn(life, ApprovalState.STALE, now, reason)
-            try:
-                await self._append(found, entry.model_copy(update={"by": self._name}))
-            except SequenceConflict:
-                continue
-            return ApprovalState.STALE.value
+            return entry.model_copy(update={"by": self._name})
+
+        await APPROVED.change(self._appends, self._log(request_id), judge)
+        return outcome
 
     # -- a run whose runner is gone ----------------------------------------------------------------
 
@@ -239,33 +266,20 @@ class Runner:
 
     async def _tell(self, request_id: str, journal: StreamJournal, ended: RunFinished) -> None:
         """Append what became of a run to the log of its request."""
-        while True:
-            found, life = await self._life(request_id)
+
+        def judge(life: RequestLife | None) -> ApprovalEntry | None:
             if life is None or life.execution is None or life.state.is_final:
-                return
+                return None
             execution = execution_of(life, self._name, life.execution.execution_id, journal.entries)
             reason = (
                 None if ended.reason is None else f"{ended.reason.code}: {ended.reason.message}"
             )
-            entry = ran(life, STATES[ended.outcome], execution, self._around.now(), reason)
-            try:
-                await self._append(found, entry)
-            except SequenceConflict:
-                continue
-            return
+            return ran(life, STATES[ended.outcome], execution, self._around.now(), reason)
 
-    async def _life(self, request_id: str) -> tuple[EntryLog[ApprovalEntry], RequestLife | None]:
-        found = await approval_log(self._client, request_id)
-        try:
-            return found, folded(entry for _, entry in found.entries)
-        except BrokenLog as error:
-            raise Refused(error.reason, remedy=error.remedy) from None
+        await APPROVED.change(self._appends, self._log(request_id), judge)
 
-    async def _append(self, found: EntryLog[ApprovalEntry], entry: ApprovalEntry) -> None:
-        subject = subjects.approval(entry.state.value, entry.request_id)
-        await append_entry(
-            self._client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json()
-        )
+    def _log(self, request_id: str) -> WholeLog[ApprovalEntry, RequestLife | None]:
+        return APPROVED.log(self._client, subjects.approval_entries(request_id))
 
     async def _submissions(self, task_id: str) -> Submissions:
         found: list[tuple[int, ProgramSubmission]] = []

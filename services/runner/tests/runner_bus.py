@@ -18,8 +18,9 @@ from lictor_approval.decision_validity import decided, requested
 from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers, sign_decision
-from lictor_bus.logs.entry_logs import append_entry, approval_log, run_journal
+from lictor_bus.logs.entry_logs import approval_log
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -31,11 +32,12 @@ from lictor_prove.proof.prover import prove
 from lictor_prover.proof_results import answer
 from lictor_run.run_limits import RunLimits
 from lictor_runner.app import SPEC
+from lictor_runner.run_journal import JOURNALS
 from lictor_runner.runner import Runner, Surroundings
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry
 from lictor_schema.approvals.run import AnyRunEntry
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.proofs.proof import ProgramSubmission
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -168,8 +170,11 @@ class Bus:
     async def write(self, entry: ApprovalEntry) -> int:
         found = await approval_log(self.client, entry.request_id)
         subject = subjects.approval(entry.state.value, entry.request_id)
-        return await append_entry(
-            self.client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json()
+        return await Appends(self.client).append(
+            streams.APPROVALS,
+            Outgoing(subject, entry.to_json(), entry.entry_id),
+            found.last,
+            log=found.subjects,
         )
 
     async def life(self, request_id: str) -> RequestLife:
@@ -179,7 +184,8 @@ class Bus:
         return life
 
     async def journal(self, request_id: str) -> list[AnyRunEntry]:
-        return [entry for _, entry in (await run_journal(self.client, TASK, request_id)).entries]
+        log = JOURNALS.log(self.client, subjects.run_journal(TASK, request_id))
+        return list((await log.read()).state)
 
     async def kinds(self, request_id: str) -> list[str]:
         return [entry.kind for entry in await self.journal(request_id)]

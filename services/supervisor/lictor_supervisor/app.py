@@ -13,6 +13,7 @@ from lictor_contracts.errors import ContractError
 from lictor_seal.errors import TrustStoreError
 from lictor_seal.trust import TrustFile, TrustStore
 from lictor_supervisor import __version__, decision_loops, drift_loops
+from lictor_supervisor.coherence_report import ReportPage
 
 NAME = "supervisor"
 
@@ -50,7 +51,7 @@ def _nobody() -> TrustStore:
 
 def make_service() -> Service:
     """The supervisor with the packs and the verification methods of this installation."""
-    trust, methods, page = trust_named(), load_methods(), drift_loops.ReportPage()
+    trust, methods, page = trust_named(), load_methods(), ReportPage()
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         return [

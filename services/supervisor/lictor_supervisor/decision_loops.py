@@ -8,7 +8,7 @@ from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_recorder import GateRecorder
 from lictor_bus.service.responder import Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
@@ -16,6 +16,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.gates.gate_record import ActionGateRecord
+from lictor_supervisor import FORMERLY
 from lictor_supervisor.decision.answers import QUESTIONS, ContractAnswers
 from lictor_supervisor.decision.desk import FOLDS, ContractDesk
 from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce
@@ -33,20 +34,18 @@ STREAMS = (
 )
 CHANNELS = (
     StreamChannel(
-        subject="lictor.act.{decision}",
+        subject=subjects.DECISION_LOG.pattern,
         message=AnyDecisionEntry,
         description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
         reads=True,
     ),
     StreamChannel(
-        subject="lictor.gated.action.{task}",
+        subject=subjects.GATED.documented(gate="action"),
         message=ActionGateRecord,
         description="Denials of the action gate that stand in no decision's log (stream GATES).",
         reads=False,
     ),
 )
-FORMERLY = "sealer"
-"""The service that ran all this before."""
 # Questions about one decision wait for each other, and must not keep those about another waiting.
 _AT_ONCE = 256
 

@@ -6,48 +6,46 @@ that ask at once, one is judged again. Asking again with the same request id giv
 
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeVar
 
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.logs.entry_logs import (
-    EntryLog,
-    all_entries,
-    append_entry,
-    patch_log,
-    read_log,
-    triage_log,
-)
+from lictor_bus.ledger import Judge, Ledger, Log
+from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.service.responder import QuestionHandler
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
-from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.publish import HEADER_ROOM, Outgoing
 from lictor_contracts.cerpa.claim_cycles import ClaimRefused, SubjectClaims, claimed
 from lictor_contracts.drift.triage import Triage, TriageRefused, moved, received, refuse_alone
-from lictor_contracts.patch.life import PatchStepRefused, folded, stepped
+from lictor_contracts.patch.life import Patch, PatchStepRefused, stepped
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
     ClaimRequest,
     EventSeen,
     MeasurementReport,
 )
-from lictor_schema.contracts.drift import DriftSeverity, TriageState
-from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageEntry, TriageMove
+from lictor_schema.contracts.drift import DriftSeverity, TriageEntry, TriageMove, TriageState
+from lictor_schema.contracts.patch import PatchEntry, PatchStep
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
+from lictor_supervisor.ledgers import CLAIMS, PATCHES, TRIAGE
 
 log = logging.getLogger("lictor.desk")
 
+E = TypeVar("E", TriageEntry, PatchEntry, ClaimMade)
+S = TypeVar("S")
+
 # Random once, fixed for ever: changing it keeps every request that is repeated twice.
 _ENTRY = uuid.UUID("61d4f0b8-9e2a-4c75-8b13-7f0a5ce92d84")
-_TRIES = 20
-_HEADER_ROOM = 16 * 1024
 _CORRECT = "correct the named fields and ask again"
 
 
@@ -58,6 +56,7 @@ class Desk:
         self, client: TolerantClient, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self.client = client
+        self._appends = Appends(client)
         self._now = now
 
     def answers(self) -> dict[str, QuestionHandler]:
@@ -103,15 +102,12 @@ class Desk:
 
     async def _triage(self, body: bytes) -> DeskAnswer:
         move = read_or_refuse(TriageMove.from_json, body, _CORRECT)
-        for _ in range(_TRIES):
-            found = await triage_log(self.client, move.drift_id)
-            for sequence, entry in found.entries:
-                if entry.request_id == move.request_id:
-                    return _done(move.request_id, entry.state.value, sequence)
-            current = _triaged(found)
+        entry_id = _entry_id(move.drift_id, move.request_id)
+
+        async def judge(entries: Sequence[TriageEntry]) -> TriageEntry:
+            current = _triaged(entries)
             if current is None:
-                return DeskAnswer.refused(
-                    move.request_id,
+                raise _Denied(
                     f"there is no drift event {move.drift_id}",
                     "`lictor drift list` shows what there is",
                 )
@@ -122,17 +118,14 @@ class Desk:
                     current,
                     move.to,
                     move.by,
-                    patch_applied=move.to is TriageState.PATCHED and await self._patched(found),
+                    patch_applied=move.to is TriageState.PATCHED and await self._patched(entries),
                 )
             except TriageRefused as error:
-                return DeskAnswer.refused(
-                    move.request_id,
-                    str(error),
-                    "take the step that may be taken",
-                    current.state.value,
-                )
-            entry = TriageEntry(
-                entry_id=_entry_id(move.drift_id, move.request_id),
+                raise _Denied(
+                    str(error), "take the step that may be taken", current.state.value
+                ) from None
+            return TriageEntry(
+                entry_id=entry_id,
                 drift_id=move.drift_id,
                 state=move.to,
                 by=move.by,
@@ -140,17 +133,18 @@ class Desk:
                 request_id=move.request_id,
                 reason=move.reason,
             )
-            subject = subjects.triage(move.drift_id)
-            sequence = await self._append(streams.DRIFT, found, subject, entry)
-            if sequence is not None:
-                return _done(move.request_id, entry.state.value, sequence)
-        raise BusError(f"others kept moving {move.drift_id}")
 
-    async def _patched(self, found: EntryLog[TriageEntry]) -> bool:
+        log = TRIAGE.log(self.client, subjects.triage(move.drift_id))
+        return await self._kept(move.request_id, TRIAGE, log, judge, entry_id)
+
+    async def _patched(self, entries: Sequence[TriageEntry]) -> bool:
         """Whether a patch of the cause of a drift event was applied after it was detected."""
-        events = [entry.event for _, entry in found.entries if entry.event is not None]
+        events = [entry.event for entry in entries if entry.event is not None]
         applied = all_entries(
-            self.client, streams.PATCHES, "lictor.patch.applied.*", PatchEntry.from_json
+            self.client,
+            streams.PATCHES,
+            subjects.PATCH.where(state="applied"),
+            PatchEntry.from_json,
         )
         async for _, entry in applied:
             at = datetime.fromisoformat(entry.at)
@@ -162,27 +156,17 @@ class Desk:
 
     async def _patch(self, body: bytes) -> DeskAnswer:
         step = read_or_refuse(PatchStep.from_json, body, _CORRECT)
-        for _ in range(_TRIES):
-            found = await patch_log(self.client, step.patch_id)
-            for sequence, entry in found.entries:
-                if entry.request_id == step.request_id:
-                    return _done(step.request_id, entry.state.value, sequence)
-            patch = folded(entry for _, entry in found.entries)
+        entry_id = _entry_id(step.patch_id, step.request_id)
+
+        def judge(patch: Patch | None) -> PatchEntry:
             try:
-                entry = stepped(
-                    patch,
-                    step,
-                    entry_id=_entry_id(step.patch_id, step.request_id),
-                    at=utc_millis(self._now()),
-                )
+                return stepped(patch, step, entry_id=entry_id, at=utc_millis(self._now()))
             except PatchStepRefused as error:
                 state = None if patch is None else patch.state.value
-                return DeskAnswer.refused(step.request_id, error.reason, error.remedy, state)
-            subject = subjects.patch(entry.state.value, step.patch_id)
-            sequence = await self._append(streams.PATCHES, found, subject, entry)
-            if sequence is not None:
-                return _done(step.request_id, entry.state.value, sequence)
-        raise BusError(f"others kept changing {step.patch_id}")
+                raise _Denied(error.reason, error.remedy, state) from None
+
+        log = PATCHES.log(self.client, subjects.patch_entries(step.patch_id))
+        return await self._kept(step.request_id, PATCHES, log, judge, entry_id)
 
     async def _claim(self, body: bytes) -> DeskAnswer:
         asked = read_or_refuse(ClaimRequest.from_json, body, _CORRECT)
@@ -196,23 +180,20 @@ class Desk:
             claim=claim,
             red_needs_another=True,
         )
-        subject = subjects.claim("made", claim.subject)
-        for _ in range(_TRIES):
-            found = await read_log(self.client, streams.CERPA, subject, ClaimMade.from_json)
+
+        def judge(entries: Sequence[ClaimMade]) -> ClaimMade:
             known: SubjectClaims | None = None
-            for sequence, kept in found.entries:
-                if kept.entry_id == entry.entry_id:
-                    return _done(asked.request_id, "made", sequence)
+            for kept in entries:
                 with suppress(ClaimRefused):
                     known = claimed(known, kept.claim, kept.by, kept.at).subject
             try:
                 claimed(known, claim, asked.by, now)
             except ClaimRefused as error:
-                return DeskAnswer.refused(asked.request_id, str(error), _CORRECT)
-            sequence = await self._append(streams.CERPA, found, subject, entry)
-            if sequence is not None:
-                return _done(asked.request_id, "made", sequence)
-        raise BusError(f"others kept claiming about {claim.subject}")
+                raise _Denied(str(error), _CORRECT) from None
+            return entry
+
+        log = CLAIMS.log(self.client, subjects.claim("made", claim.subject))
+        return await self._kept(asked.request_id, CLAIMS, log, judge, entry.entry_id)
 
     async def _event(self, body: bytes) -> DeskAnswer:
         asked = read_or_refuse(MeasurementReport.from_json, body, _CORRECT)
@@ -229,25 +210,28 @@ class Desk:
         message = Outgoing(
             subjects.claim("report", event.subject), self._fitting(seen.to_json()), seen.entry_id
         )
-        sequence = await publish_after(self.client, streams.CERPA, message, None)
+        sequence = await self._appends.append(streams.CERPA, message, None)
         return _done(asked.request_id, "seen", sequence)
 
-    async def _append(
+    async def _kept(
         self,
-        stream: str,
-        found: EntryLog[Any],
-        subject: str,
-        entry: TriageEntry | PatchEntry | ClaimMade,
-    ) -> int | None:
-        """The sequence it got; None when another entry came in between."""
-        body = self._fitting(entry.to_json())
+        request_id: str,
+        ledger: Ledger[E, S],
+        log: Log[E, S],
+        judge: Judge[S, E],
+        entry_id: str,
+    ) -> DeskAnswer:
+        """What stands in the log now by this request: asked again, the same as at first."""
         try:
-            return await append_entry(self.client, stream, found, subject, entry.entry_id, body)
-        except SequenceConflict:
-            return None
+            changed = await ledger.change(self._appends, log, judge, entry_id=entry_id)
+        except _Denied as denied:
+            return DeskAnswer.refused(request_id, denied.reason, denied.remedy, denied.state)
+        entry = changed.entry
+        state = entry.state.value if isinstance(entry, TriageEntry | PatchEntry) else "made"
+        return _done(request_id, state, changed.sequence)
 
     def _fitting(self, body: bytes) -> bytes:
-        if len(body) + _HEADER_ROOM > self.client.max_payload:
+        if len(body) + HEADER_ROOM > self.client.max_payload:
             raise Refused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
                 remedy="tell it in smaller pieces",
@@ -255,10 +239,20 @@ class Desk:
         return body
 
 
-def _triaged(found: EntryLog[TriageEntry]) -> Triage | None:
+class _Denied(Exception):
+    """A request that can't be granted as things stand."""
+
+    def __init__(self, reason: str, remedy: str, state: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.state = state
+
+
+def _triaged(entries: Iterable[TriageEntry]) -> Triage | None:
     """Where a drift event stands; delivered again, it keeps its place."""
     current: Triage | None = None
-    for _, entry in found.entries:
+    for entry in entries:
         if entry.event is not None:
             current = received(current, entry.event)
         elif current is not None:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import is_session_entry
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.publish import Outgoing, publish_after
 from lictor_bus.wire.read import last_sequence, read_from
 from lictor_schema.contracts.decision_log import (
     DECISION_ENTRY_ADAPTER,
@@ -24,9 +24,7 @@ from lictor_schema.core.canonical_json import CanonicalError
 log = logging.getLogger("lictor.decision_log")
 
 _PAGE = 256
-_STORE_WITHIN_S = 1.0
 _ASK_WITHIN_S = 1.0
-_TRIES = 3
 
 
 class Logged(NamedTuple):
@@ -38,29 +36,11 @@ class Logged(NamedTuple):
 
 
 class DecisionLog:
-    """Appends to and reads the logs."""
+    """Reads the logs, and appends to them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-
-    async def append(self, key: str, entry: AnyDecisionEntry, after: int) -> int:
-        """Store an entry right after the one at that sequence (0: as the first) and tell its own.
-
-        Raises SequenceConflict when the log has grown meanwhile. Tried again when the broker does not answer: an
-        entry that was stored all the same is known by its id.
-        """
-        message = Outgoing(subjects.decision_log(key), entry.to_json(), entry.entry_id)
-        for attempt in range(_TRIES):
-            try:
-                return await publish_after(
-                    self._client, streams.ACTIONS, message, after, timeout_s=_STORE_WITHIN_S
-                )
-            except SequenceConflict:
-                raise
-            except BusError:
-                if attempt + 1 == _TRIES:
-                    raise
-        raise AssertionError("the last try returns or raises")
+        self.appends = Appends(client)
 
     async def last(self, key: str) -> int:
         """The sequence of the last message of a log; 0 when there is none."""

@@ -6,7 +6,7 @@ log. Such a message has not the id of its own entry for its message id; it is pa
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from nats.aio.client import Client
 from pydantic import ValidationError
@@ -14,11 +14,10 @@ from pydantic import ValidationError
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.publish import Outgoing, publish_after
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry
-from lictor_schema.approvals.run import AnyRunEntry, parse_run_entry
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError
 
 
@@ -91,13 +90,6 @@ async def approval_log(client: Client, request_id: str) -> EntryLog[ApprovalEntr
     return await read_log(client, streams.APPROVALS, subject, ApprovalEntry.from_json)
 
 
-async def run_journal(client: Client, task_id: str, run_id: str) -> EntryLog[AnyRunEntry]:
-    """The journal of one run so far."""
-    return await read_log(
-        client, streams.RUNS, subjects.run_journal(task_id, run_id), parse_run_entry
-    )
-
-
 async def all_entries(
     client: Client, stream: str, subject: str, read: Callable[[bytes], E], *, after: int = 0
 ) -> AsyncIterator[tuple[Delivery, E]]:
@@ -106,19 +98,3 @@ async def all_entries(
         entry = read_entry(stored, read)
         if entry is not None:
             yield stored, entry
-
-
-async def append_entry(
-    client: Client, stream: str, log: EntryLog[Any], subject: str, entry_id: str, body: bytes
-) -> int:
-    """Add an entry to a log and return its sequence; SequenceConflict when it is not as it was read any more."""
-    message = Outgoing(
-        subject,
-        body,
-        entry_id,
-        {
-            "Nats-Expected-Last-Subject-Sequence": str(log.last),
-            "Nats-Expected-Last-Subject-Sequence-Subject": log.subjects,
-        },
-    )
-    return await publish_after(client, stream, message, None)

@@ -16,10 +16,10 @@ from nats.errors import Error as NatsError
 from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_after, publish_batch
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
+from lictor_bus.wire.publish import MAX_BATCH, Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_all
 
-_WRONG_LAST_SEQUENCE = (10071, 10164)
 _NO_MESSAGE = (10037, 10043)
 _BATCH_BYTES = 4 * 1024 * 1024
 
@@ -56,14 +56,14 @@ async def _store(client: Client, batch: Sequence[Outgoing]) -> None:
         try:
             await publish_batch(client, streams.CONTENTS, batch)
         except BatchRefused as error:
-            if error.code not in _WRONG_LAST_SEQUENCE:
+            if error.code not in WRONG_LAST_SEQUENCES:
                 raise
         else:
             return
     for each in batch:
         # What stands there already is the same, by its id.
         with suppress(SequenceConflict):
-            await publish_after(client, streams.CONTENTS, each, 0)
+            await publish_expecting(client, streams.CONTENTS, expecting(each, 0), 10)
 
 
 async def stored_part(client: Client, episode_id: str, part_id: str, is_part: IsPart) -> Delivery:

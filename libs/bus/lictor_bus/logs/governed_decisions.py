@@ -6,18 +6,19 @@ decided again.
 """
 
 import asyncio
-import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.errors import BusError
+from lictor_bus.ledger import Ledger, Log, Reading
 from lictor_bus.logs.decision_log import DecisionLog
-from lictor_bus.names import subjects
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import Outgoing
 from lictor_schema.contracts.decision_log import (
     AnyDecisionEntry,
     SwitchEngaged,
@@ -25,13 +26,9 @@ from lictor_schema.contracts.decision_log import (
 )
 
 _MAX_KNOWN = 10_000
-_TRIES = 24
-_LONGEST_PAUSE_S = 0.1
 
-
-class DecisionOvertaken(BusError):
-    """Others changed the decision each time we were about to."""
-
+DECISIONS = Ledger[AnyDecisionEntry, Any]("decision", streams.ACTIONS)
+SWITCH = Ledger[AnyDecisionEntry, Any]("kill-switch", streams.ACTIONS)
 
 S = TypeVar("S")
 W = TypeVar("W")
@@ -148,24 +145,16 @@ class Decisions(Generic[S, W]):
 
     async def change(self, key: str, decide: Callable[[DecisionAt[S, W]], R | Awaitable[R]]) -> R:
         """Decide on what the log says now, and append what comes of it, if anything does."""
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        async with lock:
-            for attempt in range(_TRIES):
-                if attempt:
-                    await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_S))
-                known, held = await asyncio.gather(self.known(key), self.switch())
-                decided = decide(DecisionAt(known.state, held.switch, self.now_us(), known.last))
-                outcome = await decided if isinstance(decided, Awaitable) else decided
-                if outcome.entry is None:
-                    return outcome
-                try:
-                    sequence = await self._log.append(key, outcome.entry, known.last)
-                except SequenceConflict:
-                    continue
-                state = self._folded(known.state, outcome.entry, sequence)
-                self._remember(key, Known(state, sequence))
-                return outcome
-        raise DecisionOvertaken("others change the decision all the time")
+        outcomes: list[R] = []
+
+        async def judge(at: DecisionAt[S, W]) -> AnyDecisionEntry | None:
+            decided = decide(at)
+            outcomes.append(await decided if isinstance(decided, Awaitable) else decided)
+            return outcomes[-1].entry
+
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            await DECISIONS.change(self._log.appends, _DecisionLog(self, key), judge)
+        return outcomes[-1]
 
     async def change_if(
         self, key: str, decide: "Callable[[DecisionAt[S, W]], Awaitable[R | None]]"
@@ -195,19 +184,19 @@ class Decisions(Generic[S, W]):
 
     async def turn(self, decide: Callable[[W, int, int], R]) -> R:
         """The same for the kill-switch."""
-        key = subjects.SWITCH_KEY
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            for _ in range(_TRIES):
-                known = await self.switch()
-                outcome = decide(known.switch, self.now_us(), known.last)
-                if outcome.entry is None:
-                    return outcome
-                try:
-                    await self._log.append(key, outcome.entry, known.last)
-                except SequenceConflict:
-                    continue
-                return outcome
-        raise DecisionOvertaken("others turn the kill-switch all the time")
+        outcomes: list[R] = []
+
+        def judge(known: KnownSwitch[W]) -> AnyDecisionEntry | None:
+            outcomes.append(decide(known.switch, self.now_us(), known.last))
+            return outcomes[-1].entry
+
+        async with self._locks.setdefault(subjects.SWITCH_KEY, asyncio.Lock()):
+            await SWITCH.change(self._log.appends, _SwitchLog(self), judge)
+        return outcomes[-1]
+
+    def appended(self, key: str, before: S | None, entry: AnyDecisionEntry, at: int) -> None:
+        """An entry was appended to what is known of a decision."""
+        self._remember(key, Known(self._folded(before, entry, at), at))
 
     def _folded(self, state: S | None, entry: AnyDecisionEntry, sequence: int) -> S:
         try:
@@ -220,3 +209,46 @@ class Decisions(Generic[S, W]):
         self._known.move_to_end(key)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
+
+
+class _DecisionLog(Log[AnyDecisionEntry, DecisionAt[S, W]]):
+    """The log of one decision, read on from where it is known."""
+
+    def __init__(self, decisions: Decisions[S, W], key: str) -> None:
+        self._decisions = decisions
+        self._key = key
+
+    async def read(self) -> Reading[AnyDecisionEntry, DecisionAt[S, W]]:
+        decisions = self._decisions
+        known, held = await asyncio.gather(decisions.known(self._key), decisions.switch())
+        at = DecisionAt(known.state, held.switch, decisions.now_us(), known.last)
+        return Reading(at, known.last)
+
+    def message(self, entry: AnyDecisionEntry) -> Outgoing:
+        return _message(self._key, entry)
+
+    async def appended(
+        self,
+        reading: Reading[AnyDecisionEntry, DecisionAt[S, W]],
+        entry: AnyDecisionEntry,
+        sequence: int,
+    ) -> None:
+        self._decisions.appended(self._key, reading.state.state, entry, sequence)
+
+
+class _SwitchLog(Log[AnyDecisionEntry, KnownSwitch[W]]):
+    """The log of the kill-switch."""
+
+    def __init__(self, decisions: "Decisions[Any, W]") -> None:
+        self._decisions = decisions
+
+    async def read(self) -> Reading[AnyDecisionEntry, KnownSwitch[W]]:
+        known = await self._decisions.switch()
+        return Reading(known, known.last)
+
+    def message(self, entry: AnyDecisionEntry) -> Outgoing:
+        return _message(subjects.SWITCH_KEY, entry)
+
+
+def _message(key: str, entry: AnyDecisionEntry) -> Outgoing:
+    return Outgoing(subjects.decision_log(key), entry.to_json(), entry.entry_id)

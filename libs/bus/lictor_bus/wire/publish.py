@@ -16,11 +16,13 @@ from nats.nuid import NUID
 
 from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch, SequenceConflict
 from lictor_bus.wire.delivery import NO_HEADERS
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
 
 # The broker's own limit for one atomic batch.
 MAX_BATCH = 1000
+HEADER_ROOM = 16 * 1024
+"""What headers may add to a body, with the ids and the reasons in them, within the server's `max_payload`."""
 _DUPLICATE_IN_BATCH = 10201
-_WRONG_LAST_SEQUENCE = (10071, 10164)
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -35,7 +37,9 @@ class Outgoing(NamedTuple):
     headers: Mapping[str, str] = NO_HEADERS
 
 
-async def publish_batch(client: Client, stream: str, messages: Sequence[Outgoing]) -> int:
+async def publish_batch(
+    client: Client, stream: str, messages: Sequence[Outgoing], timeout_s: float = 10
+) -> int:
     """Store the messages as one unit and return the stream sequence of the last."""
     if not messages:
         raise ValueError("an atomic batch needs at least one message")
@@ -53,7 +57,7 @@ async def publish_batch(client: Client, stream: str, messages: Sequence[Outgoing
         "Nats-Batch-Sequence": str(len(messages)),
         "Nats-Batch-Commit": "1",
     }
-    return _stored_sequence(stream, await _request(client, last, headers))
+    return _stored_sequence(stream, await _request(client, last, headers, timeout_s))
 
 
 async def publish_one(client: Client, stream: str, message: Outgoing) -> int | None:
@@ -67,24 +71,37 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
     return _stored_sequence(stream, answer)
 
 
-async def publish_after(
-    client: Client, stream: str, message: Outgoing, last: int | None, timeout_s: float = 10
-) -> int:
-    """Store one message and return its sequence; of one that is stored already, the sequence it has.
+def expecting(message: Outgoing, last: int, subjects: str | None = None) -> Outgoing:
+    """The message, to be stored only if that is the last one on its subject, or on those of a filter."""
+    headers = {**message.headers, "Nats-Expected-Last-Subject-Sequence": str(last)}
+    if subjects is not None:
+        headers["Nats-Expected-Last-Subject-Sequence-Subject"] = subjects
+    return message._replace(headers=headers)
 
-    Raises SequenceConflict unless ``last`` is the sequence of the last message on the subject (0: there is none).
-    None stores it after whatever is there.
+
+class Stored(NamedTuple):
+    """Where a message is stored, and whether it was before."""
+
+    sequence: int
+    is_duplicate: bool = False
+
+
+async def publish_expecting(
+    client: Client, stream: str, message: Outgoing, timeout_s: float
+) -> Stored:
+    """Store one message if what it expects holds; SequenceConflict when it doesn't.
+
+    The broker looks at that first, and at the message's id after: a message that is sent twice conflicts with itself.
     """
-    headers = _headers(message)
-    if last is not None:
-        headers["Nats-Expected-Last-Subject-Sequence"] = str(last)
-    answer = await _request(client, message, headers, timeout_s)
-    error = json.loads(answer.data).get("error")
-    if error and error.get("err_code") in _WRONG_LAST_SEQUENCE:
+    answer = await _request(client, message, _headers(message), timeout_s)
+    content = json.loads(answer.data)
+    error = content.get("error")
+    if error and error.get("err_code") in WRONG_LAST_SEQUENCES:
+        last = message.headers.get("Nats-Expected-Last-Subject-Sequence")
         raise SequenceConflict(
             f"{message.subject} has another last message than sequence {last} of {stream}"
         )
-    return _stored_sequence(stream, answer)
+    return Stored(_stored_sequence(stream, answer), bool(content.get("duplicate")))
 
 
 async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing]) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor.errors import LictorError, Unreachable
-from lictor.installation.endpoints import FoundAddress, data_directory, packs_directory
+from lictor.installation.directories import data_directory, packs_directory
+from lictor.installation.endpoints import FoundAddress, in_use
 from lictor_bus.errors import BrokerUnreachable
 from lictor_bus.wire.connection import connect_nats
 
@@ -34,9 +35,6 @@ def _advised(found: FoundAddress, what: str) -> str:
 
 def _starting() -> Path | None:
     """The data directory of a `lictor up` that does not tell its address yet, or any more."""
-    # Only when something is wrong: it loads more than a command needs.
-    from lictor_local.embedded_servers import in_use
-
     try:
         folder = data_directory(packs_directory())
     except LictorError:

@@ -1,23 +1,29 @@
 """Where Lictor runs: the address to connect to, and the file in which `lictor up` leaves it."""
 
+import fcntl
 import json
 import os
-import shlex
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from lictor.errors import LictorError
-from lictor.fast.broker_address import endpoints_file, registered, running_by, state_folder
+from lictor.fast.broker_address import (
+    DATA_DIR,
+    ENDPOINTS_FORMAT,
+    endpoints_file,
+    registered,
+    running_by,
+    state_folder,
+)
+from lictor.installation.atomic_files import replace_file
+from lictor.installation.directories import here, upwards
 
-DATA_DIR = ".lictor"
 ENDPOINTS_FILE = "endpoints.json"
-PACKS_DIR = "policy-packs"
-AGENTS_DIR = "agents"
-_FORMAT = "lictor-endpoints/v1"
+LOCK_FILE = "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +48,7 @@ class Running:
 
     def to_json_value(self) -> dict[str, Any]:
         """The content of the file."""
-        return {"format": _FORMAT, **asdict(self)}
+        return {"format": ENDPOINTS_FORMAT, **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -69,20 +75,18 @@ def nats_url(explicit: str | None = None) -> FoundAddress:
         return FoundAddress(explicit, "given")
     if url := os.environ.get("LICTOR_NATS_URL"):
         return FoundAddress(url, "LICTOR_NATS_URL")
-    here = _here()
-    return _up_or_default(partial(_found_running, here))
+    return _up_or_default(partial(_found_running, here()))
 
 
 def judge_url(explicit: str | None = None) -> FoundAddress:
     """The NATS address for those who guard: a file in a directory that an agent may write to does not choose it."""
     if explicit or os.environ.get("LICTOR_NATS_URL"):
         return nats_url(explicit)
-    here = str(_here())
-    return _up_or_default(partial(_found_registered, here))
+    return _up_or_default(partial(_found_registered, str(here())))
 
 
 def _found_running(start: Path) -> FoundAddress | None:
-    for folder in _upwards(start):
+    for folder in upwards(start):
         path = folder / DATA_DIR / ENDPOINTS_FILE
         if running := _read(path):
             source = f"`lictor up` in {running.data_dir}"
@@ -133,95 +137,11 @@ def redis_url() -> FoundAddress:
 
 def find_running() -> Running | None:
     """The `lictor up` of the nearest directory upwards that has one alive."""
-    for folder in _upwards():
+    for folder in upwards():
         running = _read(folder / DATA_DIR / ENDPOINTS_FILE)
         if running is not None:
             return running
     return None
-
-
-def packs_directory(start: Path | None = None) -> Path:
-    """The policy packs to judge by: one's own, or without any those that come with Lictor."""
-    return own_packs(start) or shipped_packs()
-
-
-def own_packs(start: Path | None = None) -> Path | None:
-    """One's own policy packs: `LICTOR_PACKS`, or `policy-packs` in the nearest directory upwards."""
-    if given := os.environ.get("LICTOR_PACKS"):
-        if not Path(given).is_dir():
-            raise LictorError(
-                f"LICTOR_PACKS names {given}, which is not a directory; correct it or unset it."
-            )
-        return Path(given).absolute()
-    for folder in _upwards(start):
-        if (folder / PACKS_DIR).is_dir():
-            return folder / PACKS_DIR
-    return None
-
-
-def changeable_packs() -> Path:
-    """One's own policy packs, for whoever is going to change or release them."""
-    if found := own_packs():
-        return found
-    copying = f"cp -rL {shlex.quote(str(shipped_packs()))} {PACKS_DIR}"
-    raise LictorError(
-        f"No {PACKS_DIR} directory was found in {_here()} or above it, and the packs that come with Lictor are not"
-        f" yours to change; copy them with `{copying}`, or set LICTOR_PACKS."
-    )
-
-
-def shipped_packs() -> Path:
-    """The packs that come with Lictor."""
-    # A link in the source tree, to the one place where they are written; a folder where it is installed.
-    return (Path(__file__).parents[1] / "policy_packs").resolve()
-
-
-def agents_directory(start: Path | None = None) -> Path | None:
-    """The agent definitions: `LICTOR_AGENTS`, or `agents` in the nearest directory upwards that has some."""
-    if given := os.environ.get("LICTOR_AGENTS"):
-        if not Path(given).is_dir():
-            raise LictorError(
-                f"LICTOR_AGENTS names {given}, which is not a directory; correct it or unset it."
-            )
-        return Path(given).absolute()
-    for folder in _upwards(start):
-        if _has_definitions(folder / AGENTS_DIR):
-            return folder / AGENTS_DIR
-    return None
-
-
-def _has_definitions(folder: Path) -> bool:
-    """Whether it is ours: others call folders `agents` too."""
-    try:
-        return any(
-            b"AgentDefinition" in path.read_bytes()
-            for path in folder.iterdir()
-            if path.suffix in (".yaml", ".yml", ".json") and path.is_file()
-        )
-    except OSError:
-        return False
-
-
-def layers_named() -> str | None:
-    """The directories of trusted layers that the services read, each in full."""
-    named = [part for part in os.environ.get("LICTOR_LAYERS", "").split(os.pathsep) if part]
-    return os.pathsep.join(str(Path(part).absolute()) for part in named) or None
-
-
-def approvers_named() -> str | None:
-    """The file of approvers that the services read."""
-    named = os.environ.get("LICTOR_APPROVERS")
-    return str(Path(named).absolute()) if named else None
-
-
-def data_directory(packs: Path | None = None, start: Path | None = None) -> Path:
-    """Where data goes unless told: the nearest `.lictor` upwards, or beside the packs, or here."""
-    for folder in _upwards(start):
-        if (folder / DATA_DIR).is_dir():
-            return folder / DATA_DIR
-    # Packs that were named by LICTOR_PACKS may lie anywhere, also where nobody may write.
-    beside = packs is not None and packs.parent in _upwards(start)
-    return (packs.parent if packs is not None and beside else start or _here()) / DATA_DIR
 
 
 def write_running(data_dir: Path, running: Running) -> None:
@@ -264,30 +184,6 @@ def unregister(data_dir: Path) -> None:
             folder.rmdir()
 
 
-def replace_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a file so that a reader never sees half of it."""
-    with replacing(path, mode=mode) as file:
-        file.write(content)
-
-
-@contextmanager
-def replacing(path: Path, *, mode: int = 0o666) -> Generator[BinaryIO]:
-    """The same, written piece by piece; the file is not touched when anything fails."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.unlink(missing_ok=True)
-        draft.touch(mode, exist_ok=False)
-        with draft.open("wb") as file:
-            yield file
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise LictorError(f"{path} can't be written ({error.strerror}); choose another.") from error
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
 def _content(running: Running) -> bytes:
     return (json.dumps(running.to_json_value(), indent=2) + "\n").encode()
 
@@ -303,13 +199,30 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def in_use(data_dir: Path) -> bool:
+    """Whether some process runs servers on this directory."""
+    try:
+        fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def _read(path: Path) -> Running | None:
     try:
         # Somebody else's file in a shared parent directory must not choose our broker.
         if path.stat().st_uid != os.getuid():
             return None
         content = cast("dict[str, Any]", json.loads(path.read_bytes()))
-        if content.pop("format") != _FORMAT:
+        if content.pop("format") != ENDPOINTS_FORMAT:
             return None
         # A later version may tell more.
         known = {each.name for each in fields(Running)}
@@ -317,16 +230,3 @@ def _read(path: Path) -> Running | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return running if running.pid > 0 and is_alive(running.pid) else None
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise LictorError("The current directory was removed; change to one that exists.") from None
-
-
-def _upwards(start: Path | None = None) -> Iterator[Path]:
-    here = start or _here()
-    yield here
-    yield from here.parents

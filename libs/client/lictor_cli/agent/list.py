@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 
+from lictor.history.stored_definitions import KeptDefinition, kept_versions
 from lictor.history.stream_contents import streams_at
-from lictor_cli.agent.sources import KeptDefinition, kept_versions
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, say_table
 from lictor_schema.core.base_model import utc_millis

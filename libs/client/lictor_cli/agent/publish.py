@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
+from lictor.history.stored_definitions import KeptDefinition, kept_versions
 from lictor.history.stream_contents import streams_at
 from lictor_bus.logs.definitions import store_definition
 from lictor_bus.names.streams import DEFINITIONS, declare
 from lictor_cli.agent import lint
-from lictor_cli.agent.sources import KeptDefinition, find_files, kept_versions
+from lictor_cli.agent.sources import find_files
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, warn
 from lictor_guard.definitions.compiled_definition import Guarded

@@ -1,22 +1,14 @@
 """Where a command finds agent definitions: files, directories of them, or what is stored, by name or hash."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-
-from nats.aio.client import Client
 
 from lictor.errors import LictorError
 from lictor.history.id_prefixes import one_of
-from lictor.history.stream_contents import extent, streams_at
-from lictor.installation.endpoints import AGENTS_DIR, agents_directory
-from lictor_bus.logs.definitions import stored_definitions
-from lictor_bus.names import subjects
-from lictor_bus.names.streams import DEFINITIONS
-from lictor_bus.wire.delivery import Delivery
+from lictor.history.stored_definitions import kept_versions
+from lictor.history.stream_contents import streams_at
+from lictor.installation.directories import AGENTS_DIR, agents_directory
 from lictor_guard.definitions.loading import definition_files, file_content, read_definition
-from lictor_guard.definitions.stored_versions import StoredVersion, read_stored
-from lictor_guard.errors import DefinitionError
 from lictor_policy.errors import nearest
 from lictor_schema.sessions.agent_definition import AgentDefinition
 
@@ -31,15 +23,6 @@ class FoundDefinition:
     hash: str
     plugins: dict[str, str]
     source: str
-
-
-@dataclass(frozen=True)
-class KeptDefinition:
-    """A version on the stream."""
-
-    version: StoredVersion
-    sequence: int
-    stored_at: datetime
 
 
 def find_files(given: list[str]) -> list[Path]:
@@ -91,27 +74,3 @@ async def find_definition(given: str, url: str | None) -> FoundDefinition:
         raise LictorError(f"no definition {given!r} is stored; {nearest(given, names)}")
     version = matching[-1].version
     return FoundDefinition(version.definition, version.hash, dict(version.plugins), "stored")
-
-
-async def kept_versions(client: Client) -> list[KeptDefinition]:
-    """Every version that is stored, oldest first; what is none is left out, as sessions leave it out."""
-    # Tells in words that there is no such stream.
-    await extent(client, DEFINITIONS)
-    found = [_kept(delivery) async for delivery in stored_definitions(client)]
-    return [each for each in found if each is not None]
-
-
-async def stored_names(client: Client) -> list[str]:
-    """The names of all definitions that are stored, with the newest version of each."""
-    newest = {each.version.definition.metadata.name: each for each in await kept_versions(client)}
-    return [f"{name} {newest[name].version.definition.metadata.version}" for name in sorted(newest)]
-
-
-def _kept(delivery: Delivery) -> KeptDefinition | None:
-    try:
-        version = read_stored(delivery.body)
-    except DefinitionError:
-        return None
-    if delivery.subject != subjects.definition(version.definition.metadata.name):
-        return None
-    return KeptDefinition(version, delivery.sequence, delivery.stored_at)

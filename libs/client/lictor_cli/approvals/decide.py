@@ -1,8 +1,7 @@
-"""What approving and rejecting a request have in common."""
+"""`lictor approvals approve, reject`: a signed yes to exactly one program, once; or a signed no."""
 
-import json
 import uuid
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,16 @@ from lictor.errors import LictorError
 from lictor_approval.signed_decisions import sign_decision
 from lictor_cli.approvals.show import described
 from lictor_cli.approvals.sources import find_request, program_of, request_argument, requests_at
-from lictor_cli.main import FAILED, OK
+from lictor_cli.desk_order import (
+    by_option,
+    hash_option,
+    is_as_looked_at,
+    problems_in_words,
+    reason_option,
+    told,
+    yes_option,
+)
+from lictor_cli.main import FAILED
 from lictor_cli.output.terminal import (
     common_arguments,
     confirmed,
@@ -20,46 +28,75 @@ from lictor_cli.output.terminal import (
     printable,
     quiet_logs,
     say,
-    say_json,
     warn,
 )
-from lictor_schema.approvals.approval import ApprovalDecision, ApprovalOrder, ApprovalRequest
+from lictor_cli.verb import Verb
+from lictor_schema.approvals.approval import (
+    MAX_VALID_S,
+    ApprovalDecision,
+    ApprovalOrder,
+    ApprovalRequest,
+)
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 
-def saying_arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
-    """The options of both."""
+def _approve_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--good-for",
+        metavar="SECONDS",
+        type=_seconds,
+        default=timedelta(minutes=10),
+        help="how long the program may be started by it (default: 600)",
+    )
+    _arguments(parser, reason_required=False)
+
+
+def _seconds(text: str) -> timedelta:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_VALID_S:
+        raise ArgumentTypeError(f"{text!r} is not a whole number of seconds up to 30 days")
+    return timedelta(seconds=int(text))
+
+
+def _reject_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser, reason_required=True)
+
+
+def _arguments(parser: ArgumentParser, *, reason_required: bool) -> None:
     request_argument(parser)
     parser.add_argument(
         "--key", metavar="KEYFILE", required=True, help="the approver's private key"
     )
-    parser.add_argument(
-        "--by",
-        metavar="NAME",
-        help="the name of the key among the approvers (default: the one in KEYFILE.trust.json)",
+    by_option(
+        parser,
+        "the name of the key among the approvers (default: the one in KEYFILE.trust.json)",
+        required=False,
     )
-    parser.add_argument("--reason", metavar="TEXT", required=reason_required, help="why")
-    parser.add_argument(
-        "--hash",
-        metavar="HASH",
-        help="the binding that was looked at; refused when the request is about another",
-    )
-    parser.add_argument("--yes", action="store_true", help="don't ask at the terminal")
+    reason_option(parser, required=reason_required)
+    hash_option(parser, "the binding that was looked at; refused when the request is about another")
+    yes_option(parser)
     common_arguments(parser)
 
 
-async def say_about(
+async def _approve(options: Namespace) -> int:
+    return await _decide(options, "approve", options.good_for)
+
+
+async def _reject(options: Namespace) -> int:
+    return await _decide(options, "reject", timedelta(minutes=5))
+
+
+async def _decide(
     options: Namespace, what: Literal["approve", "reject"], good_for: timedelta
 ) -> int:
-    """Sign it, and hand it in."""
     quiet_logs()
     key = signing_key(Path(options.key), options.by)
     async with requests_at(options.url) as client:
         life, entries = await find_request(client, options.request)
         request = life.request
-        if options.hash not in (None, request.binding_hash):
-            warn(f"the request is about {request.binding_hash}; look at it again.")
+        now = request.binding_hash
+        if not is_as_looked_at(options.hash, now, f"the request is about {now}"):
             return FAILED
         if what == "approve":
             # What can't be shown can't be approved.
@@ -73,18 +110,12 @@ async def say_about(
             if not confirmed(what, "exactly this"):
                 warn("nothing was decided.")
                 return FAILED
-        order = ApprovalOrder(
-            request_id=request.request_id,
-            signed=sign_decision(
-                decision_of(request, what, key.name, options.reason, good_for), key
-            ),
-        )
-        answer = await ask_desk(client, "approval", order, of="approvals")
-    if options.json:
-        say_json(json.loads(answer.to_json()))
-    else:
-        say(f"{request.request_id} is {printable(answer.state or 'unknown')}")
-    return OK
+        with problems_in_words():
+            decision = decision_of(request, what, key.name, options.reason, good_for)
+        order = ApprovalOrder(request_id=request.request_id, signed=sign_decision(decision, key))
+        answer = await ask_desk(client, "approval", order, DeskAnswer)
+    state = printable(answer.state or "unknown")
+    return told(options, answer, f"{request.request_id} is {state}")
 
 
 def decision_of(
@@ -123,3 +154,19 @@ def signing_key(path: Path, name: str | None) -> SigningKey:
             raise LictorError(f"{beside} holds {len(keys)} keys; name one with --by.")
         name = keys[0].key.name
     return SigningKey.load(path, name)
+
+
+APPROVE = Verb(
+    """\
+Approve a request: exactly the program, layer and guarantees that `lictor approvals show` shows. The decision
+is signed with the approver's key, is good for one run, and for a while only. The agent that submitted the
+program can't approve it.
+""",
+    _approve_arguments,
+    _approve,
+)
+REJECT = Verb(
+    "Reject a request, or take back an approval before the program starts.",
+    _reject_arguments,
+    _reject,
+)

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from lictor.installation.endpoints import replace_file
+from lictor.installation.atomic_files import replace_file
 from lictor_approval.signed_decisions import Approvers
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, say, say_json

@@ -16,8 +16,10 @@ from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_st
 from lictor_cli.selection import first_of, limit_argument, since_argument, warn_of_more
 from lictor_schema.decisions.decision import Disposition
 
+HELP = "List the newest decisions."
 
-def list_arguments(parser: ArgumentParser) -> None:
+
+def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--task", metavar="TASK", help="only decisions on this task")
     parser.add_argument("--decision", choices=[each.value for each in Disposition])
@@ -27,7 +29,7 @@ def list_arguments(parser: ArgumentParser) -> None:
     common_arguments(parser)
 
 
-async def list_decisions(options: Namespace) -> int:
+async def run(options: Namespace) -> int:
     """List the newest, on events and on calls and stops of guarded sessions."""
     quiet_logs()
     async with streams_at(options.url, "decision") as client:

@@ -7,11 +7,11 @@ from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError
 from lictor.fast.broker_address import nats_url, pinned_url, running_by
+from lictor.history.stored_definitions import kept_versions
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import agents_directory
+from lictor.installation.directories import agents_directory
 from lictor.runtimes.claude_settings import SettingsRefused
 from lictor_bus.errors import BusError
-from lictor_cli.agent.sources import kept_versions
 from lictor_guard.definitions.loading import definition_files, file_content, read_definition
 from lictor_guard.errors import DefinitionError
 

@@ -14,7 +14,8 @@ import lictor_cli
 from lictor.errors import LictorError
 from lictor.fast.broker_address import addresses, registered
 from lictor.fast.claude_events import EVENTS
-from lictor.installation.endpoints import data_directory, packs_directory, registration
+from lictor.installation.directories import data_directory, packs_directory
+from lictor.installation.endpoints import registration
 from lictor.runtimes.claude_settings import SettingsRefused, hook_command, installed, uninstalled
 from lictor_cli.hook.definition_check import refuse_unknown
 from lictor_cli.main import OK

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lictor.errors import LictorError
+from lictor.installation.atomic_files import replace_durably
 from lictor_cli.log.sources import (
     CHECKPOINT_FILE,
     exported_note,
     exported_tree,
     read_note,
-    replace_durably,
     trust_argument,
 )
 from lictor_cli.main import OK

@@ -13,6 +13,7 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from lictor.errors import LictorError
+from lictor.installation.atomic_files import replace_durably
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_cli.log.sources import (
     CHECKPOINT_FILE,
@@ -21,7 +22,6 @@ from lictor_cli.log.sources import (
     messages,
     note_text,
     reader,
-    replace_durably,
     trust_argument,
 )
 from lictor_cli.main import OK

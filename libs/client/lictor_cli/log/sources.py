@@ -1,6 +1,5 @@
 """Where `lictor log` finds the log: in its stream, or in a directory that it was exported to."""
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,12 +9,11 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
-from lictor.installation.broker_connection import reach
-from lictor.installation.endpoints import nats_url
+from lictor.history.stream_contents import streams_at
 from lictor_bus.names.streams import EPISODES
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_seal import (
     Checkpoint,
     SealBundle,
@@ -29,7 +27,6 @@ from lictor_seal import (
 from lictor_seal.log.tiles import Edge
 
 CHECKPOINT_FILE = "checkpoint"
-_PAGE = 500
 _MAX_NOTE = 1_000_000
 
 
@@ -103,19 +100,17 @@ def known_checkpoint(path: str | None, trust: TrustStore) -> Checkpoint | None:
 @asynccontextmanager
 async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
     """A connection to a broker that has the log."""
-    client = await reach(nats_url(url), "lictor-log")
-    try:
-        await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
-        yield client
-    except NotFoundError:
-        raise LictorError("there is no log yet: no sealer has run on this broker.") from None
-    finally:
-        await client.close()
+    async with streams_at(url, "log") as client:
+        try:
+            await client.jetstream().stream_info(EPISODES)  # pyright: ignore[reportUnknownMemberType]
+            yield client
+        except NotFoundError:
+            raise LictorError("there is no log yet: no sealer has run on this broker.") from None
 
 
 async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:
     """Everything in the log's stream, in order."""
-    while page := await read_from(client, EPISODES, ">", after + 1, _PAGE):
+    while page := await read_from(client, EPISODES, ">", after + 1, PAGE):
         for stored in page:
             yield stored
         after = page[-1].sequence
@@ -142,23 +137,3 @@ async def streamed_tree(client: Client) -> tuple[TileTree, dict[int, str]]:
             leaves.append(leaf_data(SealBundle.from_bytes(stored.body).sealed_episode))
     files |= dict(edge.partial_tiles())
     return TileTree(edge.size, files.get), notes
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Write a file so that it is the old or the new one, whatever happens, and stays when the power fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise LictorError(f"{path} can't be written ({error.strerror}).") from error
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

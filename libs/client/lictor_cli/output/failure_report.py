@@ -1,14 +1,13 @@
-"""From an exception to one sentence and an exit code."""
+"""From an exception to one sentence, and which kind of failure it is."""
 
 import os
 import sys
-from typing import cast
+from typing import Literal, cast
 
 from lictor.errors import InvalidEvent, LayerUnusable, LictorError, Unreachable
-from lictor_cli.main import FAILED, LAYER, UNREACHABLE
 
 
-def report(error: BaseException) -> int:
+def report(error: BaseException) -> Literal["failed", "layer", "unreachable"]:
     """Say what went wrong on stderr; the traceback only with LICTOR_DEBUG=1."""
     error = _first(error)
     if os.environ.get("LICTOR_DEBUG") == "1":
@@ -18,8 +17,8 @@ def report(error: BaseException) -> int:
     sys.stdout.flush()
     sys.stderr.write(f"lictor: {sentence(error)}\n")
     if _is_unreachable(error):
-        return UNREACHABLE
-    return LAYER if _is_of_a_layer(error) else FAILED
+        return "unreachable"
+    return "layer" if _is_of_a_layer(error) else "failed"
 
 
 def sentence(error: BaseException) -> str:

@@ -5,7 +5,7 @@ import logging
 import os
 import shlex
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,13 @@ def common_arguments(parser: ArgumentParser, *, connects: bool = True) -> None:
             metavar="URL",
             help="the NATS server (default: LICTOR_NATS_URL, or the nearest running `lictor up`)",
         )
+
+
+def port_number(text: str) -> int:
+    """A port as an option's value."""
+    if not text.isdecimal() or int(text) > 65_535:
+        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+    return int(text)
 
 
 def at_terminal() -> bool:

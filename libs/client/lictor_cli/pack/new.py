@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import PACKS_DIR, own_packs, shipped_packs
+from lictor.installation.directories import PACKS_DIR, own_packs, shipped_packs
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import command_line, common_arguments, say, say_json
 from lictor_policy.packs.scaffold import new_pack

@@ -11,7 +11,8 @@ from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
-from lictor.installation.endpoints import changeable_packs, replace_file
+from lictor.installation.atomic_files import replace_file
+from lictor.installation.directories import changeable_packs
 from lictor_bus.logs.packs import read_switches, store_bundle
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS, declare, partitions_of

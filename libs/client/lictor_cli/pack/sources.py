@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import packs_directory
+from lictor.installation.directories import packs_directory
 from lictor_policy.judge.config import EvaluatorConfig, load_config
 from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
 from lictor_policy.packs.pack import LoadedPack, PackReader
@@ -64,7 +64,7 @@ def methods_argument(parser: ArgumentParser) -> None:
         "--methods",
         metavar="NAMES",
         default="",
-        help="verification methods that the sealer has and this machine has not, between commas",
+        help="verification methods that the supervisor has and this machine has not, between commas",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lictor.errors import LictorError
-from lictor.installation.endpoints import replace_file
+from lictor.installation.atomic_files import replace_file
 from lictor_contracts.patch.document import DocumentError, PolicyDocument, read_document
 from lictor_contracts.patch.life import Patch
 from lictor_contracts.patch.proposal import Applied, apply

@@ -8,15 +8,17 @@ from nats.aio.client import Client
 
 from lictor.desk_orders import DeskRefused, ask_desk, new_request_id
 from lictor.errors import Unreachable
-from lictor.installation.endpoints import changeable_packs
+from lictor.installation.directories import changeable_packs
+from lictor_cli.desk_order import by_option
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor_cli.pack import publish
 from lictor_cli.pack.sources import known_methods, methods_argument, profiles_argument
 from lictor_cli.patch.application import NotApplicable, Prepared, prepare, take_back, write
-from lictor_cli.patch.sources import by_argument, find_patch, patch_argument, patches_at
+from lictor_cli.patch.sources import find_patch, patch_argument, patches_at
 from lictor_contracts.patch.life import Patch
 from lictor_schema.contracts.patch import PatchState, PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = """\
 Apply an approved patch to the packs of a directory. The change is worked out again from the pack as it
@@ -31,7 +33,7 @@ failure is recorded, and the exit code is 1. When it was rejected meanwhile, the
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     patch_argument(parser)
-    by_argument(parser)
+    by_option(parser, "who does it")
     parser.add_argument(
         "--packs",
         metavar="DIR",
@@ -108,7 +110,7 @@ async def _tell(client: Client, patch: Patch, prepared: Prepared, options: Names
         proposal_hash=patch.proposal_hash,
         applied=prepared.made,
     )
-    await ask_desk(client, "patch", step)
+    await ask_desk(client, "patch", step, DeskAnswer)
 
 
 async def _failed(client: Client, patch: Patch, error: NotApplicable, options: Namespace) -> int:
@@ -122,7 +124,7 @@ async def _failed(client: Client, patch: Patch, error: NotApplicable, options: N
             proposal_hash=patch.proposal_hash,
             reason=str(error),
         )
-        await ask_desk(client, "patch", step)
+        await ask_desk(client, "patch", step, DeskAnswer)
     if options.json:
         say_json({"patch_id": patch.patch_id, "applied": False, "reason": str(error)})
     else:

@@ -10,11 +10,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from lictor.desk_orders import ask_desk, new_request_id
 from lictor.errors import LictorError
-from lictor.installation.endpoints import packs_directory
-from lictor_cli.claim.command import find_cycle
+from lictor.installation.directories import packs_directory
+from lictor_cli.claim.sources import find_cycle
+from lictor_cli.desk_order import by_option, reason_option
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
-from lictor_cli.patch.sources import by_argument, find_patch, patches_at
+from lictor_cli.patch.sources import find_patch, patches_at
 from lictor_contracts.drift.events import worst
 from lictor_contracts.patch.document import DocumentError, read_document
 from lictor_contracts.patch.proposal import propose
@@ -25,6 +26,7 @@ from lictor_schema.contracts.drift import DriftSeverity
 from lictor_schema.contracts.patch import CycleRef, PatchOperation, PatchRequest, PatchStep
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = """\
 Propose a change of a pack: for a patch that waits for one (--for), or of one's own. The operations are
@@ -49,8 +51,8 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="CYCLE_ID",
         help="the cycle of `lictor claim cycles` that it answers (or its first letters)",
     )
-    by_argument(parser)
-    parser.add_argument("--reason", metavar="TEXT", required=True, help="why")
+    by_option(parser, "who does it")
+    reason_option(parser)
     parser.add_argument(
         "--packs",
         metavar="DIR",
@@ -97,7 +99,7 @@ async def run(options: Namespace) -> int:
             if cycle is None
             else CycleRef(cycle_id=cycle.cycle_id, subject=cycle.claim.subject),
         )
-        await ask_desk(client, "patch", step)
+        await ask_desk(client, "patch", step, DeskAnswer)
     if options.json:
         say_json({"patch_id": patch_id, "proposal": json.loads(proposal.to_json())})
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lictor.history.episode_story import SECTIONS, EpisodeStory, told_once
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, counted, printable, say, say_json, warn
-from lictor_cli.seal.sources import opened
+from lictor_cli.seal.sources import NOT_COMPLETE, opened
 from lictor_seal import (
     SealBundle,
     SealError,
@@ -20,10 +20,13 @@ from lictor_seal import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NOT_COMPLETE = "not every message was there any more when it was sealed, or could be covered"
+HELP = """\
+Verify a bundle and tell its episode: what was claimed, on what, what was refused and approved and by whom,
+what was done, and how it ended.
+"""
 
 
-def show_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("file", metavar="FILE", help="the bundle; - for stdin")
     parser.add_argument(
@@ -34,7 +37,7 @@ def show_arguments(parser: ArgumentParser) -> None:
     common_arguments(parser, connects=False)
 
 
-def show(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Verify, then tell; nothing is told of a file that is not what was sealed."""
     trust = TrustStore.load(Path(options.trust)) if options.trust is not None else TrustStore(())
     story = EpisodeStory()

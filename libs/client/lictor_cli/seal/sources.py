@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lictor.installation.endpoints import data_directory, find_running
+from lictor.installation.directories import data_directory
+from lictor.installation.endpoints import find_running
 from lictor_seal import Seal, SealBundle, SealError, TrustStore
 from lictor_seal.bundle import MAX_BUNDLE_SIZE
+
+NOT_COMPLETE = "not every message was there any more when it was sealed, or could be covered"
 
 
 class BundleFile:

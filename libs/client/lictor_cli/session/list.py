@@ -7,13 +7,15 @@ from lictor.history.id_prefixes import TASK, whole_or_given
 from lictor.history.known_sessions import KnownSession, first_entry, known_sessions
 from lictor.history.stream_contents import streams_at
 from lictor_cli.main import OK
-from lictor_cli.output.terminal import common_arguments, say, say_json, say_table
+from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json, say_table
 from lictor_cli.selection import limit_argument, since_argument, warn_of_more
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
+HELP = "List sessions; those that went on last come first."
 
-def list_arguments(parser: ArgumentParser) -> None:
+
+def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--task", metavar="TASK", help="only sessions of this task")
     parser.add_argument("--runtime", metavar="NAME", help="only sessions of this runtime")
@@ -22,8 +24,9 @@ def list_arguments(parser: ArgumentParser) -> None:
     common_arguments(parser)
 
 
-async def list_sessions(options: Namespace) -> int:
+async def run(options: Namespace) -> int:
     """List them; the one that went on last comes first."""
+    quiet_logs()
     async with streams_at(options.url, "session") as client:
         known = await known_sessions(client)
         task = None if options.task is None else await whole_or_given(client, TASK, options.task)

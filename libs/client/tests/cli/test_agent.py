@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from lictor.installation.endpoints import agents_directory
+from lictor.installation.directories import agents_directory
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one

@@ -19,13 +19,14 @@ from nats.aio.msg import Msg
 
 from lictor_approval.decision_validity import requested
 from lictor_approval.request_binding import asked as asked_for
-from lictor_bus.logs.entry_logs import append_entry, approval_log
+from lictor_bus.logs.entry_logs import approval_log
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_schema.approvals.approval import ApprovalOrder, ApprovalRequest
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
 COMMAND = Path(sys.executable).with_name("lictor")
@@ -47,7 +48,8 @@ async def stored_request(client: Client, **proved: Any) -> ApprovalRequest:
     entry = requested(asked)
     found = await approval_log(client, asked.request_id)
     subject = subjects.approval("requested", asked.request_id)
-    await append_entry(client, streams.APPROVALS, found, subject, entry.entry_id, entry.to_json())
+    message = Outgoing(subject, entry.to_json(), entry.entry_id)
+    await Appends(client).append(streams.APPROVALS, message, found.last, log=found.subjects)
     return asked
 
 

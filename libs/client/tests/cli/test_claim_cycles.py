@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lictor_cli.claim.command import why_so
+from lictor_cli.claim.cycles import why_so
 from lictor_contracts.cerpa.claim_cycles import claimed, happened
 from lictor_schema.contracts.cerpa_cycle import CerpaClaim, CerpaDomain, CerpaEvent
 

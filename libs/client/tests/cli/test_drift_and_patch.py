@@ -21,7 +21,8 @@ from lictor_cli.patch.application import Prepared, prepare
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy.packs.bundle import bundle_directory
 from lictor_schema.contracts.drift import DriftType
-from lictor_schema.contracts.patch import DeskAnswer, PatchStep
+from lictor_schema.contracts.patch import PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 ROOT = Path(__file__).parents[4]
@@ -205,7 +206,9 @@ async def test_a_patch_that_is_rejected_while_it_is_applied_changes_nothing(
     path = operator.packs / "no-silence/policy.yaml"
     before = path.read_bytes()
 
-    async def overtaken(client: Client, name: str, request: PatchStep) -> DeskAnswer:
+    async def overtaken(
+        client: Client, name: str, request: PatchStep, answer_type: type[DeskAnswer]
+    ) -> DeskAnswer:
         rejection = PatchStep(
             request_id=new_request_id(),
             patch_id=request.patch_id,
@@ -214,8 +217,8 @@ async def test_a_patch_that_is_rejected_while_it_is_applied_changes_nothing(
             proposal_hash=request.proposal_hash,
             reason="too risky",
         )
-        await ask_desk(client, name, rejection)
-        return await ask_desk(client, name, request)
+        await ask_desk(client, name, rejection, answer_type)
+        return await ask_desk(client, name, request, answer_type)
 
     monkeypatch.setattr(apply, "ask_desk", overtaken)
     assert await apply.run(applying(operator, patch)) == 1

@@ -24,7 +24,8 @@ REASON = (
 RULE = "verified-completion-only.completion-without-required-evidence"
 
 RECORD = """
-from lictor_schema import DecisionRecord, canonical_json
+from lictor.models import DecisionRecord
+from lictor_schema.core.canonical_json import canonical_json
 hash = "sha256:" + "0" * 64
 record = DecisionRecord.from_json(canonical_json({
     "record_id": "6f0d1c57-5e0d-5b8e-9d53-1c9b8a2f7e11", "recorded_at": "2026-01-01T10:20:30.400Z",
@@ -61,9 +62,9 @@ say_table(("N", "service", "stream", "received", "reason"),
      for n in range(1, 4)])
 """,
     "doctor": """
-from lictor_local.doctor import Finding
+from lictor_local.doctor import DoctorFinding
 from lictor_cli.doctor import _show
-_show(Finding("policy-evaluator", False, REASON, RULE), advise=True)
+_show(DoctorFinding("policy-evaluator", False, REASON, RULE), advise=True)
 """,
 }
 

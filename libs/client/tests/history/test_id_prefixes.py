@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from argparse import ArgumentParser, _SubParsersAction
+from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -16,7 +16,8 @@ import lictor
 from libs.client.tests.up_process import Up
 from lictor.errors import LictorError
 from lictor.history.id_prefixes import NoSuchId, one_of
-from lictor_cli.main import COMMANDS, command_module
+from lictor_cli.groups import GROUPS
+from lictor_cli.main import COMMANDS, home_of
 from lictor_schema.decisions.decision import DecisionRecord
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
@@ -61,32 +62,18 @@ def test_what_names_nothing_tells_where_they_are_listed() -> None:
         one_of("\x1bwrong", IDS, "thing", "lictor thing list")
 
 
-def parsers(parser: ArgumentParser) -> Iterator[ArgumentParser]:
-    """A command's parser, and those of its verbs."""
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, _SubParsersAction):
-            for verb in action.choices.values():
-                yield from parsers(verb)
-
-
 def commands() -> Iterator[str]:
     for name in COMMANDS:
-        verbs = getattr(command_module(name), "VERBS", None)
-        yield from [name] if verbs is None else [f"{name} {verb}" for verb in verbs]
+        yield from [f"{name} {verb}" for verb in GROUPS[name][1]] if name in GROUPS else [name]
 
 
 @pytest.mark.parametrize("name", list(commands()))
 def test_every_command_that_takes_an_id_says_that_its_first_characters_will_do(name: str) -> None:
-    module = command_module(name)
-    if not hasattr(module, "arguments"):  # `lictor hook` itself, which Claude Code calls
-        return
     parser = ArgumentParser(prog=name)
-    module.arguments(parser)
-    for each in parsers(parser):
-        for action in each._actions:
-            if action.metavar in ID_ARGUMENTS:
-                assert "first " in (action.help or ""), f"{each.prog} {action.metavar}"
+    home_of(name).arguments(parser)
+    for action in parser._actions:
+        if action.metavar in ID_ARGUMENTS:
+            assert "first " in (action.help or ""), f"{name} {action.metavar}"
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

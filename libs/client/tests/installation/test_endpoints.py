@@ -11,10 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lictor.errors import LictorError
 from lictor.installation import endpoints
-
-ROOT = Path(__file__).parents[4]
 
 
 def running(folder: Path, *, pid: int | None = None, port: int = 1234) -> endpoints.Running:
@@ -35,7 +32,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory two levels below one with a running Lictor."""
     monkeypatch.delenv("LICTOR_NATS_URL", raising=False)
     monkeypatch.delenv("LICTOR_REDIS_URL", raising=False)
-    monkeypatch.delenv("LICTOR_PACKS", raising=False)
     below = tmp_path / "project" / "deep" / "deeper"
     below.mkdir(parents=True)
     data = tmp_path / "project" / ".lictor"
@@ -112,49 +108,6 @@ def test_without_any_the_default_is_taken(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     assert endpoints.nats_url() == endpoints.FoundAddress("nats://127.0.0.1:4222", "the default")
     assert endpoints.redis_url().url == "redis://127.0.0.1:6379/0"
-
-
-def test_packs_are_found_upwards(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "project" / "policy-packs").mkdir()
-    assert endpoints.packs_directory() == tmp_path / "project" / "policy-packs"
-
-
-def test_without_own_packs_those_that_come_with_lictor_are_judged_by() -> None:
-    assert endpoints.own_packs() is None
-    assert endpoints.packs_directory() == ROOT / "policy-packs"
-
-
-def test_packs_that_come_with_lictor_are_not_changed(here: Path) -> None:
-    with pytest.raises(LictorError) as caught:
-        endpoints.changeable_packs()
-    assert str(caught.value) == (
-        f"No policy-packs directory was found in {here} or above it, and the packs that come with Lictor are not yours"
-        f" to change; copy them with `cp -rL {ROOT / 'policy-packs'} policy-packs`, or set LICTOR_PACKS."
-    )
-
-
-def test_packs_that_are_named_wrongly_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LICTOR_PACKS", "nowhere")
-    with pytest.raises(LictorError, match="LICTOR_PACKS names nowhere"):
-        endpoints.packs_directory()
-
-
-def test_data_goes_to_the_nearest_data_directory_upwards(
-    tmp_path: Path,
-) -> None:
-    assert endpoints.data_directory() == tmp_path / "project" / ".lictor"
-
-
-def test_data_goes_beside_the_packs_when_they_are_upwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "other" / "deep").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "other" / "deep")
-    packs = tmp_path / "other" / "policy-packs"
-    assert endpoints.data_directory(packs) == tmp_path / "other" / ".lictor"
-    assert endpoints.data_directory(Path("/usr/share/packs")) == Path.cwd() / ".lictor"
 
 
 def registered_up(data: Path, port: int) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import stat
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,11 +23,13 @@ from nats.aio.client import Client
 from uvicorn.server import ServerState
 
 from libs.client.tests.conftest import COMMAND, Cli, StandIn
-from lictor.runtimes.http.application import MAX_BODY, OPERATIONS, HttpAdapter
+from lictor.runtimes.http import admission
+from lictor.runtimes.http.admission import MAX_BODY
+from lictor.runtimes.http.application import OPERATIONS, HttpAdapter
 from lictor.runtimes.http.bodies import Refusal
 from lictor.runtimes.http.sessions import HttpSessions
 from lictor.runtimes.lasting_connection import Reaching
-from lictor_cli.http import Impatient
+from lictor_cli.http import Impatient, listen
 from lictor_local.embedded_servers import EmbeddedServers
 
 TOKEN = "t" * 32
@@ -49,10 +52,14 @@ class Agent:
         token: str | None = TOKEN,
         method: str = "POST",
         path: str | None = None,
+        receive: Callable[[], Any] | None = None,
+        length: int | None = None,
     ) -> tuple[int, dict[str, Any]]:
         raw = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
         path = path or f"/v1/sessions/{quote(session, safe='')}/{operation}"
         headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
+        if length is not None:
+            headers.append((b"content-length", str(length).encode()))
         scope = {
             "type": "http",
             "method": method,
@@ -63,14 +70,20 @@ class Agent:
         parts = [raw[:7], raw[7:]]
         told: list[Any] = []
 
-        async def receive() -> Any:
+        async def whole() -> Any:
             return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
         async def send(message: Any) -> None:
             told.append(message)
 
-        await self._app(scope, receive, send)
+        # What fails inside is answered, and raised again for the server to log.
+        with suppress(Broken):
+            await self._app(scope, receive or whole, send)
         return told[0]["status"], json.loads(told[1]["body"])
+
+
+class Broken(Exception):
+    """Something fails inside the adapter."""
 
 
 @asynccontextmanager
@@ -173,6 +186,8 @@ async def test_who_has_no_token_is_told_nothing(
     [
         ("POST", "/v1/sessions/s/nothing", 404),
         ("POST", "/v1/sessions/s/check/", 404),
+        ("POST", "/v1/sessions/s/check\n", 404),
+        ("POST", "/v1/sessions/s/t/check", 404),
         ("POST", "/v1/sessions//check", 400),
         ("POST", "/v1/sessions/%FF/check", 400),
         ("POST", f"/v1/sessions/{'s' * 513}/check", 400),
@@ -187,12 +202,75 @@ async def test_what_is_not_there_denies(agent: Agent, method: str, path: str, st
     assert (told[0], told[1]["decision"]) == (status, "deny")
 
 
+async def test_who_has_a_token_may_ask_for_the_head_of_what_is_public(agent: Agent) -> None:
+    for path in ("/health", "/openapi.json"):
+        assert (await agent.ask("", method="HEAD", path=path))[0] == 200
+        assert (await agent.ask("", method="HEAD", path=path, token=None))[0] == 401
+        assert (await agent.ask("", method="GET", path=path, token=None))[0] == 200
+
+
 async def test_a_body_that_is_too_large_is_denied(agent: Agent, standin: StandIn) -> None:
     large = {**CALL, "params": {"content": "x" * MAX_BODY}}
     status, told = await agent.ask("check", large)
     assert (status, told["decision"]) == (413, "deny")
     assert standin.told("tool") == []
     assert standin.refusals() == [("(without a name)", "lictor.client.too-large")]
+
+
+async def test_a_body_that_says_it_is_too_large_is_denied_unread(
+    agent: Agent, standin: StandIn
+) -> None:
+    async def receive() -> Any:
+        raise AssertionError("the body was read")
+
+    status, told = await agent.ask("check", receive=receive, length=MAX_BODY + 1)
+    assert (status, told["policy_id"]) == (413, "lictor.client.too-large")
+    assert standin.refusals() == [("(without a name)", "lictor.client.too-large")]
+    assert (await agent.ask("check", receive=receive, length=MAX_BODY + 1, token="no"))[0] == 401
+
+
+async def test_a_body_that_does_not_come_is_denied(
+    agent: Agent, standin: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "BODY_WITHIN_S", 0.0)
+    first = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> Any:
+        return first.pop() if first else await asyncio.Event().wait()
+
+    status, told = await agent.ask("check", receive=receive)
+    assert (status, told["policy_id"]) == (408, "lictor.http.too-slow")
+    assert standin.refusals() == [("(without a name)", "lictor.http.too-slow")]
+
+
+async def test_a_client_that_leaves_is_denied(agent: Agent, standin: StandIn) -> None:
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    assert (await agent.ask("check", receive=receive))[0] == 400
+    assert standin.refusals() == [("(without a name)", "lictor.http.malformed-request")]
+
+
+async def test_what_fails_inside_denies(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise Broken
+
+    monkeypatch.setattr(HttpSessions, "_session", fail)
+    monkeypatch.setattr(Reaching, "reachable", fail)
+    for method, path in (("POST", None), ("GET", "/health")):
+        status, told = await agent.ask("check", CALL, method=method, path=path)
+        assert (status, told["decision"], told["ok"]) == (500, "deny", False)
+        assert "Broken" in told["text"]
+
+
+async def test_more_requests_than_fit_are_denied(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MAX_AT_ONCE", 0)
+    assert (await agent.ask("check", CALL))[1]["policy_id"] == "lictor.http.busy"
+    assert (await agent.ask("", method="GET", path="/health"))[0] == 200
+    monkeypatch.setattr(admission, "MAX_AT_ONCE", 1)
+    assert (await agent.ask("check", CALL))[1]["decision"] == "allow"
 
 
 async def test_a_stop_has_the_id_that_the_client_gives_it(agent: Agent, standin: StandIn) -> None:
@@ -388,6 +466,24 @@ async def test_the_command_answers_keeps_its_token_to_itself_and_ends_in_order(
     async with served(environment, tmp_path, "--runtime", "other") as (other_again, _):
         assert other_again["url"] == other["url"]
     assert len(standin.told("tool")) == 1
+
+
+async def test_answers_leave_at_once_on_every_connection() -> None:
+    """Else each answer after the first few waits for the client's ACK, which comes 40 ms later."""
+    accepted: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(writer)
+
+    with listen("127.0.0.1", 0) as listener:
+        async with await asyncio.start_server(greet, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            taken = await accepted
+            connection = taken.get_extra_info("socket")
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for each in (writer, taken):
+                each.close()
+                await each.wait_closed()
 
 
 class Hasty(Impatient):

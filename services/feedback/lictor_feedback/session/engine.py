@@ -13,9 +13,7 @@ Nobody is answered before what he reported is committed, or found missing by one
 
 import asyncio
 import logging
-import random
 import time
-import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -23,11 +21,26 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.ledger import Ledger
+from lictor_bus.names import streams
+from lictor_feedback.session.changes import (
+    Beginning,
+    CachedSession,
+    EveryFact,
+    Found,
+    SomeFacts,
+)
 from lictor_feedback.session.fold import LogFolder, encoded
 from lictor_feedback.session.log import SessionLog
-from lictor_feedback.session.store import STORE_TROUBLE, CursorMoved, SessionStore, Stored
-from lictor_guard.facts.fact import Fact, Facts, decode_fact
+from lictor_feedback.session.store import (
+    STORE_TROUBLE,
+    Behind,
+    CursorMoved,
+    SessionStore,
+    StoreAway,
+    Stored,
+)
+from lictor_guard.facts.fact import Fact, Facts
 from lictor_guard.session.judge import SessionJudge
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
@@ -35,28 +48,16 @@ log = logging.getLogger("lictor.feedback")
 
 A = TypeVar("A")
 
+SESSIONS = Ledger[AnySessionEntry, Found]("session", streams.SESSIONS)
+BEGINNINGS = Ledger[AnySessionEntry, bool]("beginning of the session", streams.SESSIONS)
+
 _MAX_KNOWN = 100_000
-# As many as fit into the time for an answer: who is overtaken under load goes on trying.
-_TRIES = 24
-_LONGEST_PAUSE_S = 0.1
 # Long enough for most logs; short enough for a report to be appended blindly in the time that is left.
 _CATCH_UP_WITHIN_S = 0.8
 
 
 class UnknownSession(Exception):
     """No session of that name ever began."""
-
-
-class Overtaken(BusError):
-    """Others changed the session each time we were about to."""
-
-
-class StoreAway(BusError):
-    """The store does not answer."""
-
-
-class Behind(StoreAway):
-    """The store lacks so much of a session that folding it takes longer than an answer may; says how far it is."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,6 @@ class DecidedAnswer(Generic[A]):
     """Whether the definition wants the answer on record before it is given."""
 
 
-@dataclass(slots=True)
-class CachedSession:
-    """What never changes of a session, and since when its facts are known to be complete."""
-
-    session: SessionJudge
-    begun: SessionBegun
-    sequence: int
-    verified_at: int = -1
-    """Age of the store when its facts were compared with the log; -1: not since they were last in doubt."""
-    doubts: int = 0
-    """How often they were in doubt: a comparison made meanwhile settles nothing."""
-
-
 class Engine:
     """All sessions, for one instance of the service."""
 
@@ -103,14 +91,14 @@ class Engine:
         tell_doubt: Callable[[str], Awaitable[None]],
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._log = log
+        self.log = log
         self._store = store
         self._session_for = session_for
         self._tell_doubt = tell_doubt
         self._now_ns = now_ns
         self._known: OrderedDict[str, CachedSession] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._ours: set[str] = set()
+        self.ours: set[str] = set()
         self._folding: dict[str, tuple[asyncio.Task[int], float]] = {}
         """Folds under way, and since when."""
         self._folder = LogFolder(log, store, session_for)
@@ -121,7 +109,7 @@ class Engine:
         if found is not None:
             self._known.move_to_end(key)
             return found
-        first = await self._log.begun(key)
+        first = await self.log.begun(key)
         if first is None:
             raise UnknownSession(key)
         sequence, begun = first
@@ -155,49 +143,18 @@ class Engine:
     async def change(self, key: str, operation: SessionOperation[A]) -> DecidedAnswer[A]:
         """Answer a question that is expected to change the session."""
         known = await self.known(key)
-        names = list(operation.names(known.session))
-        async with self._alone(key):
-            for attempt in range(_TRIES):
-                await _pause(attempt)
-                decided = await self._attempt(key, known, names, operation)
-                if decided is not None:
-                    return decided
-        raise Overtaken("others change the session all the time")
+        answers: list[A] = []
 
-    async def _attempt(
-        self, key: str, known: CachedSession, names: list[str], operation: SessionOperation[A]
-    ) -> DecidedAnswer[A] | None:
-        """One try to answer; None when the log had grown meanwhile."""
-        before = self._moment(known)
-        async with self._mark() as mark:
-            stored = await self._load_for_write(key, names, mark)
-            if stored.cursor is None:
-                await self._catch_up(key)
-                return None
-            facts = _facts(stored)
-            entry, answer = operation.decide(known.session, facts, self.now_us())
-            if entry is None:
-                await self._guarded(self._store.unmark(key, mark))
-                if not self._is_complete(known, stored):
-                    if await self._log.last(key) != stored.cursor:
-                        await self._catch_up(key)
-                        return None
-                    self._verified(known, before)
-                return DecidedAnswer(answer, stored.cursor)
-            try:
-                sequence = await self._log.append(key, entry, stored.cursor)
-            except SequenceConflict:
-                await self._catch_up(key)
-                return None
-            changes = known.session.fold(entry, sequence, facts)
-            try:
-                await self._store.commit(key, stored.cursor, sequence, encoded(changes))
-            except CursorMoved:
-                # Somebody found our entry in the log and folded it before us.
-                pass
-            except STORE_TROUBLE as error:
-                await self._not_folded(key, sequence, error)
-            return DecidedAnswer(answer, sequence)
+        def judge(found: Found) -> AnySessionEntry | None:
+            entry, answer = operation.decide(known.session, found.facts, self.now_us())
+            answers.append(answer)
+            return entry
+
+        async with self._alone(key), self._marks() as marks:
+            names = list(operation.names(known.session))
+            log = SomeFacts(self, key, known, names, marks)
+            changed = await SESSIONS.change(self.log, log, judge)
+        return DecidedAnswer(answers[-1], changed.sequence)
 
     async def change_whole(
         self,
@@ -207,44 +164,28 @@ class Engine:
     ) -> DecidedAnswer[A]:
         """Answer a question that concerns every fact of a session; waits for its fold as long as `within_s`."""
         known = await self.known(key)
-        async with self._alone(key):
-            for attempt in range(_TRIES):
-                await _pause(attempt)
-                async with self._mark() as mark:
-                    await self._load_for_write(key, (), mark)
-                    stored = await self._guarded(self._store.whole(key))
-                    # A fold that was committed since we set our mark took it away.
-                    cursor = stored.cursor if mark in stored.pending else None
-                    if cursor is None or cursor != await self._log.last(key):
-                        await self._catch_up(key, within_s)
-                        continue
-                    entry, answer = await decide(known.session, stored, self.now_us())
-                    if entry is None:
-                        await self._guarded(self._store.unmark(key, mark))
-                        return DecidedAnswer(answer, cursor)
-                    try:
-                        sequence = await self._log.append(key, entry, cursor)
-                    except SequenceConflict:
-                        await self._catch_up(key, within_s)
-                        continue
-                try:
-                    # From the log, as everybody else would: it is rare, and there is one way to do it.
-                    await self._catch_up(key, within_s, at_least=sequence)
-                except StoreAway as error:
-                    await self._not_folded(key, sequence, error)
-                return DecidedAnswer(answer, sequence)
-        raise Overtaken("others change the session all the time")
+        answers: list[A] = []
+
+        async def judge(found: Found) -> AnySessionEntry | None:
+            entry, answer = await decide(known.session, found.stored, self.now_us())
+            answers.append(answer)
+            return entry
+
+        async with self._alone(key), self._marks() as marks:
+            log = EveryFact(self, key, known, (), marks, within_s)
+            changed = await SESSIONS.change(self.log, log, judge)
+        return DecidedAnswer(answers[-1], changed.sequence)
 
     async def begin(self, key: str, session: SessionJudge, entry: SessionBegun) -> bool:
         """Store the first entry of a session; False when it has begun already."""
         age = self._store.age
-        try:
-            sequence = await self._log.append(key, entry, 0)
-        except SequenceConflict:
-            if await self._log.begun(key) is not None:
-                return False
-            # Only what is no entry stands there.
-            sequence = await self._log.append(key, entry, await self._log.last(key))
+        begun = Beginning(self.log, key)
+        changed = await BEGINNINGS.change(
+            self.log, begun, lambda has_begun: None if has_begun else entry
+        )
+        if changed.entry is None:
+            return False
+        sequence = changed.sequence
         nothing = Facts(dict.fromkeys(session.names_to_fold(entry)))
         changes = session.fold(entry, sequence, nothing)
         try:
@@ -272,18 +213,18 @@ class Engine:
         entry = entry.model_copy(update={"definition_hash": known.begun.definition_hash})
         # Before, too: whoever dies after appending tells nobody.
         await self._doubt_everywhere(key)
-        sequence = await self._log.append(key, entry, None)
+        sequence = await self.log.append(streams.SESSIONS, self.log.message(key, entry), None)
         await self._doubt_everywhere(key)
         return DecidedAnswer(answer, sequence)
 
     async def _begun_by(self, key: str, session: SessionJudge) -> CachedSession:
-        first = await self._log.begun(key)
+        first = await self.log.begun(key)
         if first is None:
             raise UnknownSession(key)
         sequence, begun = first
         return CachedSession(session, begun, sequence)
 
-    async def _not_folded(self, key: str, sequence: int, error: Exception) -> None:
+    async def not_folded(self, key: str, sequence: int, error: Exception) -> None:
         """It is in the log, where everybody must look now, even if the store lost the mark that says so."""
         log.warning("session %s: %d is not folded yet: %s", key, sequence, error)
         await self._doubt_everywhere(key)
@@ -314,29 +255,29 @@ class Engine:
 
     async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> Stored:
         """Facts that hold everything which was answered before now."""
-        before = self._moment(known)
+        before = self.moment(known)
         stored = await self._guarded(self._store.load(key, names))
-        if self._is_complete(known, stored):
+        if self.is_complete(known, stored):
             return stored
-        last = await self._log.last(key)
+        last = await self.log.last(key)
         if stored.cursor is None or stored.cursor != last:
-            await self._catch_up(key, at_least=last)
+            await self.catch_up(key, at_least=last)
             stored = await self._guarded(self._store.load(key, names))
             if stored.cursor is None or stored.cursor < last:
                 raise StoreAway("the store lost the session again; ask again")
             return stored
-        self._verified(known, before)
+        self.verified(known, before)
         return stored
 
-    def _moment(self, known: CachedSession) -> tuple[int, int]:
+    def moment(self, known: CachedSession) -> tuple[int, int]:
         return self._store.age, known.doubts
 
-    def _verified(self, known: CachedSession, before: tuple[int, int]) -> None:
+    def verified(self, known: CachedSession, before: tuple[int, int]) -> None:
         """What was loaded after that moment was found complete; unless it is in doubt again, so it stays."""
-        if self._moment(known) == before:
+        if self.moment(known) == before:
             known.verified_at = before[0]
 
-    def _is_complete(self, known: CachedSession, stored: Stored) -> bool:
+    def is_complete(self, known: CachedSession, stored: Stored) -> bool:
         """Whether nothing that was answered can be missing in these facts.
 
         The age is asked after loading: a connection made for it tells the age before it answers.
@@ -344,11 +285,32 @@ class Engine:
         return (
             stored.cursor is not None
             and known.verified_at == self._store.age
-            and stored.pending <= self._ours
+            and stored.pending <= self.ours
         )
 
-    async def _load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+        """Some facts of a session, and leave a mark; StoreAway when the store does not answer."""
         return await self._guarded(self._store.load_for_write(key, list(names), mark))
+
+    async def whole(self, key: str) -> Stored:
+        """All facts of a session."""
+        return await self._guarded(self._store.whole(key))
+
+    async def unmark(self, key: str, mark: str) -> None:
+        """Take a mark away."""
+        await self._guarded(self._store.unmark(key, mark))
+
+    async def commit(
+        self, key: str, after: int | None, sequence: int, changes: Mapping[str, Fact | None]
+    ) -> None:
+        """Keep what an entry changed that is in the log already, if the store can."""
+        try:
+            await self._store.commit(key, after, sequence, encoded(changes))
+        except CursorMoved:
+            # Somebody found our entry in the log and folded it before us.
+            pass
+        except STORE_TROUBLE as error:
+            await self.not_folded(key, sequence, error)
 
     async def _guarded(self, loading: Awaitable[A]) -> A:
         try:
@@ -356,7 +318,7 @@ class Engine:
         except STORE_TROUBLE as error:
             raise StoreAway(f"{type(error).__name__}: {error}") from error
 
-    async def _catch_up(
+    async def catch_up(
         self, key: str, within_s: float = _CATCH_UP_WITHIN_S, *, at_least: int = 0
     ) -> None:
         """Fold what the log has and the store lacks; whoever waits for the same joins. Behind when it takes long.
@@ -391,13 +353,13 @@ class Engine:
 
     async def _fold(self, key: str) -> int:
         known = self._known.get(key)
-        before = (-1, -1) if known is None else self._moment(known)
+        before = (-1, -1) if known is None else self.moment(known)
         reached = await self._guarded(self._folder.catch_up(key))
         if not reached:
             self._known.pop(key, None)
             raise UnknownSession(key)
         if known is not None:
-            self._verified(known, before)
+            self.verified(known, before)
         return reached
 
     @asynccontextmanager
@@ -410,26 +372,10 @@ class Engine:
             yield
 
     @asynccontextmanager
-    async def _mark(self) -> AsyncGenerator[str, None]:
-        """A mark of our own; what it stands for is nobody's any more when we are done, however that ended."""
-        mark = uuid.uuid4().hex
-        self._ours.add(mark)
+    async def _marks(self) -> AsyncGenerator[list[str], None]:
+        """Marks of our own; what they stand for is nobody's any more when we are done, however that ended."""
+        marks: list[str] = []
         try:
-            yield mark
+            yield marks
         finally:
-            self._ours.discard(mark)
-
-
-def _facts(stored: Stored) -> Facts:
-    return Facts(
-        {
-            name: None if value is None else decode_fact(value)
-            for name, value in stored.facts.items()
-        }
-    )
-
-
-async def _pause(attempt: int) -> None:
-    """Let others finish: the longer, the more often we were overtaken."""
-    if attempt:
-        await asyncio.sleep(random.random() * min(_LONGEST_PAUSE_S, 0.002 * 2**attempt))
+            self.ours.difference_update(marks)

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import BusError, SequenceConflict
+from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.read import last_sequence, read_from
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
@@ -21,8 +22,6 @@ log = logging.getLogger("lictor.feedback")
 CHUNK = 256
 """Entries that are read at once."""
 
-_STORE_WITHIN_S = 1.0
-_TRIES = 3
 _ASK_WITHIN_S = 1.0
 
 
@@ -45,27 +44,17 @@ class SessionLog:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._appends = Appends(client)
 
-    async def append(self, key: str, entry: AnySessionEntry, after: int | None) -> int:
-        """Store an entry right after the one at that sequence (0: as the first; None: wherever) and tell its own.
+    async def append(
+        self, stream: str, message: Outgoing, after: int | None, *, log: str | None = None
+    ) -> int:
+        """Store a message right after the one at that sequence (0: as the first; None: wherever) and tell its own."""
+        return await self._appends.append(stream, message, after, log=log)
 
-        Raises SequenceConflict when the log has grown meanwhile. Tried again when the broker does not answer: an
-        entry that was stored all the same is known by its id.
-        """
-        message = Outgoing(subjects.session_log(key), entry.to_json(), entry.entry_id)
-        for _ in range(_TRIES - 1):
-            try:
-                return await self._store(message, after)
-            except SequenceConflict:
-                raise
-            except BusError:
-                continue
-        return await self._store(message, after)
-
-    async def _store(self, message: Outgoing, after: int | None) -> int:
-        return await publish_after(
-            self._client, streams.SESSIONS, message, after, timeout_s=_STORE_WITHIN_S
-        )
+    def message(self, key: str, entry: AnySessionEntry) -> Outgoing:
+        """An entry as it is stored."""
+        return Outgoing(subjects.session_log(key), entry.to_json(), entry.entry_id)
 
     async def last(self, key: str) -> int:
         """The sequence of the last entry; 0 when there is none."""

@@ -17,10 +17,12 @@ from lictor_bus.service.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.service.responder import QuestionHandler
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.publish import Outgoing
-from lictor_feedback.session.engine import Behind, DecidedAnswer, StoreAway, UnknownSession
+from lictor_feedback.session.engine import DecidedAnswer, UnknownSession
 from lictor_feedback.session.questions import SessionQuestions
+from lictor_feedback.session.store import Behind, StoreAway
 from lictor_feedback.unlogged_denials import Gate, GateQuestion, GateRefusal, decision_on
 from lictor_guard.errors import DefinitionError, GuardError
+from lictor_guard.session.tool_gate import UNKNOWN_SESSION
 from lictor_guard.text.wording import beyond_agent
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.gates.gate import GateAnswer, GateRequest
@@ -47,7 +49,6 @@ from lictor_schema.sessions.session_questions import (
 log = logging.getLogger("lictor.feedback")
 
 SERVICE = "feedback"
-UNKNOWN_SESSION = "lictor.unknown-session"
 UNAVAILABLE = "lictor.unavailable"
 UNRECORDED = "lictor.unrecorded"
 UNUSABLE = "lictor.unusable-definition"

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from lictor_bus.wire.quick_redis import QuickRedis
+from lictor_bus.errors import BusError
+from lictor_bus.fold.processor import KEEP_QUIET_S
+from lictor_bus.wire.quick_redis import QuickRedis, Script
 
 STORE_TROUBLE = (RedisError, OSError, TimeoutError)
 CURSOR = "@cursor"
 PENDING = "@pending"
-KEEP_S = 30 * 24 * 3600
-"""A session that was quiet for so long is folded anew from its log, should it go on."""
 
 # Well within the time in which a question must be answered, so that a report can still be recorded without the store.
 WITHIN_S = 0.8
@@ -36,17 +37,17 @@ _NONE: frozenset[str] = frozenset()
 
 # KEYS: the session. ARGV: our mark, then the fields. Only a session that is there is marked: of another there is
 # nothing that could be out of date.
-_LOAD_FOR_WRITE = """
+_LOAD_FOR_WRITE = Script("""
 local cursor = redis.call('HGET', KEYS[1], '@cursor')
 if cursor then
   local marks = redis.call('HGET', KEYS[1], '@pending') or ''
   redis.call('HSET', KEYS[1], '@pending', marks .. ' ' .. ARGV[1])
 end
 return redis.call('HMGET', KEYS[1], unpack(ARGV, 2))
-"""
+""")
 
 # KEYS: the session. ARGV: our mark.
-_UNMARK = """
+_UNMARK = Script("""
 local marks = redis.call('HGET', KEYS[1], '@pending')
 if not marks then return end
 local from, to = string.find(marks, ' ' .. ARGV[1], 1, true)
@@ -54,13 +55,13 @@ if not from then return end
 marks = string.sub(marks, 1, from - 1) .. string.sub(marks, to + 1)
 if marks == '' then redis.call('HDEL', KEYS[1], '@pending')
 else redis.call('HSET', KEYS[1], '@pending', marks) end
-"""
+""")
 
 # KEYS: the session. ARGV: expected cursor ('' for none), new cursor, mark to leave ('' for none), seconds to live,
 # number of removed fields, these fields, then names and values. Marks were set at the expected cursor or before it:
 # entries that were to follow upon that will be refused by the log now, so the marks mean nothing any more. Fields are
 # set and removed many at once, though never more than Lua can unpack: nobody else is served meanwhile.
-_COMMIT = """
+_COMMIT = Script("""
 local cursor = redis.call('HGET', KEYS[1], '@cursor') or ''
 if cursor ~= ARGV[1] then return cursor end
 local removed = tonumber(ARGV[5])
@@ -75,7 +76,7 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], '@pending')
 else redis.call('HSET', KEYS[1], '@pending', ' ' .. ARGV[3]) end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return false
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,14 @@ class Stored:
     pending: frozenset[str]
     """The marks of those who are, or were when they died, about to append an entry."""
     facts: Mapping[str, bytes | None]
+
+
+class StoreAway(BusError):
+    """The store does not answer."""
+
+
+class Behind(StoreAway):
+    """The store lacks so much of a session that folding it takes longer than an answer may; says how far it is."""
 
 
 class CursorMoved(Exception):
@@ -151,9 +160,10 @@ class SessionStore:
         self._age = age
         self._quick = quick
         self._within_s = within_s
-        self._load_for_write: Any = redis.register_script(_LOAD_FOR_WRITE)
-        self._unmark: Any = redis.register_script(_UNMARK)
-        self._commit: Any = redis.register_script(_COMMIT)
+        self._scripts: dict[Script, Any] = {
+            script: redis.register_script(script.text)
+            for script in (_LOAD_FOR_WRITE, _UNMARK, _COMMIT)
+        }
 
     @property
     def age(self) -> int:
@@ -171,16 +181,12 @@ class SessionStore:
 
     async def load_for_write(self, key: str, names: Sequence[str], mark: str) -> Stored:
         """The same, and leave a mark that says we are about to append an entry."""
-        async with asyncio.timeout(self._within_s):
-            found = await self._load_for_write(
-                keys=(_hash(key),), args=(mark, CURSOR, PENDING, *names)
-            )
+        found = await self._run(_LOAD_FOR_WRITE, key, mark, CURSOR, PENDING, *names)
         return _stored(names, found)
 
     async def unmark(self, key: str, mark: str) -> None:
         """Take our mark away: there was nothing to append."""
-        async with asyncio.timeout(self._within_s):
-            await self._unmark(keys=(_hash(key),), args=(mark,))
+        await self._run(_UNMARK, key, mark)
 
     async def whole(self, key: str) -> Stored:
         """Everything that is stored of a session."""
@@ -207,22 +213,32 @@ class SessionStore:
         kept = [
             part for name, value in changes.items() if value is not None for part in (name, value)
         ]
-        times = _TIMES_FOR_WHOLE if len(changes) > _MANY_CHANGES else 1
-        async with asyncio.timeout(self._within_s * times):
-            found = await self._commit(
-                keys=(_hash(key),),
-                args=(
-                    "" if expected is None else expected,
-                    new,
-                    _REBUILDING if more_to_come else "",
-                    KEEP_S,
-                    len(removed),
-                    *removed,
-                    *kept,
-                ),
-            )
+        found = await self._run(
+            _COMMIT,
+            key,
+            "" if expected is None else expected,
+            new,
+            _REBUILDING if more_to_come else "",
+            KEEP_QUIET_S,
+            len(removed),
+            *removed,
+            *kept,
+            many=len(changes) > _MANY_CHANGES,
+        )
         if found is not None:
             raise CursorMoved(f"session {key} stands at {found!r}, not at {expected}")
+
+    async def _run(
+        self, script: Script, key: str, *args: str | bytes | int, many: bool = False
+    ) -> Any:
+        """Run a script about a session; through redis-py, which tries again, where the quick way is not to be had."""
+        if self._quick is not None and not many:
+            try:
+                return await self._quick.run(script, _hash(key), *args)
+            except RedisConnectionError:
+                pass  # lost meanwhile
+        async with asyncio.timeout(self._within_s * (_TIMES_FOR_WHOLE if many else 1)):
+            return await self._scripts[script](keys=(_hash(key),), args=args)
 
     async def keep_state(self, key: str, sequence: int, state: Mapping[str, bytes]) -> None:
         """Keep the state as of a snapshot's entry, for a restore that need not read the log again."""
@@ -234,7 +250,7 @@ class SessionStore:
             step.delete(name)
             # Even of no facts at all it must be known that they are none.
             step.hset(name, mapping=cast(Any, {CURSOR: sequence, **state}))
-            step.expire(name, KEEP_S)
+            step.expire(name, KEEP_QUIET_S)
             await step.execute()
 
     async def kept_state(self, key: str, sequence: int) -> Mapping[str, bytes] | None:

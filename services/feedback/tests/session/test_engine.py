@@ -15,11 +15,11 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.quick_redis import QuickRedis
-from lictor_feedback.session.engine import Behind, Engine, StoreAway
+from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
-from lictor_feedback.session.store import ServerAge, SessionStore
+from lictor_feedback.session.store import Behind, ServerAge, SessionStore, StoreAway
 from lictor_guard.definitions.loading import read_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
@@ -460,7 +460,7 @@ async def test_while_a_long_log_is_read_again_reports_are_kept_and_calls_denied(
         await one.result("edit", f"c{number}")
     assert await other.check("edit", "d") == "allow"
     await one.store.forget(KEY)
-    monkeypatch.setattr(Engine._catch_up, "__defaults__", (0.1,))
+    monkeypatch.setattr(Engine.catch_up, "__defaults__", (0.1,))
     go_on = asyncio.Event()
     read = other.log.read
 
@@ -535,8 +535,8 @@ async def test_who_dies_after_appending_without_the_store_has_told_the_others_be
     one.store.losing = frozenset({"load", "load_for_write", "commit"})
     append = one.log.append
 
-    async def and_die(*given):
-        await append(*given)
+    async def and_die(*given, **more):
+        await append(*given, **more)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(one.log, "append", and_die)
@@ -595,13 +595,13 @@ async def test_a_restore_is_folded_even_if_a_fold_under_way_looked_at_the_log_be
     looked, go_on = holding_last(one, monkeypatch)
     append = one.log.append
 
-    async def then_go_on(*args):
-        sequence = await append(*args)
+    async def then_go_on(*args, **more):
+        sequence = await append(*args, **more)
         go_on.set()
         return sequence
 
     monkeypatch.setattr(one.log, "append", then_go_on)
-    fold = asyncio.create_task(one.engine._catch_up(KEY))
+    fold = asyncio.create_task(one.engine.catch_up(KEY))
     await looked.wait()
     await set_back(one, "tested")
     await fold
@@ -614,7 +614,7 @@ async def test_a_look_waits_for_the_entry_that_it_saw_in_the_log(pair, monkeypat
     await one.result("test", "c1")
     assert await one.check("deploy", "d1") == "allow"
     looked, go_on = holding_last(one, monkeypatch)
-    fold = asyncio.create_task(one.engine._catch_up(KEY))
+    fold = asyncio.create_task(one.engine.catch_up(KEY))
     await looked.wait()
     other.store.losing = frozenset({"commit"})
     assert (await other.result("edit", "c2")).ok
@@ -644,9 +644,9 @@ async def test_a_restore_is_not_appended_without_its_mark(pair, monkeypatch):
             await other.result("edit", "c2")
         return stored
 
-    async def watched(*args):
+    async def watched(*args, **more):
         marks.append((await one.store.load(KEY, [])).pending)
-        return await append(*args)
+        return await append(*args, **more)
 
     monkeypatch.setattr(one.store, "load_for_write", overtaken)
     monkeypatch.setattr(one.log, "append", watched)

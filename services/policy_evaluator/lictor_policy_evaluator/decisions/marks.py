@@ -5,30 +5,38 @@ The marks on one decision record share a subject, and each is stored on the cond
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.logs.entry_logs import append_entry, read_log
+from lictor_bus.ledger import WholeLedger
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.appends import Appends
 from lictor_policy.decisions.marks import marked
 from lictor_policy.errors import Unacceptable
 from lictor_policy_evaluator.decisions.record_lookup import find_record
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.desk")
 
 # Random once, fixed for ever: changing it keeps every order that is repeated twice.
 _ENTRY = uuid.UUID("0b6f5a0e-57b1-4a3f-9c35-2f2f5f0d9b5e")
-_TRIES = 20
+
+MARKS = WholeLedger[DecisionMark, tuple[DecisionMark, ...]](
+    "marks on the decision",
+    streams.MARKS,
+    parse=DecisionMark.from_json,
+    fold=tuple,
+    subject_of=lambda mark: subjects.mark(mark.task_id, mark.record_id),
+)
 
 
 class Marks:
@@ -41,6 +49,7 @@ class Marks:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._telemetry = telemetry
         self._now = now
 
@@ -71,33 +80,23 @@ class Marks:
                 f" recorded at {order.recorded_at}",
                 "repeat record_id, task_id and recorded_at of the decision record",
             )
-        subject = subjects.mark(order.task_id, order.record_id)
-        for _ in range(_TRIES):
-            found = await read_log(self._client, streams.MARKS, subject, DecisionMark.from_json)
-            for sequence, each in found.entries:
-                if each.request_id == order.request_id:
-                    return _done(order, sequence)
-            entry_id = str(uuid.uuid5(_ENTRY, f"{order.record_id} {order.request_id}"))
-            before = [each for _, each in found.entries]
-            try:
-                mark = marked(record, before, order, entry_id=entry_id, at=self._now())
-            except Unacceptable as error:
-                return DeskAnswer.refused(
-                    order.request_id, f"{error.field}: {error.problem}", error.remedy
-                )
-            if mark is None:
-                return _done(order, found.last)
-            try:
-                sequence = await append_entry(
-                    self._client, streams.MARKS, found, subject, entry_id, mark.to_json()
-                )
-            except SequenceConflict:
-                continue
+        entry_id = str(uuid.uuid5(_ENTRY, f"{order.record_id} {order.request_id}"))
+
+        def judge(before: Sequence[DecisionMark]) -> DecisionMark | None:
+            return marked(record, before, order, entry_id=entry_id, at=self._now())
+
+        log = MARKS.log(self._client, subjects.mark(order.task_id, order.record_id))
+        try:
+            changed = await MARKS.change(self._appends, log, judge, entry_id=entry_id)
+        except Unacceptable as error:
+            return DeskAnswer.refused(
+                order.request_id, f"{error.field}: {error.problem}", error.remedy
+            )
+        if changed.is_new and (mark := changed.entry) is not None:
             self._telemetry.decision_marked(
                 mark.pack_id, mark.pack_version, mark.rule_id, mark.mark
             )
-            return _done(order, sequence)
-        raise BusError(f"others kept marking {order.record_id}")
+        return _done(order, changed.sequence)
 
 
 def _done(order: MarkOrder, sequence: int) -> DeskAnswer:

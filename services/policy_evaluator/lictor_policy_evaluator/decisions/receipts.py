@@ -4,8 +4,9 @@ The reports on one decision record share a subject filter, and each is stored on
 between: so of two instances that check at once, only one can store.
 """
 
-import json
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from nats.aio.client import Client
@@ -14,10 +15,13 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
+from lictor_bus.ledger import Ledger, Log, Reading
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.publish import Outgoing
+from lictor_bus.wire.read import read_all, read_from
 from lictor_policy.decisions.receipts import find_dishonesty
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S
 from lictor_policy.task.obligation_transitions import RUNTIME
@@ -31,9 +35,8 @@ from lictor_schema.errors import describe_validation_error
 log = logging.getLogger("lictor.receipt")
 
 _PAGE = 100
-_TRIES = 20
 _ASK_WITHIN_S = 5.0
-_WRONG_LAST_SEQUENCE = 10071
+_REPORT = b'{"report_id":"'
 # In a record the quotes within a text are escaped, so this is the field and nothing else.
 _STARTED = b'"event_type":"task_started"'
 
@@ -50,6 +53,7 @@ class Receipts:
         partitions: int,
     ) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._telemetry = telemetry
         self._configs = configs
         self._partitions = partitions
@@ -103,57 +107,29 @@ class Receipts:
         task_runtime = await self._task_runtime(record)
         partition = subjects.partition_of(subjects.token(report.task_id), self._partitions)
         config = await self._configs.now(partition, _ASK_WITHIN_S)
-        subject = subjects.receipts_of_record(report.task_id, report.record_id)
-        for _ in range(_TRIES):
-            stored = await self._kept(subject)
-            before = [ReceiptReport.from_json(each.body) for each in stored]
-            for each, kept in zip(stored, before, strict=True):
-                if kept.report_id == report.report_id:
-                    return self._again(report, kept, each, before[-1])
+
+        def judge(before: Sequence[ReceiptReport]) -> _Kept:
             dishonest = find_dishonesty(
                 report, record, task_runtime, before, config.capabilities.get(report.runtime)
             )
             if dishonest is not None:
-                return ReceiptAnswer.refused(
-                    report.record_id, *dishonest, before[-1].receipt if before else record.receipt
-                )
-            sequence = await self._store(report, subject, stored[-1].sequence if stored else 0)
-            if sequence is not None:
-                return ReceiptAnswer(
-                    outcome="stored",
-                    record_id=report.record_id,
-                    sequence=sequence,
-                    receipt=report.receipt,
-                )
-        raise BusError(f"others kept reporting on {report.record_id}")
+                raise _Dishonest(*dishonest, before[-1].receipt if before else record.receipt)
+            return _Kept(report)
 
-    async def _kept(self, subject: str) -> list[Delivery]:
-        """The reports on a decision so far; there are never many."""
-        kept: list[Delivery] = []
-        # A page can be short of what was asked for: the broker also cuts by bytes.
-        while page := await read_from(
-            self._client, streams.RECEIPTS, subject, kept[-1].sequence + 1 if kept else 1, _PAGE
-        ):
-            kept += page
-        return kept
-
-    def _again(
-        self, report: ReceiptReport, kept: ReceiptReport, stored: Delivery, last: ReceiptReport
-    ) -> ReceiptAnswer:
-        # Whoever had no answer reports again, later.
-        if kept.model_copy(update={"reported_at": report.reported_at}) != report:
-            return ReceiptAnswer.refused(
-                report.record_id,
-                "report_id",
-                f"{report.report_id} is the id of another report on this decision",
-                "give every report an id of its own",
-                last.receipt,
-            )
+        log = _ReportLog(
+            self._client, subjects.receipts_of_record(report.task_id, report.record_id)
+        )
+        try:
+            changed = await RECEIPTS.change(self._appends, log, judge, entry_id=report.report_id)
+        except _Dishonest as error:
+            return ReceiptAnswer.refused(report.record_id, *error.args)
+        if changed.entry is not None and not changed.is_new:
+            return _again(report, changed.entry.report, changed.sequence, changed.state[-1])
         return ReceiptAnswer(
-            outcome="duplicate",
+            outcome="stored",
             record_id=report.record_id,
-            sequence=stored.sequence,
-            receipt=last.receipt,
+            sequence=changed.sequence,
+            receipt=report.receipt,
         )
 
     async def _task_runtime(self, record: DecisionRecord) -> str:
@@ -184,24 +160,78 @@ class Receipts:
             sequence = page[-1].sequence + 1
         return started or announced or record.runtime
 
-    async def _store(self, report: ReceiptReport, subject: str, after: int) -> int | None:
-        """The sequence it got; None when another report came in between."""
-        answer = await self._client.request(
-            subjects.receipt(report.receipt.status.value, report.task_id, report.record_id),
-            report.to_json(),
-            timeout=5,
-            headers={
-                "Nats-Expected-Last-Subject-Sequence": str(after),
-                "Nats-Expected-Last-Subject-Sequence-Subject": subject,
-            },
+
+class _Dishonest(Exception):
+    """A report that can't be true; says the field, the problem, the remedy, and the receipt that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A report, as the log of a decision holds it."""
+
+    report: ReceiptReport
+
+    @property
+    def entry_id(self) -> str:
+        return self.report.report_id
+
+    def to_json(self) -> bytes:
+        return self.report.to_json()
+
+
+RECEIPTS = Ledger[_Kept, tuple[ReceiptReport, ...]]("receipts of the decision", streams.RECEIPTS)
+
+
+class _ReportLog(Log[_Kept, tuple[ReceiptReport, ...]]):
+    """The reports on one decision; there are never many."""
+
+    def __init__(self, client: Client, subject: str) -> None:
+        self._client = client
+        self._filter = subject
+        self.subjects = subject
+
+    async def read(self) -> Reading[_Kept, tuple[ReceiptReport, ...]]:
+        entries: list[tuple[int, _Kept]] = []
+        last = 0
+        async for stored in read_all(self._client, streams.RECEIPTS, self._filter, _PAGE):
+            last = stored.sequence
+            # NATS puts answers wherever a question says, and so here too.
+            if stored.body.startswith(_REPORT):
+                entries.append((last, _Kept(_report(stored))))
+        return Reading(tuple(kept.report for _, kept in entries), last, tuple(entries))
+
+    def message(self, entry: _Kept) -> Outgoing:
+        report = entry.report
+        subject = subjects.receipt(report.receipt.status.value, report.task_id, report.record_id)
+        # Without a message id: a report's own id is one among those of its decision only.
+        return Outgoing(subject, report.to_json())
+
+
+def _report(stored: Delivery) -> ReceiptReport:
+    try:
+        return ReceiptReport.from_json(stored.body)
+    except (ValidationError, CanonicalError) as error:
+        raise BusError(f"RECEIPTS {stored.sequence} can't be read: {error}") from None
+
+
+def _again(
+    report: ReceiptReport, kept: ReceiptReport, sequence: int, last: ReceiptReport
+) -> ReceiptAnswer:
+    # Whoever had no answer reports again, later.
+    if kept.model_copy(update={"reported_at": report.reported_at}) != report:
+        return ReceiptAnswer.refused(
+            report.record_id,
+            "report_id",
+            f"{report.report_id} is the id of another report on this decision",
+            "give every report an id of its own",
+            last.receipt,
         )
-        content = json.loads(answer.data)
-        error = content.get("error")
-        if error is None:
-            return int(content["seq"])
-        if error.get("err_code") == _WRONG_LAST_SEQUENCE:
-            return None
-        raise BusError(f"{streams.RECEIPTS} refused a receipt: {error.get('description')}")
+    return ReceiptAnswer(
+        outcome="duplicate",
+        record_id=report.record_id,
+        sequence=sequence,
+        receipt=last.receipt,
+    )
 
 
 def _moment(record: DecisionRecord) -> datetime:

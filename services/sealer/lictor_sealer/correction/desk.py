@@ -7,7 +7,7 @@ order stands in the version that it made: given again, it is answered by that, a
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -15,6 +15,7 @@ from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import SOURCE_SEQUENCE, read_or_refuse
+from lictor_bus.ledger import Ledger
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
@@ -23,22 +24,16 @@ from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_bus.wire.read import last_on_subjects
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, utc_millis
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.seals.episode import DecisionEpisode, SealedEpisode
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.episode import DecisionEpisode
 from lictor_schema.seals.episode_sources import EpisodeSources
 from lictor_schema.seals.erasure import ErasureEntry
-from lictor_seal import (
-    Erased,
-    Part,
-    SealBundle,
-    TrustStore,
-    is_part,
-    last_part_id,
-    verify_bundle,
-)
+from lictor_schema.seals.seal import SealedEpisode
+from lictor_seal import Erased, Part, SealBundle, TrustStore, is_part, last_part_id, verify_bundle
 from lictor_sealer.correction.next_version import (
     CorrectionRefused,
     Split,
@@ -52,13 +47,7 @@ from lictor_sealer.episode.contents import EpisodeContents
 from lictor_sealer.episode.decision_closing import Closings
 from lictor_sealer.episode.gathering import Gathering, Window
 from lictor_sealer.episode.leaf_size import fitted
-from lictor_sealer.episode.sealing import (
-    HEADER_ROOM,
-    TASK_HEADER,
-    covered_until,
-    weave_decision,
-    weave_sessions,
-)
+from lictor_sealer.episode.sealing import TASK_HEADER, covered_until, weave_decision, weave_sessions
 from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import StoredRecord, TaskRecords, covered, task_records
 from lictor_sealer.erasure.desk import carry_out, part_subjects
@@ -68,7 +57,7 @@ from lictor_sealer.log.tree import Draft
 
 log = logging.getLogger("lictor.sealer")
 
-_TRIES = 20
+EPISODES = Ledger[Any, Any]("log of episodes", streams.EPISODES)
 
 QUESTIONS = (
     Question(
@@ -130,13 +119,12 @@ class Corrections:
 
     async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         """Seal the next version of an episode; raises CorrectionRefused when that can't be."""
-        for _ in range(_TRIES):
-            try:
-                async with self._episodes.writing:
-                    return await self._correct(order)
-            except LogOvertaken as error:
-                log.info("correcting %s again: %s", order.episode_id, error)
-        raise BusError("others kept appending to the log")
+
+        async def attempt() -> CorrectionAnswer:
+            async with self._episodes.writing:
+                return await self._correct(order)
+
+        return await EPISODES.again(attempt)
 
     async def _correct(self, order: CorrectionOrder) -> CorrectionAnswer:
         versions = await self._episodes.versions(order.episode_id)

@@ -7,24 +7,25 @@ touched: the commitments stay, and every seal still verifies.
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.errors import BusError, Refused
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.logs.entry_logs import append_entry, read_log
+from lictor_bus.ledger import Ledger, Log, Reading, WholeLedger
 from lictor_bus.logs.episode_contents import erase_message
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.gate_questions import UNKNOWN_REQUEST
 from lictor_bus.service.responder import Question, Responder
 from lictor_bus.service.service import Runnable, ServiceRuntime
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.publish import Outgoing, publish_after
+from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.read import read_all
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureEntry, ErasureOrder, NamedStrand
@@ -36,7 +37,13 @@ from lictor_sealer.order_authority import objection_to
 
 log = logging.getLogger("lictor.sealer")
 
-_TRIES = 5
+ERASURES = WholeLedger[ErasureEntry, tuple[ErasureEntry, ...]](
+    "erasures of the episode",
+    streams.ERASURES,
+    parse=ErasureEntry.from_json,
+    fold=tuple,
+    subject_of=lambda entry: subjects.erasures(entry.episode_id),
+)
 
 QUESTIONS = (
     Question(
@@ -59,6 +66,7 @@ class Erasures:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._episodes = episodes
         self._now = now
 
@@ -131,42 +139,25 @@ class Erasures:
 
     async def _recorded(self, order: ErasureOrder) -> ErasureEntry:
         """The order in the record of erasures, as it was first given."""
-        subject = subjects.erasures(order.episode_id)
-        for _ in range(_TRIES):
-            known = await read_log(self._client, streams.ERASURES, subject, ErasureEntry.from_json)
-            for _, entry in known.entries:
-                if entry.entry_id == order.request_id:
-                    if (entry.by, entry.reason, entry.parts) != (
-                        order.by,
-                        order.reason,
-                        order.parts,
-                    ):
-                        raise Refused(
-                            "request_id: another erasure was ordered with it",
-                            remedy="give this order an id of its own",
-                        )
-                    return entry
-            entry = ErasureEntry(
-                entry_id=order.request_id,
-                episode_id=order.episode_id,
-                by=order.by,
-                reason=order.reason,
-                parts=order.parts,
-                erased_at=utc_millis(self._now()),
+        entry = ErasureEntry(
+            entry_id=order.request_id,
+            episode_id=order.episode_id,
+            by=order.by,
+            reason=order.reason,
+            parts=order.parts,
+            erased_at=utc_millis(self._now()),
+        )
+        log = ERASURES.log(self._client, subjects.erasures(order.episode_id))
+        changed = await ERASURES.change(
+            self._appends, log, lambda _: entry, entry_id=order.request_id
+        )
+        first = changed.entry or entry
+        if (first.by, first.reason, first.parts) != (order.by, order.reason, order.parts):
+            raise Refused(
+                "request_id: another erasure was ordered with it",
+                remedy="give this order an id of its own",
             )
-            try:
-                await append_entry(
-                    self._client,
-                    streams.ERASURES,
-                    known,
-                    subject,
-                    entry.entry_id,
-                    entry.to_json(),
-                )
-            except SequenceConflict:
-                continue
-            return entry
-        raise BusError("others keep ordering erasures of this episode")
+        return first
 
 
 async def part_subjects(client: Client, episode_id: str) -> list[str]:
@@ -182,48 +173,82 @@ async def carry_out(
 ) -> int:
     """Erase what a recorded order names from the parts that stand there; tells how many messages it has erased."""
     erased: set[Place] = set()
+    appends = Appends(client)
     for subject in places:
-        erased |= await _erase_part(client, key, subject, order)
+        erased |= await _erase_part(appends, key, subject, order)
     return len(erased)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cleaned:
+    """A part without what an order names."""
+
+    entry_id: str
+    part: Part
+
+    def to_json(self) -> bytes:
+        return self.part.to_bytes()
+
+
+PARTS = Ledger[_Cleaned, Sequence[Delivery]]("part of the episode", streams.CONTENTS)
+
+
+class _PartLog(Log[_Cleaned, Sequence[Delivery]]):
+    """What stands where one part of an episode is stored: the last one counts."""
+
+    def __init__(self, client: Client, subject: str) -> None:
+        self._client = client
+        self._subject = subject
+
+    async def read(self) -> Reading[_Cleaned, Sequence[Delivery]]:
+        stored = [each async for each in read_all(self._client, streams.CONTENTS, self._subject, 4)]
+        return Reading(stored, stored[-1].sequence if stored else 0)
+
+    def message(self, entry: _Cleaned) -> Outgoing:
+        return Outgoing(self._subject, entry.to_json())
+
+
 async def _erase_part(
-    client: Client, key: SigningKey, subject: str, order: ErasureEntry
-) -> set[Place]:
-    for _ in range(_TRIES):
-        # Another sealer may carry out the same order.
-        with suppress(SequenceConflict):
-            return await _try_to_erase(client, key, subject, order)
-    raise BusError("others keep writing to the parts of this episode")
-
-
-async def _try_to_erase(
-    client: Client, key: SigningKey, subject: str, order: ErasureEntry
+    appends: Appends, key: SigningKey, subject: str, order: ErasureEntry
 ) -> set[Place]:
     """Leave only one message there: the part without what the order names; tells what is erased by the order."""
-    stored = [each async for each in read_all(client, streams.CONTENTS, subject, 4)]
-    parts = [(each, part) for each in stored if (part := _part(each, order)) is not None]
-    if not parts:
-        return set()
-    newest, part = parts[-1]
     names = chosen(order.parts)
 
     def sign(_: str, entries: Sequence[Entry]) -> str:
         return state(order, entries, key)
 
-    cleaned = with_erased(part, lambda place: "order" if names(place) else None, sign)
-    if cleaned is not part:
-        after = stored[-1].sequence
-        await publish_after(client, streams.CONTENTS, Outgoing(subject, cleaned.to_bytes()), after)
+    def judge(stored: Sequence[Delivery]) -> _Cleaned | None:
+        newest = _newest(stored, order)
+        if newest is None:
+            return None
+        part = newest[1]
+        cleaned = with_erased(part, lambda place: "order" if names(place) else None, sign)
+        return None if cleaned is part else _Cleaned(order.entry_id, cleaned)
+
+    # Another sealer may carry out the same order.
+    changed = await PARTS.change(appends, _PartLog(appends.client, subject), judge)
+    newest = _newest(changed.state, order)
+    if newest is None:
+        return set()
+    kept = newest[1] if changed.entry is None else changed.entry.part
     # What was left by an interrupted erasure, too.
-    for each in stored if cleaned is not part else [e for e in stored if e != newest]:
-        await erase_message(client, each)
+    for each in changed.state:
+        if changed.entry is not None or each != newest[0]:
+            await erase_message(appends.client, each)
     return {
         each.place
-        for each in cleaned.entries
+        for each in kept.entries
         if each.erasure is not None
-        and told_in(cleaned.erasures[each.erasure]).request_id == order.entry_id
+        and told_in(kept.erasures[each.erasure]).request_id == order.entry_id
     }
+
+
+def _newest(stored: Sequence[Delivery], order: ErasureEntry) -> tuple[Delivery, Part] | None:
+    """The part that counts, and where it stands."""
+    for each in reversed(stored):
+        if (part := _part(each, order)) is not None:
+            return each, part
+    return None
 
 
 def _looked(order: ErasureOrder, strands: tuple[NamedStrand, ...]) -> ErasureAnswer:

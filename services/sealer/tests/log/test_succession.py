@@ -26,10 +26,11 @@ from lictor_seal import (
     TrustStore,
     verify_bundle,
 )
-from lictor_sealer.app import LogSuccession, load_succession, publish_keys, take_up
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
+from lictor_sealer.log.keys import load_succession, publish_keys
 from lictor_sealer.log.stream import EpisodeLog, load_head
+from lictor_sealer.log.succession import LogSuccession, take_up
 from lictor_sealer.log.tree import Head, append
 
 OLD = SigningKey.from_seed("lictor.test/log", bytes(32))

@@ -15,7 +15,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import Refused, SequenceConflict, StaleState
+from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.processor import (
     SOURCE_SEQUENCE,
     Parsed,
@@ -25,28 +25,34 @@ from lictor_bus.fold.processor import (
     refuse_newer_state,
 )
 from lictor_bus.fold.timers import Timer
-from lictor_bus.logs.entry_logs import append_entry, patch_log
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
-from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_contracts.drift.recurrence import Recurrence, RecurrenceError, counted, settled
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, Fingerprint, TriageState
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    Fingerprint,
+    TriageEntry,
+    TriageState,
+)
 from lictor_schema.contracts.patch import (
     PatchEntry,
     PatchProposal,
     PatchRequest,
     PatchSettled,
     PatchState,
-    TriageEntry,
 )
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import CanonicalError
+from lictor_supervisor.ledgers import PATCHES
 
-SIGHTINGS = "lictor.drifting.>"
-ALL_DRIFT = "lictor.drift.*.*"
+SIGHTINGS = subjects.SIGHTING.all
+ALL_DRIFT = subjects.DRIFT.any
 BY = "lictor-sealer"
-"""Who files what no human did."""
+"""Who files what no human did; by the name that stands in stored entries since the sealer did it."""
 
 # Random once, fixed for ever: changing one makes every replay file everything again.
 _RECEIVED = uuid.UUID("0f2c8a5e-7d91-4b36-a4e8-63b1d90c57f2")
@@ -55,7 +61,6 @@ _PROPOSED = uuid.UUID("b7915ce0-28f4-4d6a-9c03-1ea84d5f7b69")
 _STATE_FORMAT = 2
 _RAISED = "raised:"
 _SETTLED = ".settled"
-_PAGE = 500
 _AT_ONCE = 32
 _REMEDY = "only the supervisor may write sightings of drift; find out who wrote this one"
 
@@ -171,6 +176,7 @@ class RecurrenceOutbox:
 
     def __init__(self, client: Client, suggest: Suggest) -> None:
         self._client = client
+        self._appends = Appends(client)
         self._suggest = suggest
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
@@ -187,7 +193,7 @@ class RecurrenceOutbox:
 
     async def _search(self) -> int:
         until, sequence = 0, 1
-        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, _PAGE):
+        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, PAGE):
             until = max(until, *(_source(stored) or 0 for stored in page))
             sequence = page[-1].sequence + 1
         return until
@@ -218,18 +224,8 @@ class RecurrenceOutbox:
             request=request,
             proposal=self._suggest(request, event),
         )
-        subject = subjects.patch(entry.state.value, entry.patch_id)
-        while True:
-            log = await patch_log(self._client, entry.patch_id)
-            if log.entries:
-                return
-            try:
-                await append_entry(
-                    self._client, streams.PATCHES, log, subject, entry.entry_id, entry.to_json()
-                )
-            except SequenceConflict:
-                continue
-            return
+        log = PATCHES.log(self._client, subjects.patch_entries(entry.patch_id))
+        await PATCHES.change(self._appends, log, lambda patch: entry if patch is None else None)
 
 
 def _messages(sourced: Sourced[Raised]) -> tuple[Outgoing, Outgoing]:

@@ -9,15 +9,20 @@ from governing_bus import CONTRACT, ENVELOPE, SPREAD
 
 from lictor_bus.errors import SequenceConflict
 from lictor_bus.logs.allowed_calls import SeenCalls
-from lictor_bus.logs.decision_log import Logged
+from lictor_bus.logs.decision_log import Logged, key_of
 from lictor_bus.logs.governed_decisions import Decisions
-from lictor_bus.names import subjects
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.publish import Outgoing
 from lictor_contracts.action.verification import METHODS
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import Asked
 from lictor_contracts.decision.state import Switch
 from lictor_contracts.decision.transitions import Governing, begin
-from lictor_schema.contracts.decision_log import AnyDecisionEntry, SwitchEngaged
+from lictor_schema.contracts.decision_log import (
+    AnyDecisionEntry,
+    SwitchEngaged,
+    parse_decision_entry,
+)
 from lictor_schema.contracts.decision_questions import ActionGateRequest, DecisionReport
 from lictor_schema.contracts.envelope import DTE
 from lictor_schema.core.canonical_json import canonical_json
@@ -40,7 +45,21 @@ class MemoryLog:
         self.entries.append((key, entry))
         return len(self.entries)
 
-    async def append(self, key: str, entry: AnyDecisionEntry, after: int) -> int:
+    @property
+    def appends(self) -> "MemoryLog":
+        return self
+
+    async def append(
+        self,
+        stream: str,
+        message: Outgoing,
+        after: int | None,
+        *,
+        log: str | None = None,
+    ) -> int:
+        assert (stream, log) == (streams.ACTIONS, None)
+        entry = parse_decision_entry(message.body)
+        key = key_of(entry)
         if self.before_append is not None and self.before_append[0] == entry.kind:
             (_, act), self.before_append = self.before_append, None
             act()

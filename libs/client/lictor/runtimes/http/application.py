@@ -4,18 +4,22 @@ A client that reads only `decision` (or `ok`) is safe: every reply has one of th
 and false. The status tells why: 400 the question, 401 the token, 413 its size, 503 nobody could answer.
 """
 
-import asyncio
-import hmac
-import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from lictor.fast.session_operations import MAX_ID
-from lictor.fast.verdicts import TOO_LARGE
 from lictor.runtimes.http import bodies as bodies
+from lictor.runtimes.http.admission import MALFORMED, Admission, answer, answer_refused
 from lictor.runtimes.http.sessions import HttpSessions, Replied, Unacceptable
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
@@ -24,21 +28,10 @@ from lictor_schema.errors import describe_validation_error
 if TYPE_CHECKING:
     from lictor.runtimes.lasting_connection import Reaching
 
-log = logging.getLogger("lictor.client")
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-MAX_BODY = 1024 * 1024
-BODY_WITHIN_S = 10.0
-MAX_AT_ONCE = 512
-MALFORMED = "lictor.http.malformed-request"
-UNAUTHORIZED = "lictor.http.unauthorized"
 UNKNOWN_PATH = "lictor.http.unknown-path"
-TOO_SLOW = "lictor.http.too-slow"
-BUSY = "lictor.http.busy"
 BROKEN = "lictor.http.internal-error"
+SESSIONS = "/v1/sessions"
+PUBLIC = frozenset((("GET", "/health"), ("GET", "/openapi.json")))
 
 
 class HttpOperation(NamedTuple):
@@ -60,124 +53,82 @@ OPERATIONS = {
     "restore": HttpOperation(bodies.RestoreBody, bodies.StateReply, HttpSessions.restore),
     "reset": HttpOperation(bodies.ResetBody, bodies.StateReply, HttpSessions.reset),
 }
+"""Each is asked by POST {SESSIONS}/{session_id}/{name}; the routes and the OpenAPI document come from this table."""
 
 
-class HttpAdapter:
-    """A plain ASGI application."""
+class _Segment(StringConvertor):
+    """One segment of a path, an empty one too: that is a malformed id, and no unknown path."""
+
+    regex = "[^/]*"
+
+
+register_url_convertor("segment", _Segment())
+
+
+class HttpAdapter(Starlette):
+    """The application."""
 
     def __init__(
         self, sessions: HttpSessions, reaching: "Reaching", token: str, document: bytes
     ) -> None:
-        self._sessions = sessions
-        self._reaching = reaching
-        self._expected = f"bearer {token}".encode()
-        self._document = document
-        self._at_once = 0
+        async def health(_: Request) -> Response:
+            ready = await reaching.reachable()
+            return answer(200, b'{"ready":true}') if ready else answer(503, b'{"ready":false}')
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            raise RuntimeError(f"only HTTP is answered here, not {scope['type']}")
-        self._at_once += 1
-        try:
-            status, body = await self._answer(scope, receive)
-        finally:
-            self._at_once -= 1
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"cache-control", b"no-store"),
-        ]
-        if status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        async def openapi(_: Request) -> Response:
+            return answer(200, document)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-        if (scope["method"], scope["path"]) == ("GET", "/health"):
-            ready = await self._reaching.reachable()
-            return (200, b'{"ready":true}') if ready else (503, b'{"ready":false}')
-        if (scope["method"], scope["path"]) == ("GET", "/openapi.json"):
-            return 200, self._document
-        try:
-            status, reply = await self._judge(scope, receive)
-        except Unacceptable as error:
-            status, reply = error.replied
-        except Exception as error:
-            log.exception("a request failed")
-            reply = bodies.Refusal(
-                policy_id=BROKEN, text=f"the adapter failed inside: {type(error).__name__}"
-            )
-            status = 500
-        return status, reply.to_json()
+        super().__init__(
+            routes=[
+                *(
+                    Route(
+                        f"{SESSIONS}/{{session_id:segment}}/{name}",
+                        _endpoint(sessions, each),
+                        methods=["POST"],
+                    )
+                    for name, each in OPERATIONS.items()
+                ),
+                Route("/health", health),
+                Route("/openapi.json", openapi),
+            ],
+            middleware=[Middleware(Admission, token=token, public=PUBLIC)],
+            exception_handlers={
+                Unacceptable: _refused,
+                HTTPException: _not_there,
+                Exception: _broken,
+            },
+        )
+        # A path with a slash too many is unknown.
+        self.router.redirect_slashes = False
 
-    async def _judge(self, scope: Scope, receive: Receive) -> Replied:
-        if self._at_once > MAX_AT_ONCE:
-            raise Unacceptable(503, BUSY, "too many requests at once; ask again")
-        self._refuse_strangers(scope)
-        session_id, operation = _asked(scope)
+
+def _endpoint(
+    sessions: HttpSessions, operation: HttpOperation
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        session_id = _session_id(request.path_params["session_id"])
         try:
-            body = _read(operation.body, await _body(receive))
+            body = _read(operation.body, await request.body())
         except Unacceptable as error:
             if operation is OPERATIONS["check"]:
-                await self._sessions.refused(session_id, error)
+                await sessions.refused(session_id, error)
             raise
-        return await operation.work(self._sessions, session_id, body)
+        status, reply = await operation.work(sessions, session_id, body)
+        return answer(status, reply.to_json())
 
-    def _refuse_strangers(self, scope: Scope) -> None:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        scheme, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        if not hmac.compare_digest(scheme.lower() + b" " + token, self._expected):
-            raise Unacceptable(
-                401, UNAUTHORIZED, "send the header `Authorization: Bearer TOKEN` with our token"
-            )
+    return endpoint
 
 
-def _asked(scope: Scope) -> tuple[str, HttpOperation]:
-    """The session and what is asked of it. The raw path is read: an id may hold an encoded slash."""
-    raw = scope.get("raw_path") or scope["path"].encode()
-    parts = raw.split(b"?")[0].decode("ascii", "replace").split("/")
-    if len(parts) != 5 or parts[:3] != ["", "v1", "sessions"] or parts[4] not in OPERATIONS:
-        raise Unacceptable(
-            404, UNKNOWN_PATH, "ask POST /v1/sessions/SESSION/OPERATION; see /openapi.json"
-        )
-    if scope["method"] != "POST":
-        raise Unacceptable(405, UNKNOWN_PATH, f"{parts[4]} is asked by POST")
+def _session_id(segment: str) -> str:
     try:
-        session_id = unquote(parts[3], errors="strict")
+        session_id = unquote(segment, errors="strict")
     except UnicodeDecodeError:
         raise Unacceptable(400, MALFORMED, "the session's id is not UTF-8 text") from None
     if not 0 < len(session_id) <= MAX_ID:
         raise Unacceptable(
             400, MALFORMED, f"the session's id has {len(session_id)} characters, not 1 to {MAX_ID}"
         )
-    return session_id, OPERATIONS[parts[4]]
-
-
-async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(BODY_WITHIN_S):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Unacceptable(400, MALFORMED, "the client left")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > MAX_BODY:
-                    raise Unacceptable(
-                        413,
-                        TOO_LARGE,
-                        f"the body has more than {MAX_BODY} bytes",
-                        "pass large content through a file",
-                    )
-                if not message.get("more_body"):
-                    return b"".join(parts)
-    except TimeoutError:
-        raise Unacceptable(
-            408, TOO_SLOW, f"the body did not arrive within {BODY_WITHIN_S:g} s"
-        ) from None
+    return session_id
 
 
 def _read(model: type[Model], body: bytes) -> Model:
@@ -190,3 +141,24 @@ def _read(model: type[Model], body: bytes) -> Model:
         raise Unacceptable(400, MALFORMED, f"the body is malformed: {problems}") from None
     except CanonicalError as error:
         raise Unacceptable(400, MALFORMED, f"the body is no plain JSON: {error}") from None
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Unacceptable)
+    return answer_refused(error)
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    name = request.scope["path"].rpartition("/")[2]
+    if error.status_code == 405 and name in OPERATIONS:
+        refused = Unacceptable(405, UNKNOWN_PATH, f"{name} is asked by POST")
+        return answer_refused(refused, allow="POST")
+    told = f"ask POST {SESSIONS}/SESSION/OPERATION; see /openapi.json"
+    return answer_refused(Unacceptable(404, UNKNOWN_PATH, told))
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    """Starlette raises the error again after this: the server logs it."""
+    told = f"the adapter failed inside: {type(error).__name__}"
+    return answer(500, bodies.Refusal(policy_id=BROKEN, text=told).to_json())

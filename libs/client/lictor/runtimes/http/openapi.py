@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from lictor.runtimes.http.application import OPERATIONS
+from lictor.runtimes.http.application import OPERATIONS, SESSIONS
 from lictor.runtimes.http.bodies import Refusal
 
 _STATUSES = {
@@ -33,7 +33,7 @@ def document() -> str:
         list(dict.fromkeys(models)), ref_template="#/components/schemas/{model}"
     )
     paths = {
-        f"/v1/sessions/{{session_id}}/{name}": {
+        f"{SESSIONS}/{{session_id}}/{name}": {
             "post": {
                 "operationId": name,
                 "summary": (operation.body.__doc__ or "").strip(),

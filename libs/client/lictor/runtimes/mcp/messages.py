@@ -150,11 +150,9 @@ def with_advice(answer: Message, advice: str) -> Message | None:
 
 def denial(message_id: object, text: str) -> Message:
     """The answer to a call that was not made: a tool's error, which a model reads, not the protocol's."""
-    return {
-        "jsonrpc": "2.0",
-        "id": message_id,
-        "result": {"content": [_text(text)], "isError": True},
-    }
+    # Hosts that speak MCP 2026-07-28 take no result without its type; older ones ignore it.
+    result = {"resultType": "complete", "content": [_text(text)], "isError": True}
+    return {"jsonrpc": "2.0", "id": message_id, "result": result}
 
 
 def error(message_id: object, code: int, text: str) -> Message:

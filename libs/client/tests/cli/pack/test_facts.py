@@ -1,13 +1,10 @@
-"""`lictor pack` as a group of commands, and `lictor pack facts`."""
+"""`lictor pack facts`."""
 
 import asyncio
 import json
 import subprocess
 from collections.abc import Callable
 
-import pytest
-
-from lictor_cli.pack.verbs import VERBS
 from lictor_policy.conditions.facts import FACTS
 from lictor_policy.conditions.moments import MEASURES
 from lictor_policy.packs.vocabulary import VARIABLE_MEANINGS
@@ -15,30 +12,6 @@ from lictor_policy.rules.signals import SIGNALS
 from lictor_policy.rules.templates import VARIABLES
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
-
-
-async def test_the_group_lists_its_commands(cli: Cli) -> None:
-    told = await cli("pack", "--help")
-    assert (told.returncode, told.stderr) == (0, "")
-    bare = await cli("pack")
-    assert (bare.returncode, bare.stdout) == (2, "")
-    for name in VERBS:
-        assert f"  {name}" in told.stdout
-        assert f"  {name}" in bare.stderr
-
-
-@pytest.mark.parametrize("verb", VERBS)
-async def test_every_command_of_the_group_has_help_and_json(cli: Cli, verb: str) -> None:
-    told = await cli("pack", verb, "--help")
-    assert told.returncode == 0, told.stderr
-    assert "--json" in told.stdout
-    assert f"usage: lictor pack {verb}" in told.stdout
-
-
-async def test_a_misspelt_command_of_the_group_gets_a_hint(cli: Cli) -> None:
-    told = await cli("pack", "fact")
-    assert told.returncode == 2
-    assert told.stderr == "lictor: there is no command 'fact'; did you mean `lictor pack facts`?\n"
 
 
 async def test_facts_lists_every_name_a_pack_can_use(cli: Cli) -> None:
