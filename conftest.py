@@ -13,7 +13,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -22,14 +22,12 @@ import nats
 import pytest
 import pytest_asyncio
 import redis.asyncio
-import reporting
-import warm_processes
 import yaml
 from hypothesis import settings
 
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
-pytest_plugins = ["quick_tests"]
+pytest_plugins = ["quick_tests", "warm_processes"]
 
 ROOT = Path(__file__).parent
 NATS_PORT, REDIS_PORT = 4222, 6379
@@ -57,21 +55,6 @@ def users_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def warm_starts() -> Iterator[None]:
-    """Services are forked from a process that has imported them, where that can be done."""
-
-    async def start(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-        if not warm_processes.SERVER.suits(environment):
-            return await reporting.start_cold(module, environment)
-        return warm_processes.start(["-m", module], cwd=ROOT, env=environment)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reporting, "start_module", start)
-        yield
-    warm_processes.SERVER.close()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

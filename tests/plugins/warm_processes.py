@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, pidfd_send_signal
 
+import reporting
+
 _FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _STATUS_BYTES = 64
 
@@ -145,6 +147,22 @@ def start(entry: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str]) -> 
     with Path(os.devnull).open("rb") as nothing:
         streams = (nothing.fileno(), 1, 2)
         return WarmProcess(*SERVER.start(entry, cwd=cwd, env=env, streams=streams))
+
+
+async def start_module(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """A service; cold where Python itself is to start otherwise than here."""
+    if not SERVER.suits(environment):
+        return await reporting.start_cold(module, environment)
+    return start(["-m", module], cwd=reporting.ROOT, env=environment)
+
+
+def pytest_configure() -> None:
+    reporting.start_module = start_module
+
+
+def pytest_unconfigure() -> None:
+    reporting.start_module = reporting.start_cold
+    SERVER.close()
 
 
 def run(

@@ -129,6 +129,8 @@ class Ledger(Generic[E, S]):
     def __init__(self, name: str, stream: str) -> None:
         self.name = name
         self.stream = stream
+        if name in LEDGERS:
+            raise ValueError(f"there are two ledgers named {name!r}")
         LEDGERS[name] = self
 
     async def change(

@@ -301,11 +301,13 @@ _NAMES_IN = {
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "
         "DecisionShowAnswer DecisionStanding VerifyAnswer"
     ),
-    "lictor_schema.contracts.envelope": (
-        "Authorization BlastRadius DegradeStep ExecutionPlan Precondition RetryPolicy "
-        "RollbackPlan SafeActionContract TargetRef Verification VerificationResult"
+    "lictor_schema.contracts.action": (
+        "Authorization ExecutionPlan Precondition RetryPolicy RollbackPlan SafeActionContract "
+        "TargetRef"
     ),
-    "lictor_schema.contracts.patch": "DeskAnswer",
+    "lictor_schema.contracts.envelope": "BlastRadius DegradeStep",
+    "lictor_schema.contracts.verification": "Verification VerificationResult",
+    "lictor_schema.services.desk_answer": "DeskAnswer",
     "lictor_schema.decisions.decision": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
         "MatchedRule OperatorNotice PackStamp ProfileStamp RequiredAction Severity "

@@ -11,13 +11,14 @@ names don't see each other's cursors, so the old service has to be gone.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, cast
 
 from nats.aio.client import Client
 from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from lictor_bus.errors import BusError
 from lictor_bus.fold.state_store import fold_root, literally
@@ -25,14 +26,13 @@ from lictor_bus.fold.state_store import fold_root, literally
 log = logging.getLogger("lictor.worker")
 
 _LOOK_S: Final = 0.25
-_PAGE: Final = 500
+_PAGE: Final = 1000
 
-# KEYS[1]: the new cursor; KEYS[2..]: new keys. ARGV: for each its time to live and its value. Once there is a cursor a
-# worker is at it, and what it has folded since must stay.
-_RESTORE: Final = """
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-for i = 2, #KEYS do redis.call('RESTORE', KEYS[i], ARGV[2 * i - 3], ARGV[2 * i - 2], 'REPLACE') end
-return 1
+# KEYS[1]: the new cursor; then pairs of an old key and its new name. Once there is a cursor a worker is at it, and what
+# it has folded since must stay.
+_COPY: Final = """
+if redis.call('EXISTS', KEYS[1]) == 1 then return end
+for i = 2, #KEYS, 2 do redis.call('COPY', KEYS[i], KEYS[i + 1], 'REPLACE') end
 """
 
 
@@ -58,7 +58,7 @@ class TakeOver:
         self._old, self._new = fold_root(old, partition), fold_root(new, partition)
         self._quiet_s = quiet_s
         """So long nobody has to ask for messages of the old fold before its service counts as gone."""
-        self._restore: Any = redis.register_script(_RESTORE)
+        self._copy_keys: Any = redis.register_script(_COPY)
         self._done = False
 
     async def finish(self) -> None:
@@ -109,55 +109,50 @@ class TakeOver:
 
     async def _copy(self) -> None:
         """The states, then the cursor: a crash in between leaves no cursor, and it is copied again."""
-        old = await self._prefix(self._old)
+        old, new = await self._prefix(self._old), f"{self._new}:0"
         cursor = cast(bytes | None, await self._redis.get(f"{old}:cursor"))
         if cursor is None:
             # Nothing was folded, or Redis lost it: the stream is folded from its start, as always then.
+            await self._start_over()
             return
-        copied = 0
-        page: list[bytes] = []
-        async for key in self._redis.scan_iter(match=f"{literally(old)}:*", count=1000):
-            if key == f"{old}:cursor".encode():
-                continue
-            page.append(key)
-            copied += 1
-            if len(page) == _PAGE:
-                await self._copy_page(old, page)
-                page = []
-        await self._copy_page(old, page)
+        try:
+            async for page in self._pages(old, but=(f"{old}:cursor",)):
+                names = [key.decode() for key in page]
+                pairs = [each for name in names for each in (name, new + name.removeprefix(old))]
+                await self._copy_keys(keys=[f"{new}:cursor", *pairs])
+        except ResponseError as error:
+            # A Redis cluster does not copy from one hash tag to another.
+            log.warning("%s: can't take over from %s: %s", self._new, self._durable, error)
+            await self._start_over()
+            return
         if await self._redis.get(f"{old}:cursor") != cursor:
             raise BusError(f"an older {self._old_service} still folds {self._stream}; stop it")
-        await self._redis.set(f"{self._new}:0:cursor", cursor, nx=True)
-        log.info(
-            "%s: goes on where %s left off, at %d of %s, with %d keys",
-            self._new,
-            self._durable,
-            int(cursor),
-            self._stream,
-            copied,
-        )
+        await self._redis.set(f"{new}:cursor", cursor, nx=True)
+        log.info("%s: goes on where %s left off, at %d", self._new, self._durable, int(cursor))
 
-    async def _copy_page(self, old: str, keys: Sequence[bytes]) -> None:
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for key in keys:
-                pipe.pttl(key)
-                pipe.dump(key)
-            found: list[Any] = await pipe.execute()
-        prefix = len(old.encode())
-        restored, values = [f"{self._new}:0:cursor"], list[Any]()
-        for key, ttl, value in zip(keys, found[::2], found[1::2], strict=True):
-            if value is not None:
-                restored.append(f"{self._new}:0{key[prefix:].decode()}")
-                values += [max(0, int(ttl)), value]
-        if values:
-            await self._restore(keys=restored, args=values)
+    async def _start_over(self) -> None:
+        """Leave whatever somebody who died had copied: a fold from the start begins with no states."""
+        await self._redis.incr(f"{self._new}:generation")
 
     async def _forget(self) -> None:
         """Remove what the old fold had: the durable, then its keys, the cursor last."""
         with contextlib.suppress(NotFoundError):
             await self._client.jetstream().delete_consumer(self._stream, self._durable)
         cursor = await self._cursor(self._old)
-        async for key in self._redis.scan_iter(match=f"{literally(self._old)}:*", count=1000):
-            if key not in (cursor.encode(), f"{self._old}:generation".encode()):
-                await self._redis.unlink(key)
-        await self._redis.unlink(cursor, f"{self._old}:generation")
+        last = (cursor, f"{self._old}:generation")
+        async for page in self._pages(self._old, but=last):
+            await self._redis.unlink(*page)
+        await self._redis.unlink(*last)
+
+    async def _pages(self, prefix: str, *, but: Sequence[str]) -> AsyncIterator[Sequence[bytes]]:
+        """The keys that begin so, but for some, many at a time."""
+        left_out = {each.encode() for each in but}
+        page: list[bytes] = []
+        async for key in self._redis.scan_iter(match=f"{literally(prefix)}:*", count=_PAGE):
+            if key not in left_out:
+                page.append(key)
+            if len(page) == _PAGE:
+                yield page
+                page = []
+        if page:
+            yield page

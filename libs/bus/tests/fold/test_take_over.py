@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from lictor_bus.errors import BusError
 from lictor_bus.fold.state_store import StateStore
@@ -31,9 +32,15 @@ async def durables(bench: Any) -> set[str]:
     return {each.name for each in found}
 
 
+async def cursor(bench: Any, service: str) -> int:
+    root = f"lictor:{{{service}:x}}"
+    generation = int(await bench.redis.get(f"{root}:generation") or 0)
+    return int(await bench.redis.get(f"{root}:{generation}:cursor") or 0)
+
+
 async def until_committed(bench: Any, service: str, sequence: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while int(await bench.redis.get(f"lictor:{{{service}:x}}:0:cursor") or 0) < sequence:
+        while await cursor(bench, service) < sequence:
             await asyncio.sleep(0.02)
 
 
@@ -111,7 +118,7 @@ async def test_two_that_take_over_at_once_double_nothing(bench: Any) -> None:
     assert await bench.totals("a") == [1, 3, 6, *range(7, 27)]
 
 
-@pytest.mark.parametrize("dies_at", ["set", "unlink", "_restore"])
+@pytest.mark.parametrize("dies_at", ["set", "unlink", "_copy_keys"])
 async def test_whoever_dies_while_taking_over_leaves_nothing_out(
     bench: Any, dies_at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +129,7 @@ async def test_whoever_dies_while_taking_over_leaves_nothing_out(
         raise BusError("died here")
 
     with monkeypatch.context() as patched:
-        patched.setattr(dying if dies_at == "_restore" else bench.redis, dies_at, dies)
+        patched.setattr(dying if dies_at == "_copy_keys" else bench.redis, dies_at, dies)
         with pytest.raises(BusError, match="died here"):
             await dying.finish()
     await bench.send("a", 4)
@@ -165,6 +172,24 @@ async def test_a_store_that_was_lost_is_folded_from_the_start_and_buries_nothing
     assert await bench.totals("a") == [1, 3, 6, 10]
     assert [each.letter.service async for each in list_dead(bench.client)] == ["totals"]
     assert await durables(bench) == {"sums-x"}
+
+
+async def test_a_store_that_can_not_copy_is_folded_from_the_start(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a Redis cluster, where the keys of the two folds are not in one place."""
+    await folded_by_the_old_one(bench)
+    following = new(bench)
+
+    async def refused(**_: Any) -> None:
+        await bench.redis.hset("lictor:{sums:x}:0:t:a", "s", "6")
+        raise ResponseError("CROSSSLOT Keys in request don't hash to the same slot")
+
+    monkeypatch.setattr(following._take_over, "_copy_keys", refused)
+    await bench.send("a", 4)
+    async with bench.running(following):
+        await until_committed(bench, "sums", 6)
+    assert await bench.totals("a") == [1, 3, 6, 10]
 
 
 async def test_where_nothing_was_folded_before_nothing_is_taken_over(bench: Any) -> None:

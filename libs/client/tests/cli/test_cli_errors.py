@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import shlex
 import socket
@@ -14,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lictor_local.doctor import writable_directory
 from lictor_local.embedded_servers import Endpoints
-from lictor_local.service_process import SERVICES
 from lictor_seal import TrustStore
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
@@ -67,27 +64,6 @@ async def test_the_help_names_every_command_and_exit_code(cli: Cli) -> None:
     assert (outcome.returncode, outcome.stderr) == (0, "")
     for name in ("up", "demo", "publish", "watch", "seal", "dead", "pack", "doctor", "130", "  3 "):
         assert f"  {name.strip()}" in outcome.stdout
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "up",
-        "demo",
-        "publish",
-        "watch",
-        "seal verify",
-        "seal export",
-        "dead list",
-        "dead show",
-        "dead replay",
-        "doctor",
-    ],
-)
-async def test_every_command_has_help_and_json(cli: Cli, command: str) -> None:
-    outcome = await cli(*command.split(), "--help")
-    assert outcome.returncode == 0
-    assert "--json" in outcome.stdout
 
 
 async def test_the_version_is_told(cli: Cli) -> None:
@@ -266,87 +242,3 @@ async def test_dead_letters_before_any_service_ran_are_a_sentence(
 async def test_the_traceback_shows_when_asked_for(cli: Cli) -> None:
     outcome = await cli("publish", "absent.json", LICTOR_DEBUG="1")
     assert "Traceback" in outcome.stderr
-
-
-async def test_the_doctor_says_what_is_wrong_and_what_to_do(cli: Cli, taken_port: int) -> None:
-    outcome = await cli("doctor", "--json", "--url", NOBODY, "--port", str(taken_port))
-    assert outcome.returncode == 1
-    answer = json.loads(outcome.stdout)
-    found = {one["name"]: one for one in answer["findings"]}
-    assert answer["ok"] is False
-    assert found["python"]["ok"]
-    assert found["nats-server"]["ok"]
-    assert found["redis-server"]["ok"]
-    assert found["packs"]["ok"]
-    assert found["packs"]["detail"].startswith("found ")
-    assert str(taken_port) in found["ports"]["detail"]
-    for name in ("ports", "nats", "services"):
-        assert not found[name]["ok"]
-        assert found[name]["remedy"]
-    assert ", ".join(SERVICES) in found["services"]["detail"]
-
-
-async def test_the_doctor_gives_the_same_advice_once(cli: Cli) -> None:
-    outcome = await cli("doctor", "--url", NOBODY, LICTOR_REDIS_URL="redis://127.0.0.1:9/0")
-    assert outcome.stdout.count("problem  ") == 3
-    assert outcome.stdout.count("what to do: start the server there, or leave --url out") == 1
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("LICTOR_PACKS", "absent"),
-        ("LICTOR_AGENTS", "absent"),
-        ("LICTOR_NATS_SERVER", "absent"),
-        ("LICTOR_REDIS_SERVER", "absent"),
-        ("LICTOR_NATS_URL", NOBODY),
-        ("LICTOR_REDIS_URL", "redis://127.0.0.1:9/0"),
-        ("", ""),
-    ],
-)
-async def test_the_doctor_does_not_advise_what_fails_for_the_same_reason(
-    cli: Cli, tmp_path: Path, setting: str, value: str
-) -> None:
-    if not setting:
-        (tmp_path / ".lictor").touch()
-    given = {setting: value} if setting else {}
-    tried = await cli("up", **given)
-    assert tried.returncode != 0
-    outcome = await cli("doctor", "--json", **given)
-    bad = [one for one in json.loads(outcome.stdout)["findings"] if not one["ok"]]
-    assert bad
-    assert "run `lictor up`" not in {one["remedy"] for one in bad}
-
-
-async def test_the_doctor_does_not_advise_a_second_lictor_up(cli: Cli, tmp_path: Path) -> None:
-    data = tmp_path / ".lictor"
-    data.mkdir()
-    with (data / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        outcome = await cli("doctor", "--json")
-    found = {one["name"]: one for one in json.loads(outcome.stdout)["findings"]}
-    assert f"{data} in use" in found["nats"]["remedy"]
-
-
-@pytest.mark.parametrize("folder", ["/proc/x", "file", "file/x", "dangling"])
-def test_the_doctor_tries_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "dangling").symlink_to("/absent/there")
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    assert writable_directory(tmp_path / "new" / "data").ok
-    finding = writable_directory(Path(folder))
-    assert not finding.ok
-    assert "is not writable (" in finding.detail
-    assert sorted(tmp_path.iterdir()) == before
-
-
-async def test_the_doctor_names_a_binary_that_is_too_old(cli: Cli, tmp_path: Path) -> None:
-    old = tmp_path / "nats-server"
-    old.write_text("#!/bin/sh\necho nats-server: v2.10.7\n")
-    old.chmod(0o755)
-    outcome = await cli("doctor", "--url", NOBODY, LICTOR_NATS_SERVER=str(old))
-    assert outcome.returncode == 1
-    assert f"problem  nats-server       2.10.7 at {old}, too old: 2.14 is needed" in outcome.stdout

@@ -14,22 +14,33 @@ Nobody is answered before what he reported is committed, or found missing by one
 import asyncio
 import logging
 import time
-import uuid
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from lictor_bus.errors import BusError
-from lictor_bus.ledger import Ledger, Log, Reading
+from lictor_bus.ledger import Ledger
 from lictor_bus.names import streams
-from lictor_bus.wire.publish import Outgoing
+from lictor_feedback.session.changes import (
+    Beginning,
+    CachedSession,
+    EveryFact,
+    Found,
+    SomeFacts,
+)
 from lictor_feedback.session.fold import LogFolder, encoded
 from lictor_feedback.session.log import SessionLog
-from lictor_feedback.session.store import STORE_TROUBLE, CursorMoved, SessionStore, Stored
-from lictor_guard.facts.fact import Fact, Facts, decode_fact
+from lictor_feedback.session.store import (
+    STORE_TROUBLE,
+    Behind,
+    CursorMoved,
+    SessionStore,
+    StoreAway,
+    Stored,
+)
+from lictor_guard.facts.fact import Fact, Facts
 from lictor_guard.session.judge import SessionJudge
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
 
@@ -37,7 +48,7 @@ log = logging.getLogger("lictor.feedback")
 
 A = TypeVar("A")
 
-SESSIONS = Ledger[AnySessionEntry, "_Found"]("session", streams.SESSIONS)
+SESSIONS = Ledger[AnySessionEntry, Found]("session", streams.SESSIONS)
 BEGINNINGS = Ledger[AnySessionEntry, bool]("beginning of the session", streams.SESSIONS)
 
 _MAX_KNOWN = 100_000
@@ -47,14 +58,6 @@ _CATCH_UP_WITHIN_S = 0.8
 
 class UnknownSession(Exception):
     """No session of that name ever began."""
-
-
-class StoreAway(BusError):
-    """The store does not answer."""
-
-
-class Behind(StoreAway):
-    """The store lacks so much of a session that folding it takes longer than an answer may; says how far it is."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,6 @@ class DecidedAnswer(Generic[A]):
     """Sequence of the last entry that it takes into account, its own included."""
     records_first: bool = False
     """Whether the definition wants the answer on record before it is given."""
-
-
-@dataclass(slots=True)
-class CachedSession:
-    """What never changes of a session, and since when its facts are known to be complete."""
-
-    session: SessionJudge
-    begun: SessionBegun
-    sequence: int
-    verified_at: int = -1
-    """Age of the store when its facts were compared with the log; -1: not since they were last in doubt."""
-    doubts: int = 0
-    """How often they were in doubt: a comparison made meanwhile settles nothing."""
 
 
 class Engine:
@@ -155,14 +145,14 @@ class Engine:
         known = await self.known(key)
         answers: list[A] = []
 
-        def judge(found: _Found) -> AnySessionEntry | None:
+        def judge(found: Found) -> AnySessionEntry | None:
             entry, answer = operation.decide(known.session, found.facts, self.now_us())
             answers.append(answer)
             return entry
 
         async with self._alone(key), self._marks() as marks:
             names = list(operation.names(known.session))
-            log = _SomeFacts(self, key, known, names, marks)
+            log = SomeFacts(self, key, known, names, marks)
             changed = await SESSIONS.change(self.log, log, judge)
         return DecidedAnswer(answers[-1], changed.sequence)
 
@@ -176,20 +166,20 @@ class Engine:
         known = await self.known(key)
         answers: list[A] = []
 
-        async def judge(found: _Found) -> AnySessionEntry | None:
+        async def judge(found: Found) -> AnySessionEntry | None:
             entry, answer = await decide(known.session, found.stored, self.now_us())
             answers.append(answer)
             return entry
 
         async with self._alone(key), self._marks() as marks:
-            log = _EveryFact(self, key, known, (), marks, within_s)
+            log = EveryFact(self, key, known, (), marks, within_s)
             changed = await SESSIONS.change(self.log, log, judge)
         return DecidedAnswer(answers[-1], changed.sequence)
 
     async def begin(self, key: str, session: SessionJudge, entry: SessionBegun) -> bool:
         """Store the first entry of a session; False when it has begun already."""
         age = self._store.age
-        begun = _Beginning(self.log, key)
+        begun = Beginning(self.log, key)
         changed = await BEGINNINGS.change(
             self.log, begun, lambda has_begun: None if has_begun else entry
         )
@@ -389,138 +379,3 @@ class Engine:
             yield marks
         finally:
             self.ours.difference_update(marks)
-
-
-class _Found(NamedTuple):
-    """What a question is judged on."""
-
-    stored: Stored
-    facts: Facts
-    mark: str
-
-
-class _SomeFacts(Log[AnySessionEntry, _Found]):
-    """A session's log, folded by the store: those facts that a question needs."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        key: str,
-        known: CachedSession,
-        names: Sequence[str],
-        marks: list[str],
-        within_s: float | None = None,
-    ) -> None:
-        self._engine = engine
-        self._key = key
-        self._known = known
-        self._names = names
-        self._marks = marks
-        self._within_s = within_s
-        self._before = engine.moment(known)
-
-    async def read(self) -> Reading[AnySessionEntry, _Found] | None:
-        self._before = self._engine.moment(self._known)
-        found = await self._loaded(self._mark())
-        if found is None:
-            await self._catch_up()
-            return None
-        return Reading(found, found.stored.cursor or 0)
-
-    async def _loaded(self, mark: str) -> _Found | None:
-        stored = await self._engine.load_for_write(self._key, self._names, mark)
-        return None if stored.cursor is None else _Found(stored, _facts(stored), mark)
-
-    def message(self, entry: AnySessionEntry) -> Outgoing:
-        return self._engine.log.message(self._key, entry)
-
-    async def is_current(self, reading: Reading[AnySessionEntry, _Found]) -> bool:
-        engine, (stored, _, mark) = self._engine, reading.state
-        await engine.unmark(self._key, mark)
-        if not engine.is_complete(self._known, stored):
-            if await engine.log.last(self._key) != stored.cursor:
-                await self._catch_up()
-                return False
-            engine.verified(self._known, self._before)
-        return True
-
-    async def appended(
-        self, reading: Reading[AnySessionEntry, _Found], entry: AnySessionEntry, sequence: int
-    ) -> None:
-        stored, facts, _ = reading.state
-        changes = self._known.session.fold(entry, sequence, facts)
-        await self._engine.commit(self._key, stored.cursor, sequence, changes)
-
-    async def overtaken(self, reading: Reading[AnySessionEntry, _Found]) -> None:  # noqa: ARG002
-        await self._catch_up()
-
-    async def _catch_up(self, at_least: int = 0) -> None:
-        within = () if self._within_s is None else (self._within_s,)
-        await self._engine.catch_up(self._key, *within, at_least=at_least)
-
-    def _mark(self) -> str:
-        """A new mark: the one of the try before stands for nothing any more."""
-        self._engine.ours.difference_update(self._marks)
-        self._marks[:] = [uuid.uuid4().hex]
-        self._engine.ours.update(self._marks)
-        return self._marks[0]
-
-
-class _EveryFact(_SomeFacts):
-    """The same, all of it."""
-
-    async def _loaded(self, mark: str) -> _Found | None:
-        await self._engine.load_for_write(self._key, (), mark)
-        stored = await self._engine.whole(self._key)
-        # A fold that was committed since we set our mark took it away.
-        if mark not in stored.pending or stored.cursor != await self._engine.log.last(self._key):
-            return None
-        return _Found(stored, Facts({}), mark)
-
-    async def is_current(self, reading: Reading[AnySessionEntry, _Found]) -> bool:
-        await self._engine.unmark(self._key, reading.state.mark)
-        return True
-
-    async def appended(
-        self,
-        reading: Reading[AnySessionEntry, _Found],  # noqa: ARG002
-        entry: AnySessionEntry,  # noqa: ARG002
-        sequence: int,
-    ) -> None:
-        self._engine.ours.difference_update(self._marks)
-        try:
-            # From the log, as everybody else would: it is rare, and there is one way to do it.
-            await self._catch_up(at_least=sequence)
-        except StoreAway as error:
-            await self._engine.not_folded(self._key, sequence, error)
-
-
-class _Beginning(Log[AnySessionEntry, bool]):
-    """The log of a session that most likely has not begun: whether it has is looked at when something is there."""
-
-    def __init__(self, log: SessionLog, key: str) -> None:
-        self._log = log
-        self._key = key
-        self._is_new = True
-
-    async def read(self) -> Reading[AnySessionEntry, bool]:
-        if self._is_new:
-            return Reading(False, 0)
-        # Only what is no entry may stand there.
-        last = await self._log.last(self._key)
-        return Reading(await self._log.begun(self._key) is not None, last)
-
-    def message(self, entry: AnySessionEntry) -> Outgoing:
-        return self._log.message(self._key, entry)
-
-    async def overtaken(self, reading: Reading[AnySessionEntry, bool]) -> None:  # noqa: ARG002
-        self._is_new = False
-
-
-def _facts(stored: Stored) -> Facts:
-    return Facts(
-        {
-            name: None if value is None else decode_fact(value)
-            for name, value in stored.facts.items()
-        }
-    )

@@ -11,10 +11,9 @@ from lictor_feedback.session.engine import (
     DecidedAnswer,
     Engine,
     SessionOperation,
-    StoreAway,
     UnknownSession,
 )
-from lictor_feedback.session.store import Stored
+from lictor_feedback.session.store import StoreAway, Stored
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.definitions.loading import default_definition
 from lictor_guard.errors import DefinitionError

@@ -17,8 +17,9 @@ from lictor_bus.service.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.service.responder import QuestionHandler
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.publish import Outgoing
-from lictor_feedback.session.engine import Behind, DecidedAnswer, StoreAway, UnknownSession
+from lictor_feedback.session.engine import DecidedAnswer, UnknownSession
 from lictor_feedback.session.questions import SessionQuestions
+from lictor_feedback.session.store import Behind, StoreAway
 from lictor_feedback.unlogged_denials import Gate, GateQuestion, GateRefusal, decision_on
 from lictor_guard.errors import DefinitionError, GuardError
 from lictor_guard.session.tool_gate import UNKNOWN_SESSION

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from lictor_bus.errors import BusError
 from lictor_bus.fold.processor import KEEP_QUIET_S
 from lictor_bus.wire.quick_redis import QuickRedis, Script
 
@@ -87,6 +88,14 @@ class Stored:
     pending: frozenset[str]
     """The marks of those who are, or were when they died, about to append an entry."""
     facts: Mapping[str, bytes | None]
+
+
+class StoreAway(BusError):
+    """The store does not answer."""
+
+
+class Behind(StoreAway):
+    """The store lacks so much of a session that folding it takes longer than an answer may; says how far it is."""
 
 
 class CursorMoved(Exception):

@@ -15,11 +15,11 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.quick_redis import QuickRedis
-from lictor_feedback.session.engine import Behind, Engine, StoreAway
+from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
-from lictor_feedback.session.store import ServerAge, SessionStore
+from lictor_feedback.session.store import Behind, ServerAge, SessionStore, StoreAway
 from lictor_guard.definitions.loading import read_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
