@@ -30,6 +30,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
+from lictor_bus.names import subjects
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -38,7 +39,7 @@ from hook import measure_hook
 from reporting import emit, publish_events, reach, service_process, wait_until_ready
 
 FLOOR = "floor.ask"
-GATE = "lictor.gate.report"
+GATE = subjects.gate("report")
 TASKS = 50
 WARM_UP = 200
 BLOCK = 20
@@ -104,7 +105,7 @@ def event(task: str, event_type: str, payload: dict[str, object]) -> tuple[str, 
         "evidence_refs": [],
         "operator_context": {"channel": "telegram"},
     }
-    return f"lictor.ev.bench.{task}", json.dumps(body).encode()
+    return subjects.event("bench", task), json.dumps(body).encode()
 
 
 def history(task: str) -> list[tuple[str, bytes]]:

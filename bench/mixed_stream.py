@@ -4,8 +4,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.offline.stories import evidence_item, moment, usual_event
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.event import Event, parse_event
 
 TASKS_AT_ONCE = 100

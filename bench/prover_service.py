@@ -22,7 +22,8 @@ from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof.settings import DEFAULT
 from lictor_prove.workers.pool import Job, Pool, Roots
 from lictor_prover.answer_cache import AnswerCache
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 LAYERS = ROOT / "examples" / "layers"
 PROGRAM = ROOT / "examples" / "programs" / "newsletter.py"

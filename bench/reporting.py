@@ -13,6 +13,7 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import last_sequence
 from lictor_local.embedded_servers import Endpoints
 
@@ -68,7 +69,7 @@ async def wait_until_ready(client: Client, service: str, timeout_s: float = 30) 
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         try:
-            answer = await client.request(f"lictor.health.{service}", b"", timeout=1)
+            answer = await client.request(subjects.health(service), b"", timeout=1)
             if json.loads(answer.data)["ready"]:
                 return
         except NatsError:

@@ -3,6 +3,8 @@
 import json
 import random
 
+from lictor_bus.names import subjects
+
 TASKS_AT_ONCE = 200
 _TIME = "2026-01-01T00:00:00Z"
 _FULL_CHECKPOINT = "task_checkpoint_sent:full"
@@ -59,7 +61,7 @@ def _event(task: str, step: str, number: int, interval_s: int | None) -> tuple[s
         "evidence_refs": [],
         "operator_context": {"operator_id": "ops", "channel": "telegram"},
     }
-    return f"lictor.ev.bench.{task}", json.dumps(body, separators=(",", ":")).encode()
+    return subjects.event("bench", task), json.dumps(body, separators=(",", ":")).encode()
 
 
 def _payload(task: str, step: str, number: int, interval_s: int | None) -> dict[str, object]:

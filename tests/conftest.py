@@ -51,7 +51,7 @@ class Stack:
 
     async def decisions(self) -> list[DecisionRecord]:
         """Every decision so far."""
-        stored = await read_from(self.client, "DECISIONS", "lictor.dec.>", 1, 1000)
+        stored = await read_from(self.client, "DECISIONS", subjects.DECISION.all, 1, 1000)
         return [DecisionRecord.from_json(delivery.body) for delivery in stored]
 
     async def dead(self) -> list[Buried]:

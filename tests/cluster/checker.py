@@ -17,10 +17,11 @@ from nats.errors import Error as NatsError
 from lictor.history.stream_replay import replay
 from lictor_bus.errors import BusError
 from lictor_bus.logs.dead_letters import list_dead
+from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
 from lictor_schema.core.canonical_json import canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle
 
 # When nothing comes for so long, on a machine however loaded, then it does not come.
@@ -56,15 +57,15 @@ async def look(client: Client, found: Found) -> None:
     """Read what is new since the last look."""
     async for stored in _new(client, found, "EVENTS", "lictor.ev.*.bench.*"):
         found.events[json.loads(stored.body)["event_id"]].append(stored.sequence)
-    async for stored in _new(client, found, "DECISIONS", "lictor.dec.*.*"):
+    async for stored in _new(client, found, "DECISIONS", subjects.DECISION.any):
         record = json.loads(stored.body)
         if record["runtime"] == "bench":
             found.decisions[record["event_id"]].append(record["event_sequence"])
             found.closed[record["task_id"]] += record["task_closed"]
-    async for stored in _new(client, found, "EPISODES", "lictor.ep.*.*"):
+    async for stored in _new(client, found, "EPISODES", subjects.EPISODE.any):
         episode = _episode(stored)
         found.episodes[episode.task_id].append(episode)
-    async for stored in _new(client, found, "GATES", "lictor.gated.*.*"):
+    async for stored in _new(client, found, "GATES", subjects.GATED.any):
         found.gates[stored.subject.rpartition(".")[2]].append(stored.stored_at_ns // 1000)
 
 

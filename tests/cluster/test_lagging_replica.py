@@ -38,8 +38,7 @@ from lictor_bus.wire.read import (
     read_since,
 )
 from lictor_bus.wire.stream_leader import leader_view
-from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import TriageEntry, TriageState
 from lictor_schema.core.ids import episode_id
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
@@ -128,7 +127,7 @@ async def test_nothing_is_found_where_there_is_nothing(cluster: Cluster) -> None
         long_ago = datetime.now(UTC) - timedelta(days=1)
         assert await read_since(client, streams.RECEIPTS, subject, long_ago, 10) == []
         soon = datetime.now(UTC) + timedelta(days=1)
-        assert await read_since(client, streams.RECEIPTS, "lictor.rcpt.>", soon, 10) == []
+        assert await read_since(client, streams.RECEIPTS, subjects.RECEIPT.all, soon, 10) == []
 
 
 async def test_a_subject_with_thousands_of_others_under_it_is_read_to_its_end(
@@ -169,7 +168,7 @@ async def test_what_is_known_to_be_stored_and_can_not_be_read_is_an_outage(
     monkeypatch.setattr("lictor_bus.wire.read.READ_WITHIN_S", 1.0)
     beyond = (await leader_view(client, streams.RECEIPTS)).last + 1000
     with pytest.raises(BusError, match="RECEIPTS"):
-        await read_from(client, streams.RECEIPTS, "lictor.rcpt.>", beyond, 1, known=beyond)
+        await read_from(client, streams.RECEIPTS, subjects.RECEIPT.all, beyond, 1, known=beyond)
 
 
 async def test_whoever_follows_a_stream_on_gets_no_message_again(cluster: Cluster) -> None:
@@ -230,7 +229,10 @@ async def test_a_worker_that_takes_over_beside_a_lagging_replica_skips_no_event(
                 StateStore(redis, "test", str(number)),
                 _Counting(),
                 StreamOutbox(
-                    client, streams.DECISIONS, "lictor.dec.*.{key}", lambda each: int(each.body)
+                    client,
+                    streams.DECISIONS,
+                    subjects.DECISION.where(task="{key}"),
+                    lambda each: int(each.body),
                 ),
                 DeadLetters(client, "test"),
                 Telemetry("test", TelemetrySettings()),
@@ -260,7 +262,7 @@ async def until_handled(client: TolerantClient, number: int, expected: Sequence[
         while True:
             handled = [
                 int(each.body)
-                async for each in read_all(client, streams.DECISIONS, "lictor.dec.*.*")
+                async for each in read_all(client, streams.DECISIONS, subjects.DECISION.any)
                 if each.subject.rpartition(".")[2].startswith(f"k{number}-")
             ]
             if expected[-1] in handled:
@@ -302,7 +304,7 @@ async def test_a_leader_that_was_deposed_while_it_was_paused_is_not_believed(
     async with connected(here.cluster, "two") as client:
         old = await leader_of(client, streams.RECEIPTS)
         async with connected(here.cluster, old) as close_to_it:
-            assert await read_from(close_to_it, streams.RECEIPTS, "lictor.rcpt.>", 1, 1)
+            assert await read_from(close_to_it, streams.RECEIPTS, subjects.RECEIPT.all, 1, 1)
             here.cluster.pause(old)
             try:
                 sequence = await stored_by_another(client)

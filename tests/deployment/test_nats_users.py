@@ -39,7 +39,7 @@ from lictor_local.doctor import health
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers.installed import shelf
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
 from lictor_schema.events.operator_context import OperatorContext
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_schema.services.health import ServiceHealth

@@ -66,7 +66,7 @@ async def test_overdue_obligations_are_told_by_timers_that_outlive_the_evaluator
             await first.wait()
         async with service_process(EVALUATOR, clean_infra):
             await reach(client, "DECISIONS", sent + 4)
-        stored = await read_from(client, "DECISIONS", "lictor.dec.>", 1, 100)
+        stored = await read_from(client, "DECISIONS", subjects.DECISION.all, 1, 100)
     finally:
         await client.close()
     records = [DecisionRecord.from_json(each.body) for each in stored]

@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from reporting import publish_events, reach, service_process, wait_until_ready
 from workload import story_events
 
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
@@ -25,7 +26,7 @@ async def decisions_by_task(client: Client) -> Decided:
     """Every decision in stream order, by task: record id, event id, decision."""
     found: Decided = defaultdict(list)
     sequence = 1
-    while page := await read_from(client, "DECISIONS", "lictor.dec.>", sequence, 500):
+    while page := await read_from(client, "DECISIONS", subjects.DECISION.all, sequence, 500):
         for stored in page:
             record = json.loads(stored.body)
             found[record["task_id"]].append(

@@ -10,6 +10,7 @@ import nats
 from reporting import publish_events, reach, service_process, sized_stream, wait_until_ready
 from workload import story_events
 
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_seal import SealBundle, TrustStore, leaf_data, tree_root, verify_bundle
@@ -63,7 +64,7 @@ async def test_five_kills_leave_one_log_with_every_closed_task_in_it(tmp_path: P
 async def closed_tasks(client) -> set[str]:
     closed: set[str] = set()
     sequence = 1
-    while page := await read_from(client, "DECISIONS", "lictor.dec.>", sequence, 500):
+    while page := await read_from(client, "DECISIONS", subjects.DECISION.all, sequence, 500):
         records = (json.loads(stored.body) for stored in page)
         closed |= {record["task_id"] for record in records if record["task_closed"]}
         sequence = page[-1].sequence + 1
@@ -76,7 +77,7 @@ async def sealed_bundles(client, count: int) -> list[bytes]:
     sequence = 1
     async with asyncio.timeout(120):
         while len(found) < count:
-            page = await read_from(client, "EPISODES", "lictor.ep.>", sequence, 200)
+            page = await read_from(client, "EPISODES", subjects.EPISODE.all, sequence, 200)
             found += (stored.body for stored in page)
             if page:
                 sequence = page[-1].sequence + 1

@@ -163,7 +163,7 @@ async def rewrite_decisions(client: Client, records: list[Delivery]) -> None:
 
 async def test_a_changed_a_missing_and_an_extra_record_are_found(clean_infra: Endpoints):
     client = await decided(clean_infra, 60)
-    records = await read_from(client, "DECISIONS", "lictor.dec.>", 1, 100)
+    records = await read_from(client, "DECISIONS", subjects.DECISION.all, 1, 100)
     assert (await replay(client)).differing == 0
     changed = json.loads(records[10].body)
     changed["decision"]["reason"] = "nothing to see here"
@@ -237,7 +237,7 @@ async def test_the_command_tells_what_differs_and_exits_with_1(clean_infra: Endp
         0,
         "20 events, 0 refused, 20 decisions by 1 configurations: 0 differences\n",
     )
-    records = await read_from(client, "DECISIONS", "lictor.dec.>", 1, 100)
+    records = await read_from(client, "DECISIONS", subjects.DECISION.all, 1, 100)
     task = json.loads(records[5].body)["task_id"]
     await rewrite_decisions(client, [*records[:5], *records[6:]])
     code, told = await command("--task", task, "--json")

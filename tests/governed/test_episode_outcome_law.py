@@ -14,8 +14,9 @@ from lictor_contracts.decision import progress, transitions
 from lictor_contracts.decision.question_stamp import Asked
 from lictor_contracts.decision.state import Deciding, Switch, fold
 from lictor_contracts.decision.transitions import Governing
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_questions import DecisionReport
-from lictor_schema.contracts.envelope import DTE, SafeActionContract
+from lictor_schema.contracts.envelope import DTE
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import episode_id
 from lictor_schema.decisions.decision import PackStamp

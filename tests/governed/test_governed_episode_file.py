@@ -13,7 +13,7 @@ import pytest
 from governing_bus import ENVELOPE, TRUST, Asker, governing_bus, governing_services
 
 from lictor.history.episode_bundle import bundle_lines
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_all, read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.canonical_json import hash_bytes
@@ -38,7 +38,7 @@ def paragraph(told: str, heading: str) -> str:
 
 
 async def exported(asker: Asker, folder: Path) -> tuple[Path, Path]:
-    [stored] = await read_from(asker.client, streams.EPISODES, "lictor.ep.*.*", 1, 10)
+    [stored] = await read_from(asker.client, streams.EPISODES, subjects.EPISODE.any, 1, 10)
     file, trust = folder / "episode.seal", folder / "trust.json"
     file.write_bytes(b"".join([line async for line in bundle_lines(asker.client, stored.body)]))
     trust.write_bytes(TRUST.to_bytes())

@@ -17,7 +17,8 @@ from governing_bus import (
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.envelope import DegradeStep, VerificationResult
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
 

@@ -49,10 +49,11 @@ from lictor_schema.contracts.drift import (
     DriftType,
     Fingerprint,
     PatchType,
+    TriageEntry,
     TriageState,
 )
 from lictor_schema.contracts.envelope import DTE
-from lictor_schema.contracts.patch import PatchEntry, PatchRequest, PatchState, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry, PatchRequest, PatchState
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.decisions.decision import Disposition, PackStamp
 from lictor_schema.decisions.mark import DecisionMark
@@ -523,8 +524,5 @@ def test_nobody_but_the_bus_appends_to_a_log_by_a_loop_of_its_own() -> None:
         if OWN_LOOP.search(line)
     ]
     # The log of seals: entries and the checkpoint that covers them are one batch, after all that is there.
-    allowed = (
-        "services/sealer/lictor_sealer/log/stream.py",
-        "services/sealer/lictor_sealer/app.py",
-    )
+    allowed = "services/sealer/lictor_sealer/log/"
     assert [each for each in found if not each.startswith(allowed)] == []

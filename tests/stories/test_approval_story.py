@@ -19,6 +19,7 @@ import lictor
 from lictor.governor import Governor
 from lictor.programs import Program
 from lictor_bus.logs.entry_logs import all_entries
+from lictor_bus.names import subjects
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.proofs.proof import ProofResult
@@ -72,7 +73,9 @@ class Story:
 
     async def entries(self) -> list[ApprovalEntry]:
         """Every change of every request."""
-        found = all_entries(self.client, "APPROVALS", "lictor.appr.*.*", ApprovalEntry.from_json)
+        found = all_entries(
+            self.client, "APPROVALS", subjects.APPROVAL.any, ApprovalEntry.from_json
+        )
         return [entry async for _, entry in found]
 
     async def proved(self, program: str, name: str) -> ProofResult:

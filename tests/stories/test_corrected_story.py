@@ -19,9 +19,9 @@ from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.decisions.receipt import DeliveryReceipt, DeliveryState, ReceiptStatus
-from lictor_schema.proofs.proof import ProgramSubmission
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.seals.episode_sources import EpisodeSources
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle
 
 SERVICES = ("policy_evaluator", "feedback", "prover", "sealer", "supervisor")

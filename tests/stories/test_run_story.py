@@ -25,11 +25,11 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import canonical_json, hash_bytes
 from lictor_schema.proofs.proof import ProofVerdict
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import Entry, Message, SealBundle, TrustStore, verify_bundle
 
 PATIENCE_S = 60.0
@@ -58,7 +58,7 @@ async def _request(client: Client, *states: str) -> RequestLife:
     """The one request there is, when it stands so."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        found = all_entries(client, "APPROVALS", "lictor.appr.*.*", ApprovalEntry.from_json)
+        found = all_entries(client, "APPROVALS", subjects.APPROVAL.any, ApprovalEntry.from_json)
         life = folded([entry async for _, entry in found])
         if life is not None and life.state.value in states:
             return life
@@ -124,8 +124,8 @@ async def test_a_program_is_proved_approved_run_and_sealed_each_by_its_own_user(
 
         await _close_task(client)
         await reach(client, "EPISODES", 2)
-        bundle = (await read_from(client, "EPISODES", "lictor.ep.*.*", 1, 1))[0].body
-        runs = await read_from(client, "RUNS", "lictor.run.*.*", 1, 100)
+        bundle = (await read_from(client, "EPISODES", subjects.EPISODE.any, 1, 1))[0].body
+        runs = await read_from(client, "RUNS", subjects.RUN.any, 1, 100)
         exported = b"".join([line async for line in bundle_lines(client, bundle)])
 
     trust = TrustStore.load(tmp_path / "trust.json")

@@ -13,11 +13,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from reporting import reach, service_process, wait_until_ready
 
 from lictor.history.episode_bundle import bundle_lines
+from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_schema.core.canonical_json import canonical_json, hash_bytes
 from lictor_schema.decisions.decision import DecisionRecord, Disposition
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, TrustStore, verify_bundle
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -95,7 +96,7 @@ async def test_a_task_is_watched_judged_closed_and_sealed(stack):
     assert report.ok, report
     assert not verify_bundle(bundle.body.replace(b"success", b"partial"), trust).ok
     assert bundle.headers["traceparent"].split("-")[1] == TRACE
-    assert checkpoint.subject == "lictor.log.checkpoint"
+    assert checkpoint.subject == subjects.LOG_CHECKPOINT
 
     sealed = SealedEpisode.model_validate_json(
         canonical_json(SealBundle.from_bytes(bundle.body).sealed_episode)

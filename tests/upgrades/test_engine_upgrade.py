@@ -18,6 +18,7 @@ from reporting import ROOT, reach, service_process, wait_until_ready
 import lictor
 from lictor.history.stream_replay import replay
 from lictor.tasks import Task
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy.version import ENGINE_VERSION
@@ -109,7 +110,7 @@ async def report(task: Task) -> None:
 
 
 async def records(client: Client) -> list[bytes]:
-    return [each.body async for each in read_all(client, "DECISIONS", "lictor.dec.*.*")]
+    return [each.body async for each in read_all(client, "DECISIONS", subjects.DECISION.any)]
 
 
 def reports(found: list[bytes]) -> list[str]:

@@ -20,6 +20,7 @@ from workload import story_events
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.logs.packs import read_switches
+from lictor_bus.names import subjects
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy.packs.bundle import bundle_directory
@@ -129,7 +130,7 @@ async def engines(client: Client) -> list[list[str]]:
 
 async def configs(client: Client) -> list[str]:
     """What judged each event, in their order."""
-    stored = await read_from(client, "DECISIONS", "lictor.dec.*.*", 1, 1000)
+    stored = await read_from(client, "DECISIONS", subjects.DECISION.any, 1, 1000)
     records = sorted(
         (json.loads(each.body) for each in stored), key=lambda it: it["event_sequence"]
     )

@@ -7,13 +7,8 @@ from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest, g
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
-from lictor_schema.proofs.proof import (
-    ProgramSubmission,
-    ProofResult,
-    ProofVerdict,
-    program_hash,
-    refuse_descriptive,
-)
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict, refuse_descriptive
 
 
 def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from lictor_approval.errors import NotApprovable
 from lictor_approval.request_binding import bound
 from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 
 def superseded(

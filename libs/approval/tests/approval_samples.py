@@ -11,13 +11,8 @@ from lictor_schema.approvals.approval import ApprovalDecision, ApprovalRequest
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport
-from lictor_schema.proofs.proof import (
-    GuaranteeResult,
-    ProgramSubmission,
-    ProofResult,
-    ProofVerdict,
-    program_hash,
-)
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 from lictor_seal import SigningKey, TrustStore
 

@@ -13,7 +13,8 @@ from lictor_approval.request_binding import bound, is_of
 from lictor_approval.request_life import folded
 from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest, ApprovalState
 from lictor_schema.core.canonical_json import canonical_json, content_hash, hash_bytes
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 OLDER = Path(__file__).parent / "older"
 """A submission, its proof, the request and the signed decision, as they were written before."""

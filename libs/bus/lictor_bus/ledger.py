@@ -20,14 +20,13 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused, SequenceConflict
 from lictor_bus.logs.entry_logs import read_log
-from lictor_bus.wire.publish import Outgoing
+from lictor_bus.wire.publish import HEADER_ROOM, Outgoing
 
 # As many tries as fit into the time for an answer under load, each after a longer pause than the one before.
 _TRIES = 24
 _LEAST_TRIES = 3
 _LONGEST_PAUSE_S = 0.1
 _GIVE_UP_AFTER_S = 5.0
-_HEADER_ROOM = 16 * 1024
 
 LEDGERS: "dict[str, Ledger[Any, Any]]" = {}
 """Every ledger there is, by its name; the law test goes through them."""
@@ -237,7 +236,7 @@ class WholeLog(Log[E, S]):
     def message(self, entry: E) -> Outgoing:
         """An entry as it is stored; Refused when the broker does not take as much."""
         body = entry.to_json()
-        if len(body) + _HEADER_ROOM > self._client.max_payload:
+        if len(body) + HEADER_ROOM > self._client.max_payload:
             raise Refused(
                 f"the {self._ledger.name} has {len(body)} bytes, more than the broker takes",
                 remedy=self._ledger.too_large,

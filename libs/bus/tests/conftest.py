@@ -169,7 +169,7 @@ class Bench:
             consumer or self.consumer(partition, settings, client),
             store or StateStore(self.redis, "totals", str(partition)),
             Totals(timed=timed, keep_s=keep_s),
-            wrap(StreamOutbox(client, streams.DECISIONS, "lictor.dec.*.{key}")),
+            wrap(StreamOutbox(client, streams.DECISIONS, subjects.DECISION.where(task="{key}"))),
             DeadLetters(client, "totals"),
             Telemetry("totals"),
             settings.batch,

@@ -17,13 +17,13 @@ from nats.aio.client import Client
 from lictor.errors import LictorError, NotInTime
 from lictor.history.stream_follower import follow
 from lictor_bus.logs.entry_logs import all_entries, read_entry
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
 APPROVAL_TIMEOUT_S = 600.0
-_EVERY_CHANGE = "lictor.appr.*.*"
+_EVERY_CHANGE = subjects.APPROVAL.any
 
 
 class NotProved(LictorError):

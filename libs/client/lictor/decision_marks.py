@@ -10,9 +10,9 @@ from lictor.desk_orders import ask_desk, new_request_id
 from lictor_bus.logs.entry_logs import all_entries, read_log
 from lictor_bus.names import streams, subjects
 from lictor_policy.decisions.marks import false_alarm
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkKind, MarkOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 
 async def mark_decision(
@@ -44,7 +44,7 @@ async def false_alarms(client: Client) -> frozenset[str]:
     """The ids of all decision records that are marked as false alarms."""
     by_record: dict[str, list[DecisionMark]] = {}
     if await _has_marks(client):
-        found = all_entries(client, streams.MARKS, "lictor.mark.*.*", DecisionMark.from_json)
+        found = all_entries(client, streams.MARKS, subjects.MARK.any, DecisionMark.from_json)
         async for _, mark in found:
             by_record.setdefault(mark.record_id, []).append(mark)
     return frozenset(name for name, marks in by_record.items() if false_alarm(marks))

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from lictor.errors import LictorError, Unreachable
 from lictor_bus.names import subjects
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.services.desk_answer import DeskAnswer
 
 ASK_WITHIN_S = 10.0
 DESKS = {

@@ -28,16 +28,15 @@ from pydantic_core import PydanticSerializationError, to_json
 from lictor.errors import EventRefused, InvalidEvent, Unreachable
 from lictor_bus.names import subjects
 from lictor_bus.names.subjects import event_message_id
+from lictor_bus.wire.error_codes import UNAVAILABLE
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import describe_validation_error
-from lictor_schema.events.event import Event, EventEnvelope, parse_event
+from lictor_schema.events.event import MAX_EVENT_BYTES, Event, EventEnvelope, parse_event
 
-MAX_EVENT_BYTES = 1024 * 1024
 STORE_TIMEOUT_S = 15.0
 _ATTEMPT_S = 2.0
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
-_UNAVAILABLE = 503
 
 AnyEvent = Event | Mapping[str, Any] | bytes | str
 
@@ -122,7 +121,7 @@ async def _store(
                 duplicate = bool(acknowledgement.get("duplicate")) and not may_be_ours
                 return int(acknowledgement["seq"]), duplicate
             problem = str(error.get("description", "no reason given"))
-            if error.get("code") != _UNAVAILABLE:
+            if error.get("code") != UNAVAILABLE:
                 raise EventRefused(f"the broker refused the event: {problem}")
         if loop.time() + pause >= deadline:
             raise Unreachable(f"the event was not stored within {timeout_s:g} s: {problem}")

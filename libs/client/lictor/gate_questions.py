@@ -13,6 +13,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
 from lictor_bus.names import subjects
 from lictor_schema.contracts.decision_questions import ActionGateRequest
 from lictor_schema.core.canonical_json import CanonicalError
@@ -29,9 +30,6 @@ from lictor_schema.sessions.session_questions import (
 A = TypeVar("A", bound=GateAnswer)
 
 GATE_TIMEOUT_S = 2.0
-UNANSWERED = "lictor.client.unanswered"
-MALFORMED_ANSWER = "lictor.client.malformed-answer"
-MALFORMED_QUESTION = "lictor.client.malformed-question"
 
 
 async def ask_gate(

@@ -23,8 +23,10 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from lictor.errors import LictorError
-from lictor.gate_questions import GATE_TIMEOUT_S, UNANSWERED, ask_gate, build_question
+from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
+from lictor.gate_questions import GATE_TIMEOUT_S, ask_gate, build_question
 from lictor_bus.names import subjects
+from lictor_schema.contracts.action import Precondition, SafeActionContract
 from lictor_schema.contracts.decision_log import RetriesSeen
 from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
@@ -36,7 +38,6 @@ from lictor_schema.contracts.decision_questions import (
     VerifyAnswer,
     VerifyRequest,
 )
-from lictor_schema.contracts.envelope import Precondition, SafeActionContract
 from lictor_schema.core.base_model import Scalar
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
 from lictor_schema.errors import describe_validation_error
@@ -45,7 +46,6 @@ from lictor_schema.gates.gate import GateRequest
 R = TypeVar("R")
 A = TypeVar("A", bound=ContractAnswer)
 
-MALFORMED = "lictor.client.malformed-question"
 # An answer that was lost is asked for again: under the same id it counts once.
 _TRIES = 3
 
@@ -277,9 +277,9 @@ class GovernedDecision:
         except ValidationError as error:
             problems = describe_validation_error(error)[:5]
             told = "; ".join(f"{each.path} {each.problem}" for each in problems)
-            return _refused(answer_type, request_id, MALFORMED, told)
+            return _refused(answer_type, request_id, MALFORMED_QUESTION, told)
         except (CanonicalError, PydanticSerializationError, ValueError) as error:
-            return _refused(answer_type, request_id, MALFORMED, str(error))
+            return _refused(answer_type, request_id, MALFORMED_QUESTION, str(error))
         subject = subjects.contract_request(operation, self._runtime)
         return await ask_contract(
             self._client, subject, request.to_json(), request_id, answer_type, self._timeout_s
@@ -305,7 +305,7 @@ async def ask_contract(
         try:
             return answer_type.from_json(reply.data)
         except (ValidationError, CanonicalError) as error:
-            return _refused(answer_type, request_id, "lictor.client.malformed-answer", str(error))
+            return _refused(answer_type, request_id, MALFORMED_ANSWER, str(error))
     return _refused(answer_type, request_id, UNANSWERED, f"{subject}: {problem}")
 
 

@@ -27,13 +27,12 @@ from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.runtimes.guarded_session import Guarding, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
-from lictor.tasks import ReportedBy, Task
+from lictor.tasks import Task
 from lictor_bus.logs.dead_letters import find_dead
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.ids import episode_id
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkKind
@@ -46,8 +45,16 @@ from lictor_schema.events.operator_context import (
     OperatorContext,
     ReportAnchor,
 )
-from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, GateRequest, ReportGateRequest
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.gates.gate import (
+    DispatchGateRequest,
+    GateAnswer,
+    GateRequest,
+    ReportedBy,
+    ReportGateRequest,
+)
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.sessions.session_questions import (
     Resource,
     StopGateAnswer,

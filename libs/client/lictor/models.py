@@ -23,6 +23,15 @@ if TYPE_CHECKING:
         ApprovalRequest,
         ApprovalState,
     )
+    from lictor_schema.contracts.action import (
+        Authorization,
+        ExecutionPlan,
+        Precondition,
+        RetryPolicy,
+        RollbackPlan,
+        SafeActionContract,
+        TargetRef,
+    )
     from lictor_schema.contracts.decision_log import (
         ContractReason,
         ContractViolation,
@@ -39,20 +48,8 @@ if TYPE_CHECKING:
         DecisionStanding,
         VerifyAnswer,
     )
-    from lictor_schema.contracts.envelope import (
-        Authorization,
-        BlastRadius,
-        DegradeStep,
-        ExecutionPlan,
-        Precondition,
-        RetryPolicy,
-        RollbackPlan,
-        SafeActionContract,
-        TargetRef,
-        Verification,
-        VerificationResult,
-    )
-    from lictor_schema.contracts.patch import DeskAnswer
+    from lictor_schema.contracts.envelope import BlastRadius, DegradeStep
+    from lictor_schema.contracts.verification import Verification, VerificationResult
     from lictor_schema.decisions.decision import (
         AttachedEvidence,
         Decision,
@@ -153,6 +150,7 @@ if TYPE_CHECKING:
     )
     from lictor_schema.proofs.proof_strength import ProofStrength
     from lictor_schema.seals.episode import EpisodeState
+    from lictor_schema.services.desk_answer import DeskAnswer
     from lictor_schema.sessions.session_questions import (
         Denial,
         Resource,
@@ -303,11 +301,13 @@ _NAMES_IN = {
         "ActionGateAnswer ActionGateRequest ActionStanding ContractAnswer DecisionBeginAnswer "
         "DecisionShowAnswer DecisionStanding VerifyAnswer"
     ),
-    "lictor_schema.contracts.envelope": (
-        "Authorization BlastRadius DegradeStep ExecutionPlan Precondition RetryPolicy "
-        "RollbackPlan SafeActionContract TargetRef Verification VerificationResult"
+    "lictor_schema.contracts.action": (
+        "Authorization ExecutionPlan Precondition RetryPolicy RollbackPlan SafeActionContract "
+        "TargetRef"
     ),
-    "lictor_schema.contracts.patch": "DeskAnswer",
+    "lictor_schema.contracts.envelope": "BlastRadius DegradeStep",
+    "lictor_schema.contracts.verification": "Verification VerificationResult",
+    "lictor_schema.services.desk_answer": "DeskAnswer",
     "lictor_schema.decisions.decision": (
         "AttachedEvidence Decision DecisionRecord Disposition EpisodeStamp EvidenceSummary "
         "MatchedRule OperatorNotice PackStamp ProfileStamp RequiredAction Severity "

@@ -23,13 +23,8 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import submission_id as derived_id
-from lictor_schema.proofs.proof import (
-    Language,
-    ProgramHashOf,
-    ProgramSubmission,
-    ProofResult,
-    program_hash,
-)
+from lictor_schema.proofs.program import Language, ProgramHashOf, ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult
 
 PROOF_TIMEOUT_S = 120.0
 _HASHES: tuple[ProgramHashOf | None, ...] = ("bytes", None)
@@ -102,7 +97,7 @@ async def results(
         for of in _HASHES
     }
     tasks = {each.task_id for each in submissions}
-    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else "lictor.proof.*.*"
+    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else subjects.PROOF.any
     stored = follow(client, streams.PROOFS, subject, from_start=True)
     async with aclosing(stored):
         try:

@@ -9,13 +9,12 @@ from pydantic import ValidationError
 from lictor.errors import LictorError, Unreachable
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
 
 RECEIPT_TIMEOUT_S = 5.0
-_PAGE = 500
 
 
 async def send_report(
@@ -52,7 +51,7 @@ async def find_decision(
     client: Client, record_id: str, task_id: str | None = None
 ) -> DecisionRecord | None:
     """A decision by its id; quick when its task is given, else the whole stream is read."""
-    subject = "lictor.dec.*.*" if task_id is None else subjects.decisions_on_task(task_id)
+    subject = subjects.DECISION.any if task_id is None else subjects.decisions_on_task(task_id)
     wanted = record_id.encode()
     async for stored in _all(client, streams.DECISIONS, subject):
         if wanted in stored.body:
@@ -65,7 +64,7 @@ async def find_decision(
 async def _all(client: Client, stream: str, subject: str) -> AsyncIterator[Delivery]:
     sequence = 0
     # A page can be short of what was asked for: the broker also cuts by bytes.
-    while page := await read_from(client, stream, subject, sequence + 1, _PAGE):
+    while page := await read_from(client, stream, subject, sequence + 1, PAGE):
         for stored in page:
             yield stored
         sequence = page[-1].sequence

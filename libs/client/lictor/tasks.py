@@ -11,7 +11,7 @@ from lictor_schema.events.claim import CheckpointStructure, Claim, PromisedFollo
 from lictor_schema.events.event_types import EventType
 from lictor_schema.events.evidence import Quality
 from lictor_schema.events.operator_context import EvidenceRef, ExternalizedPath, ReportAnchor
-from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.gates.gate import GateAnswer, ReportedBy
 from lictor_schema.proofs.proof import ProofResult
 from lictor_schema.sessions.session_questions import ToolGateAnswer
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lictor.governor import Governor
     from lictor.programs import Program
 
-ReportedBy = Literal["task_checkpoint_sent", "task_claimed_complete"]
 ClaimTypeName = Literal["progress", "completion", "verified_completion"]
 EvidenceClassName = Literal[
     "tool_output",

@@ -14,9 +14,10 @@ from lictor.desk_orders import ASK_WITHIN_S, ask_desk
 from lictor.errors import LictorError, Unreachable
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import say, say_json, warn
-from lictor_schema.contracts.patch import CorrectionOrder, DeskAnswer
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.seals.correction import CorrectionOrder
 from lictor_schema.seals.erasure import ErasureOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 A = TypeVar("A", bound=DeskAnswer)
 

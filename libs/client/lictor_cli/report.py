@@ -28,10 +28,10 @@ from lictor_cli.output.terminal import (
 from lictor_cli.selection import since_argument
 from lictor_contracts.report.measurements import Measuring
 from lictor_schema.contracts.coherence_report import CoherenceReport, SloVerdict
-from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SealError, TrustStore, verify_bundle
 
 HELP = """\
@@ -97,7 +97,7 @@ async def _episodes(
 ) -> None:
     size = await extent(client, streams.EPISODES)
     with counting("verifying seals", size.messages, quiet=quiet) as advance:
-        async for stored in read_all(client, streams.EPISODES, "lictor.ep.*.*"):
+        async for stored in read_all(client, streams.EPISODES, subjects.EPISODE.any):
             advance()
             if not measuring.covers(stored.stored_at):
                 continue
@@ -117,16 +117,16 @@ async def _episodes(
 async def _drift(client: Client, measuring: Measuring) -> None:
     await extent(client, streams.DRIFT)
     await extent(client, streams.PATCHES)
-    async for stored in read_all(client, streams.DRIFT, "lictor.drift.*.*"):
+    async for stored in read_all(client, streams.DRIFT, subjects.DRIFT.any):
         try:
             measuring.drift(DriftEvent.from_json(stored.body))
         except (ValidationError, CanonicalError):
             # Somebody else's message; see lictor_bus.logs.entry_logs.
             continue
-    triage = all_entries(client, streams.DRIFT, "lictor.triage.*", TriageEntry.from_json)
+    triage = all_entries(client, streams.DRIFT, subjects.TRIAGE.any, TriageEntry.from_json)
     async for _, entry in triage:
         measuring.triage(entry)
-    patches = all_entries(client, streams.PATCHES, "lictor.patch.*.*", PatchEntry.from_json)
+    patches = all_entries(client, streams.PATCHES, subjects.PATCH.any, PatchEntry.from_json)
     async for _, entry in patches:
         measuring.patch(entry)
 

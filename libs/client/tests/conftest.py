@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 import lictor
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.gates.gate import GateRequest
@@ -187,7 +187,7 @@ async def standin(broker: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A stand-in for the feedback service, on that broker; what it does not take is nothing to the next test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     service = StandIn()
-    for subject in ("lictor.gate.*.*", "lictor.session.*.*"):
+    for subject in (subjects.SESSION_GATE.any, subjects.SESSION_REQUEST.any):
         await broker.subscribe(subject, cb=service.answer)
     # A request queues up behind the subscription; nats-py's flush() overtakes it.
     await broker.jetstream().account_info()

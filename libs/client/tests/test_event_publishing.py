@@ -13,12 +13,12 @@ from nats.aio.client import Client
 
 import lictor
 from lictor import errors
-from lictor.event_publishing import MAX_EVENT_BYTES, read_event
-from lictor_bus.names import streams
+from lictor.event_publishing import read_event
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
-from lictor_schema.events.event import TaskStarted, parse_event
+from lictor_schema.events.event import MAX_EVENT_BYTES, TaskStarted, parse_event
 
 
 def started(**changes: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ async def test_a_stored_event_can_be_read_back_from_the_stream(
 ) -> None:
     published = await governor.publish(started())
     assert published == lictor.Published("task-1", "event-1", 1, False)
-    (stored,) = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
+    (stored,) = await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)
     assert parse_event(stored.body) == read_event(started())
     assert re.fullmatch(r"lictor\.ev\.[0-3]\.test\.task-1", stored.subject)
     assert stored.headers["Nats-Msg-Id"] == "task-1:test:event-1"
@@ -102,7 +102,7 @@ async def test_the_tasks_methods_publish_valid_events_of_their_types(
     await task.attach_evidence("it works", refs=[{"kind": "log", "ref": "1"}], quality="strong")
     await task.change_status("paused", "lunch", from_status="active")
     await task.claim_complete("done", verified=True)
-    stored = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
+    stored = await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)
     events = [parse_event(one.body) for one in stored]
     assert [event.event_type for event in events] == [
         "task_started",
@@ -138,7 +138,7 @@ async def test_an_invalid_event_is_refused_by_field_and_nothing_is_stored(
     with pytest.raises(errors.InvalidEvent) as caught:
         await governor.publish(started(**changes))
     assert told in str(caught.value)
-    assert await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10) == []
+    assert await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10) == []
 
 
 async def test_text_that_is_no_json_is_refused(governor: lictor.Governor) -> None:
@@ -157,7 +157,7 @@ async def test_an_event_over_one_mebibyte_is_refused_and_the_large_field_named(
         await task.emit("task_evidence_attached", {"items": evidence(task.task_id, 20)})
     assert str(MAX_EVENT_BYTES) in str(caught.value)
     assert "most of it is payload.items;" in str(caught.value)
-    assert len(await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)) == 1
+    assert len(await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)) == 1
 
 
 @pytest.mark.parametrize("event_id", ["a\r\nNats-Rollup: all", " padded ", "é" * 400, "x" * 512])
@@ -167,7 +167,7 @@ async def test_an_awkward_event_id_neither_breaks_the_headers_nor_the_duplicate_
     first = await governor.publish(started(event_id=event_id))
     again = await governor.publish(started(event_id=event_id))
     assert (first.duplicate, again.duplicate) == (False, True)
-    (stored,) = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
+    (stored,) = await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)
     assert json.loads(stored.body)["event_id"] == event_id
     assert "Nats-Rollup" not in stored.headers
 
@@ -175,7 +175,7 @@ async def test_an_awkward_event_id_neither_breaks_the_headers_nor_the_duplicate_
 async def test_every_publish_starts_a_trace(governor: lictor.Governor, broker: Client) -> None:
     await governor.publish(started())
     await governor.publish(started(event_id="event-2"))
-    stored = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
+    stored = await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)
     traces = {one.headers["traceparent"] for one in stored}
     assert len(traces) == 2
     assert all(re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", trace) for trace in traces)
@@ -189,7 +189,7 @@ async def test_a_publish_inside_a_span_carries_its_context(
     context = trace.SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=trace.TraceFlags(1))
     with trace.use_span(trace.NonRecordingSpan(context)):
         await governor.publish(started())
-    (stored,) = await read_from(broker, streams.EVENTS, "lictor.ev.>", 1, 10)
+    (stored,) = await read_from(broker, streams.EVENTS, subjects.EVENT.all, 1, 10)
     assert stored.headers["traceparent"] == f"00-{0xABC:032x}-{0xDEF:016x}-01"
 
 

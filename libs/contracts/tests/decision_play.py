@@ -10,6 +10,7 @@ from lictor_contracts.decision.question_stamp import Asked, Decided
 from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
 from lictor_contracts.decision.transitions import Governing
 from lictor_contracts.drift.sightings import sightings
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
@@ -17,7 +18,7 @@ from lictor_schema.contracts.decision_questions import (
     DecisionReport,
 )
 from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.envelope import DTE, SafeActionContract
+from lictor_schema.contracts.envelope import DTE
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.decisions.decision import PackStamp
 from lictor_schema.seals.episode import OutcomeCode

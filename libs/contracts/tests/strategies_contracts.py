@@ -7,13 +7,9 @@ from strategies import instances
 
 from lictor_contracts.envelope.bounds import LIMITS, STAGES, Envelope, Signals, Violation
 from lictor_contracts.envelope.ladder import Situation
-from lictor_schema.contracts.envelope import (
-    DTE,
-    BlastRadius,
-    DegradeStep,
-    SafeActionContract,
-    VerificationResult,
-)
+from lictor_schema.contracts.action import SafeActionContract
+from lictor_schema.contracts.envelope import DTE, BlastRadius, DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.core.canonical_json import canonical_json
 
 NOW = 1_700_000_000_000_000

@@ -8,8 +8,8 @@ from lictor_guard.facts.fact import Changes, Facts, decode_fact, full_name
 from lictor_guard.plugins.part_defaults import WholePolicy
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, Restored
-from lictor_schema.sessions.agent_definition import ToolSpec
 from lictor_schema.sessions.session_questions import CallOutcome, Resource, ResourceState
+from lictor_schema.sessions.tool_policy import ToolSpec
 
 NOON = 1_700_000_000_000_000
 SECOND = 1_000_000

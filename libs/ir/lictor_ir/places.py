@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from lictor_ir.terms import App, Result, Term, Var, children
+from lictor_ir.terms import App, Result, Term, Var, children, postorder
 from lictor_ir.types import STR
 
 LENGTH: Final = "len()"
@@ -65,13 +65,4 @@ def parts(term: Term) -> tuple[Term, ...]:
 
 def solver_order(*roots: Term) -> Iterator[Term]:
     """Every term below the roots that a solver sees, once, parts before wholes."""
-    seen: set[Term] = set()
-    stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        term, ready = stack.pop()
-        if ready:
-            yield term
-        elif term not in seen:
-            seen.add(term)
-            stack.append((term, True))
-            stack.extend((part, False) for part in reversed(parts(term)) if part not in seen)
+    return postorder(*roots, parts=parts)

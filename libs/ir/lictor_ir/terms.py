@@ -249,7 +249,7 @@ def children(term: Term) -> tuple[Term, ...]:
             return ()
 
 
-def postorder(*roots: Term) -> Iterator[Term]:
+def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children) -> Iterator[Term]:
     """Every term below the roots once, parts before wholes, in an order that depends only on their structure."""
     seen: set[Term] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
@@ -260,7 +260,7 @@ def postorder(*roots: Term) -> Iterator[Term]:
         elif term not in seen:
             seen.add(term)
             stack.append((term, True))
-            stack.extend((child, False) for child in reversed(children(term)) if child not in seen)
+            stack.extend((part, False) for part in reversed(parts(term)) if part not in seen)
 
 
 def rebuild(root: Term, change: Callable[[Term], Term | None]) -> Term:

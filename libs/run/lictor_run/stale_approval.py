@@ -16,7 +16,7 @@ from lictor_prove.proof.prover import ReadProgram, read
 from lictor_prove.proof.runnability import why_not_run
 from lictor_run.child_orders import Approved
 from lictor_run.errors import RunStopped
-from lictor_schema.proofs.proof import is_executable, program_hash
+from lictor_schema.proofs.program import is_executable, program_hash
 
 _AGAIN = "submit the program again, and have it approved again"
 

@@ -19,7 +19,7 @@ from lictor_run.errors import NotStarted, RunStopped
 from lictor_run.run_limits import RunLimits
 from lictor_run.stale_approval import load_layer_again, read_again
 from lictor_schema.approvals.run import AnyRunEntry, RunFinished
-from lictor_schema.proofs.proof import program_hash
+from lictor_schema.proofs.program import program_hash
 
 RUN_ID = "00000000-0000-4000-8000-00000000000a"
 TASK_ID = "task-1"

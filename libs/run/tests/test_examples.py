@@ -17,7 +17,7 @@ from lictor_run.child_orders import Approved, LayerPlace
 from lictor_run.lockstep import ir_value
 from lictor_run.values import ValueReader, written
 from lictor_schema.approvals.run import EffectDone, EffectStarted, RunOutcome
-from lictor_schema.proofs.proof import program_hash
+from lictor_schema.proofs.program import program_hash
 
 ROOT = Path(__file__).parents[3]
 LAYER = ROOT / "examples" / "layers"

@@ -23,6 +23,7 @@ from lictor_schema.approvals.approval import (
 )
 from lictor_schema.approvals.approval_policy import ApprovalPolicy
 from lictor_schema.approvals.run import AnyRunEntry
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
     ClaimRequest,
@@ -37,7 +38,11 @@ from lictor_schema.contracts.cerpa_cycle import (
     CerpaPatch,
     CerpaReview,
 )
-from lictor_schema.contracts.coherence_report import CoherenceReport
+from lictor_schema.contracts.coherence_report import (
+    CoherenceAnswer,
+    CoherenceQuestion,
+    CoherenceReport,
+)
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.contracts.decision_questions import (
     ActionGateAnswer,
@@ -52,23 +57,17 @@ from lictor_schema.contracts.decision_questions import (
     VerifyAnswer,
     VerifyRequest,
 )
-from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.envelope import DTE, SafeActionContract, Verification
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageMove
+from lictor_schema.contracts.envelope import DTE
 from lictor_schema.contracts.patch import (
-    CoherenceAnswer,
-    CoherenceQuestion,
-    CorrectionAnswer,
-    CorrectionOrder,
-    DeskAnswer,
     PatchApproval,
     PatchEntry,
     PatchProposal,
     PatchRequest,
     PatchSettled,
     PatchStep,
-    TriageEntry,
-    TriageMove,
 )
+from lictor_schema.contracts.verification import Verification
 from lictor_schema.core.base_model import Model
 from lictor_schema.decisions.adapter_capabilities import AdapterCapabilities
 from lictor_schema.decisions.decision import Decision, DecisionRecord
@@ -84,11 +83,15 @@ from lictor_schema.packs.overlay import PolicyOverlay, SuppressionWindow
 from lictor_schema.packs.pack import PolicyPack, RuleSet, TemplateSet
 from lictor_schema.packs.release import ConfigSwitch, PackBundle, PackRelease, ReleaseRefusal
 from lictor_schema.proofs.coverage import CoverageReport
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
-from lictor_schema.seals.episode import DecisionEpisode, SealedEpisode
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.episode import DecisionEpisode
 from lictor_schema.seals.episode_part import EpisodePart
 from lictor_schema.seals.erasure import Erasure, ErasureAnswer, ErasureEntry, ErasureOrder
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_schema.services.dead_letter import DeadLetter
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.services.health import ServiceHealth
 from lictor_schema.sessions.agent_definition import AgentDefinition, StoredDefinition
 from lictor_schema.sessions.feedback import StampedFeedback

@@ -21,6 +21,7 @@ from lictor_schema.approvals.approval import (
     guarantees_hash,
 )
 from lictor_schema.approvals.approval_policy import ApprovalPolicy, PolicyConditions, PolicyRule
+from lictor_schema.contracts.action import Precondition
 from lictor_schema.contracts.cerpa_cycle import (
     CerpaApplyResult,
     CerpaCycle,
@@ -31,32 +32,23 @@ from lictor_schema.contracts.cerpa_cycle import (
     Verdict,
 )
 from lictor_schema.contracts.coherence_report import (
+    CoherenceAnswer,
     CoherenceReport,
     Share,
     SloName,
     SloResult,
     SloVerdict,
 )
-from lictor_schema.contracts.drift import DriftSeverity, TriageState
-from lictor_schema.contracts.envelope import (
-    DTE,
-    DegradeRung,
-    DegradeStep,
-    Precondition,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.drift import DriftSeverity, TriageEntry, TriageState
+from lictor_schema.contracts.envelope import DTE, DegradeRung, DegradeStep
 from lictor_schema.contracts.patch import (
     ApprovalRule,
-    CoherenceAnswer,
-    CorrectionAnswer,
-    DeskAnswer,
     PatchEntry,
     PatchOperation,
     PatchProposal,
     PatchState,
-    TriageEntry,
 )
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, Model
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
@@ -84,8 +76,11 @@ from lictor_schema.packs.temporal_conditions import (
     TotalOf,
 )
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
-from lictor_schema.seals.episode import DecisionEpisode, OutcomeCode, Seal, SealedEpisode, Telemetry
+from lictor_schema.seals.correction import CorrectionAnswer
+from lictor_schema.seals.episode import DecisionEpisode, OutcomeCode, Telemetry
 from lictor_schema.seals.episode_sources import Correction
+from lictor_schema.seals.seal import Seal, SealedEpisode
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_schema.sessions.session_questions import Resource, RestoreRequest
 
 M = TypeVar("M", bound=Model)

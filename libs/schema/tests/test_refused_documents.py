@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.cerpa_cycle import Verdict
 from lictor_schema.contracts.drift import DriftType, Fingerprint, TriageState
-from lictor_schema.contracts.envelope import DTE, SafeActionContract, Verification
+from lictor_schema.contracts.envelope import DTE
+from lictor_schema.contracts.verification import Verification
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.gates.gate import GateAnswer
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
 from lictor_schema.proofs.proof import ProofResult
-from lictor_schema.seals.episode import DecisionEpisode, EpisodeState, Seal
+from lictor_schema.seals.episode import DecisionEpisode, EpisodeState
+from lictor_schema.seals.seal import Seal
 
 HASH = "sha256:" + "0" * 64
 

@@ -8,7 +8,8 @@ import pytest
 import rfc8785
 
 from lictor_schema.core.canonical_json import canonical_json, content_hash
-from lictor_schema.seals.episode import DecisionEpisode, SealedEpisode
+from lictor_schema.seals.episode import DecisionEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import AlreadySealedError, Seal, SealError, SealMetadata, SigningKey, seal_episode
 from lictor_seal.seal import signed_envelope
 

@@ -21,14 +21,15 @@ from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.certificates import load_certificate
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import HandlingLoop
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.service.settings import whole_setting
+from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
-from lictor_schema.approvals.approval import ApprovalEntry
+from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry
+from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
 from lictor_seal import TrustStore
 
@@ -50,12 +51,12 @@ class ApprovalSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ApprovalSettings":
         """Read ``LICTOR_APPROVERS`` and ``LICTOR_APPROVAL_*``."""
         limits = ApprovalLimits(
-            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", 24 * 3600),
+            decide_within=_seconds(environment, "LICTOR_APPROVAL_DECIDE_S", DAY_S),
             start_within=_seconds(environment, "LICTOR_APPROVAL_START_S", 3600),
         )
         return cls(
-            people=_path(environment, "LICTOR_APPROVERS"),
-            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            people=path_setting(environment, "LICTOR_APPROVERS"),
+            policies=path_setting(environment, "LICTOR_POLICY_APPROVERS"),
             limits=limits,
             policy=policy_in_force(environment, limits),
         )
@@ -69,13 +70,8 @@ class ApprovalSettings:
         return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
 
 
-def _path(environment: Mapping[str, str], name: str) -> Path | None:
-    text = environment.get(name, "")
-    return Path(text) if text else None
-
-
 def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedelta:
-    return timedelta(seconds=whole_setting(environment, name, default, 1, 30 * 24 * 3600))
+    return timedelta(seconds=whole_setting(environment, name, default, 1, MAX_VALID_S))
 
 
 def layers_here(environment: Mapping[str, str]) -> Sequence[str]:
@@ -99,13 +95,13 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.proof.{verdict}.{task}",
+            subject=subjects.PROOF.pattern,
             message=ProofResult,
             description="What the prover found (stream PROOFS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.appr.{state}.{request}",
+            subject=subjects.APPROVAL.pattern,
             message=ApprovalEntry,
             description="Approval requests, and every change of their states (stream APPROVALS).",
             reads=False,
@@ -141,7 +137,7 @@ async def approval_loops(
         telemetry=runtime.telemetry,
     )
     await asking.begin()
-    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, "lictor.proof.*.*", _PULL)
+    proofs = PullConsumer(runtime.client, streams.PROOFS, NAME, subjects.PROOF.any, _PULL)
     return [
         HandlingLoop(proofs, asking.handle, telemetry=runtime.telemetry),
         EntityTimers(runtime.client, BELL, desk.ring, dead=dead, telemetry=runtime.telemetry),

@@ -6,7 +6,7 @@ Who decided is told by the signature, not by who brings it. Handing in the same 
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from lictor_approval.decision_validity import ApprovalLimits, decided, is_over, withdrawn
 from lictor_approval.errors import ApprovalError
@@ -19,11 +19,10 @@ from lictor_bus.gates.desk import APPROVAL
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder, ApprovalState
-from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.core.time import from_micros
+from lictor_schema.services.desk_answer import DeskAnswer
 
 log = logging.getLogger("lictor.approvals")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DecisionDesk:
@@ -105,7 +104,7 @@ class DecisionDesk:
 
     async def ring(self, request_id: str, due_us: int) -> None:
         """Look at the time of a request, at a moment not before the one given."""
-        rung_at = _EPOCH + timedelta(microseconds=due_us)
+        rung_at = from_micros(due_us)
 
         def step(life: RequestLife | None) -> ApprovalEntry | None:
             now = max(self._now(), rung_at)

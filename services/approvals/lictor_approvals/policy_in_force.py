@@ -29,7 +29,7 @@ from lictor_prove.workers.entailment import look_at
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalRequest, PolicyGround
 from lictor_schema.approvals.approval_policy import ApprovalPolicy
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.proofs.proof import ProgramSubmission
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_seal import SealError, SigningKey
 
 log = logging.getLogger("lictor.approvals")

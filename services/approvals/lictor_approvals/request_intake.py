@@ -20,14 +20,15 @@ from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import Refused
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.loops.handling_loop import OUTAGES
+from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult, program_hash
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult
 
 log = logging.getLogger("lictor.approvals")
 
@@ -99,7 +100,7 @@ class RequestIntake:
             except Refused as refusal:
                 await self._dead.bury(streams.PROOFS, delivery, refusal)
                 outcome = "dead"
-            except OUTAGES:
+            except BROKER_OUTAGES:
                 raise
             except Exception as error:
                 # A defect that one proof meets must not keep the others from being asked about.

@@ -7,7 +7,7 @@ that come at once, one is judged again. So the log alone says where a request st
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from lictor_approval.errors import BrokenLog
@@ -22,12 +22,12 @@ from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import publish_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
+from lictor_schema.core.time import to_micros
 
 log = logging.getLogger("lictor.approvals")
 
 BELL = EntityTimerKind(kind="approval", of="request", set_by="the approval service")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EVERY_CHANGE = "lictor.appr.*.*"
+_EVERY_CHANGE = subjects.APPROVAL.any
 _OPEN = (ApprovalState.REQUESTED, ApprovalState.APPROVED)
 
 REQUESTS = WholeLedger[ApprovalEntry, RequestLife | None](
@@ -144,4 +144,4 @@ class RequestLog:
 
 
 def _micros(text: str) -> int:
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+    return to_micros(datetime.fromisoformat(text))

@@ -28,8 +28,9 @@ from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats,
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
-from lictor_schema.contracts.patch import DeskAnswer
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0
@@ -114,7 +115,7 @@ class Bus:
     async def entries(self) -> list[ApprovalEntry]:
         """Every change of every request."""
         found = all_entries(
-            self.client, streams.APPROVALS, "lictor.appr.*.*", ApprovalEntry.from_json
+            self.client, streams.APPROVALS, subjects.APPROVAL.any, ApprovalEntry.from_json
         )
         return [entry async for _, entry in found]
 

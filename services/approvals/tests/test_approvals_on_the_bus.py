@@ -17,7 +17,8 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_schema.approvals.approval import ApprovalExecution, ApprovalState
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict, program_hash
+from lictor_schema.proofs.program import program_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict
 from lictor_seal import SigningKey, TrustedKey, TrustStore
 
 OTHER_LAYER = content_hash("another layer")

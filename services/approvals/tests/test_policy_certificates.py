@@ -15,13 +15,8 @@ from lictor_prove.layers.installed import shelf
 from lictor_prove.proof.prover import prove
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.proofs.proof import (
-    GuaranteeResult,
-    ProgramSubmission,
-    ProofResult,
-    ProofVerdict,
-    program_hash,
-)
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 
 ROOT = Path(__file__).parents[3]

@@ -51,31 +51,31 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.sess.{session}",
+            subject=subjects.SESSION_LOG.pattern,
             message=AnySessionEntry,
             description="The logs of sessions: everything that changed one, in order (stream SESSIONS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.guide.{session}",
+            subject=subjects.GUIDANCE.pattern,
             message=StampedFeedback,
             description="Feedback, when it is raised (stream GUIDANCE).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.dec.{decision}.guard.{task}",
+            subject=subjects.GUARD_DECISION.pattern,
             message=GuardDecision,
             description="Denied calls, blocked stops, bypasses and escalations (stream DECISIONS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.dec.block.refused.{task}",
+            subject=subjects.GUARD_REFUSAL.pattern,
             message=GuardDecision,
             description="Denials that stand in no session's log (stream DECISIONS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.gated.{gate}.{task}",
+            subject=subjects.GATED.pattern,
             message=SessionGateRecord,
             description="Allowed calls, and refusals that belong to no session (stream GATES).",
             reads=False,

@@ -7,12 +7,18 @@ whatever dies whenever.
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
-from lictor_bus.fold.processor import CountingState, Parsed, Stepped, StreamOutbox, read_or_refuse
+from lictor_bus.fold.processor import (
+    KEEP_QUIET_S,
+    CountingState,
+    Parsed,
+    Stepped,
+    StreamOutbox,
+    read_or_refuse,
+)
 from lictor_bus.fold.timers import Timer
 from lictor_bus.logs.session_log import is_session_entry, read_session_entry
 from lictor_bus.names import streams, subjects
@@ -23,6 +29,7 @@ from lictor_guard.feedback.collection import COMPLETION
 from lictor_guard.session.judge import BYPASSED
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.core.time import from_micros
 from lictor_schema.decisions.decision import (
     Decision,
     Disposition,
@@ -48,8 +55,6 @@ from lictor_schema.sessions.session_questions import Denial
 
 ESCALATED = "lictor.completion.escalated"
 OPERATOR_CHANNEL = "operator_channel"
-_KEEP_S = 30 * 24 * 3600
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # In an entry's JSON the quotes within a text are escaped, so these are fields and nothing else.
 _KIND = re.compile(rb'^\{"kind":"([a-z_]+)"')
@@ -117,7 +122,7 @@ class DecisionsOfGuards(CountingState):
         else:
             decision, gate = None, "tool"
         if decision is None:
-            return Stepped(count, (), "no_decision", _KEEP_S)
+            return Stepped(count, (), "no_decision", KEEP_QUIET_S)
         record = GuardDecision(
             record_id=entry.entry_id,
             recorded_at=_moment(entry.at_us),
@@ -139,7 +144,7 @@ class DecisionsOfGuards(CountingState):
         disposition = decision.decision.value
         subject = subjects.guard_decision(disposition, entry.task_id)
         output = Outgoing(subject, record.to_json(), record.record_id)
-        return Stepped(count, (output,), disposition, _KEEP_S)
+        return Stepped(count, (output,), disposition, KEEP_QUIET_S)
 
 
 def _denials(entry: AnySessionEntry) -> tuple[Denial, ...]:
@@ -279,7 +284,7 @@ class GuidanceOfSessions:
             Outgoing(subjects.guidance(message.key), each.to_json(), each.feedback_id)
             for each in raised
         )
-        return Stepped(after, outputs, "advised" if outputs else "noted", _KEEP_S)
+        return Stepped(after, outputs, "advised" if outputs else "noted", KEEP_QUIET_S)
 
     def timers(self, before: Guidance | None, after: Guidance, certain: bool) -> Sequence[Timer]:
         """The session's timer, if it changed."""
@@ -320,7 +325,7 @@ def _session_of(delivery: Delivery) -> str:
 
 
 def _moment(at_us: int) -> str:
-    return utc_millis(_EPOCH + timedelta(microseconds=at_us))
+    return utc_millis(from_micros(at_us))
 
 
 def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
@@ -330,17 +335,21 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
     return [
         runtime.worker(
             streams.SESSIONS,
-            "lictor.sess.*",
+            subjects.SESSION_LOG.any,
             DecisionsOfGuards(decisions.names),
-            StreamOutbox(runtime.client, streams.DECISIONS, "lictor.dec.*.guard.{key}"),
+            StreamOutbox(
+                runtime.client, streams.DECISIONS, subjects.GUARD_DECISION.where(task="{key}")
+            ),
             partition="decisions",
             steering=decisions,
         ),
         runtime.worker(
             streams.SESSIONS,
-            "lictor.sess.*",
+            subjects.SESSION_LOG.any,
             GuidanceOfSessions(),
-            StreamOutbox(runtime.client, streams.GUIDANCE, "lictor.guide.{key}"),
+            StreamOutbox(
+                runtime.client, streams.GUIDANCE, subjects.GUIDANCE.where(session="{key}")
+            ),
             partition="guidance",
             steering=guidance,
         ),

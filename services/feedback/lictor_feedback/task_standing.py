@@ -5,7 +5,6 @@
 
 import logging
 import uuid
-from datetime import UTC, datetime, timedelta
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -13,12 +12,12 @@ from pydantic import ValidationError
 
 from lictor_bus.names import subjects
 from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.core.time import from_micros
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
 
 log = logging.getLogger("lictor.feedback.standing")
 
 ASK_WITHIN_S = 0.5
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def ask_standing(
@@ -36,7 +35,7 @@ async def ask_standing(
         runtime=runtime,
         agent_id=agent_id,
         task_id=task_id,
-        requested_at=_EPOCH + timedelta(microseconds=now_us),
+        requested_at=from_micros(now_us),
     )
     try:
         reply = await client.request(subjects.STANDING, request.to_json(), timeout=within_s)

@@ -185,7 +185,7 @@ async def test_a_session_that_ended_is_not_rung_for(runtime):
     async with projecting(runtime):
         await store(runtime, "s", begun("s", NOW_US + HOUR_US), stopped)
     assert not await has_timer(runtime, "s")
-    assert await read_from(runtime.client, streams.DECISIONS, "lictor.dec.>", 1, 10) == []
+    assert await read_from(runtime.client, streams.DECISIONS, subjects.DECISION.all, 1, 10) == []
 
 
 async def test_what_is_no_entry_is_buried_and_stops_nothing(runtime):

@@ -72,7 +72,7 @@ async def test_who_asks_in_another_s_name_stands_in_the_record_under_his_own(ask
 @pytest.mark.parametrize("body", [b"", b"[]", b"no JSON", b'{"task_id":"a","task_id":"b"}', b"{}"])
 async def test_what_tells_no_task_is_denied_without_a_record(asker, body):
     assert (await asker.raw("lictor.gate.tool.rt", body))["decision"] == "deny"
-    assert await asker.bodies("DECISIONS", "lictor.dec.>") == []
+    assert await asker.bodies("DECISIONS", subjects.DECISION.all) == []
 
 
 async def test_a_denial_without_the_store_is_a_decision(own_servers, agents, start):

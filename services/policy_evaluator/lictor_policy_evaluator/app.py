@@ -60,14 +60,13 @@ from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark
 from lictor_schema.decisions.receipt import ReceiptReport
 from lictor_schema.errors import FieldProblem
-from lictor_schema.events.event import Event, parse_event
+from lictor_schema.events.event import MAX_EVENT_BYTES, Event, parse_event
 from lictor_schema.gates.gate_record import GateRecord
 
 log = logging.getLogger("lictor.policy-evaluator")
 
 NAME = "policy-evaluator"
 # Larger than any honest report; what is larger is kept whole in the dead-letter stream.
-MAX_EVENT_BYTES = 1024 * 1024
 
 
 class EvaluatorProcessor:
@@ -128,7 +127,7 @@ class EvaluatorProcessor:
             outcome.state,
             (
                 Outgoing(
-                    f"lictor.dec.{disposition}.{message.key}",
+                    subjects.DECISION.at(disposition, message.key),
                     outcome.record_json,
                     outcome.record_id,
                 ),
@@ -199,31 +198,31 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.ev.{runtime}.{task}",
+            subject=subjects.EVENT.pattern,
             message=Event,
             description="Canonical reporting events (stream EVENTS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.dec.{decision}.{task}",
+            subject=subjects.DECISION.pattern,
             message=DecisionRecord,
             description="One decision record per evaluated event (stream DECISIONS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.gated.{gate}.{task}",
+            subject=subjects.GATED.pattern,
             message=GateRecord,
             description="Every answer of a gate, with its question (stream GATES).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.rcpt.{status}.{task}.{record}",
+            subject=subjects.RECEIPT.pattern,
             message=ReceiptReport,
             description="What became of decisions (stream RECEIPTS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.mark.{task}.{record}",
+            subject=subjects.MARK.pattern,
             message=DecisionMark,
             description="What operators say about decisions (stream MARKS).",
             reads=False,
@@ -289,7 +288,7 @@ def make_service() -> Service:
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         outbox = StreamOutbox(
-            runtime.client, streams.DECISIONS, "lictor.dec.*.{key}", event_sequence
+            runtime.client, streams.DECISIONS, subjects.DECISION.where(task="{key}"), event_sequence
         )
         library = Library(runtime.client, os.environ.get("LICTOR_ENGINE_TAKES_BACK") or None)
         configs = [
@@ -331,7 +330,7 @@ def make_service() -> Service:
                 kind.value,
                 to_stream=streams.EVENTS,
                 # Only what timers say: a tick must not be able to switch the configuration.
-                to_prefix=f"lictor.ev.{RUNTIME}.",
+                to_prefix=subjects.EVENT.at(RUNTIME, ""),
                 dead=DeadLetters(runtime.client, NAME),
                 telemetry=runtime.telemetry,
             )

@@ -29,9 +29,9 @@ from lictor_policy.conditions.session_conditions import (
     watchdog_event,
 )
 from lictor_policy.errors import PackError, StateError
-from lictor_policy.events.position import to_micros
 from lictor_policy.task.obligation_transitions import RUNTIME
 from lictor_policy_evaluator.packs.partition_configs import Library
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition
 from lictor_schema.packs.temporal_conditions import MAX_WINDOW_S
 
@@ -215,7 +215,7 @@ def session_watch(runtime: ServiceRuntime, library: Library) -> SessionWatch:
     plans = SessionPlans(find)
     worker = runtime.worker(
         streams.DECISIONS,
-        "lictor.dec.*.*",
+        subjects.DECISION.any,
         SessionProcessor(plans.at),
         EventOutbox(runtime.client),
         steering=plans,

@@ -122,7 +122,7 @@ class Session:
         """The session's decisions, as soon as there are so many."""
         async with asyncio.timeout(30):
             while True:
-                stored = await read_from(self.client, "DECISIONS", "lictor.dec.>", 1, 500)
+                stored = await read_from(self.client, "DECISIONS", subjects.DECISION.all, 1, 500)
                 records = [DecisionRecord.from_json(each.body) for each in stored]
                 mine = [each for each in records if each.session_id == self.name]
                 if len(mine) >= wanted:

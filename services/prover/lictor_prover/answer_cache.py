@@ -9,9 +9,11 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from lictor_schema.core.canonical_json import CanonicalError, content_hash
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult, ProofVerdict, program_hash
+from lictor_schema.core.time import DAY_S
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
-KEEP_S = 7 * 24 * 3600
+KEEP_S = 7 * DAY_S
 
 
 class AnswerCache:

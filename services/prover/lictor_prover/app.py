@@ -29,7 +29,8 @@ from lictor_prover import __version__
 from lictor_prover.answer_cache import AnswerCache
 from lictor_prover.proof_results import answer, answered_before, result_id
 from lictor_prover.submission_loop import proving_loop
-from lictor_schema.proofs.proof import ProgramSubmission, ProofProgress, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofProgress, ProofResult
 
 log = logging.getLogger("lictor.prover")
 
@@ -206,19 +207,19 @@ SPEC = ServiceSpec(
     streams=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
     channels=(
         StreamChannel(
-            subject="lictor.prog.{task}",
+            subject=subjects.PROGRAM.pattern,
             message=ProgramSubmission,
             description="Programs submitted for proof (stream PROGRAMS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.proof.{verdict}.{task}",
+            subject=subjects.PROOF.pattern,
             message=ProofResult,
             description="What was found (stream PROOFS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.progress.proof.{task}",
+            subject=subjects.PROOF_PROGRESS.pattern,
             message=ProofProgress,
             description="How far a proof is that takes long; not kept.",
             reads=False,

@@ -7,7 +7,8 @@ from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ENGINE
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import proof_id
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 
 def result_id(submission: ProgramSubmission) -> str:

@@ -16,7 +16,8 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 Judge = Callable[[ProgramSubmission, Delivery], Awaitable[ProofResult]]
 """Decides about one submission. Raises for outages only: whatever a program does to the prover is a verdict."""
@@ -47,7 +48,7 @@ def proving_loop(
     return ConcurrentLoop(
         client,
         streams.PROGRAMS,
-        "lictor.prog.>",
+        subjects.PROGRAM.all,
         answer,
         service="prover",
         durable="proving",

@@ -75,7 +75,7 @@ async def prover(endpoints: Endpoints, **environment: str) -> AsyncIterator[Gove
 
 
 async def stored(client: Client) -> list[ProofResult]:
-    found = read_all(client, "PROOFS", "lictor.proof.*.*")
+    found = read_all(client, "PROOFS", subjects.PROOF.any)
     return [ProofResult.from_json(each.body) async for each in found]
 
 
@@ -235,7 +235,7 @@ async def test_the_same_submission_twice_has_one_result(clean_infra):
         (first,) = await governor.prove(asked, task_id="t")
         client = await nats.connect(clean_infra.nats_url)
         # Under another message id, as after the duplicate window.
-        kept = [each async for each in read_all(client, "PROGRAMS", "lictor.prog.*")][-1]
+        kept = [each async for each in read_all(client, "PROGRAMS", subjects.PROGRAM.any)][-1]
         await publish_one(client, "PROGRAMS", Outgoing(kept.subject, kept.body, "another id"))
         (other,) = await governor.prove(mails(3), task_id="t")
         results = await stored(client)

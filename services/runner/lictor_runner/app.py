@@ -13,9 +13,9 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.concurrent_loop import ConcurrentLoop
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.service.settings import whole_setting
+from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import shelf
 from lictor_run.run_limits import RunLimits
@@ -43,8 +43,8 @@ class RunnerSettings:
         """Read ``LICTOR_APPROVERS``, ``LICTOR_POLICY_APPROVERS`` and ``LICTOR_RUN_*``."""
         names = environment.get("LICTOR_RUN_ENV", "").split(",")
         return cls(
-            people=_path(environment, "LICTOR_APPROVERS"),
-            policies=_path(environment, "LICTOR_POLICY_APPROVERS"),
+            people=path_setting(environment, "LICTOR_APPROVERS"),
+            policies=path_setting(environment, "LICTOR_POLICY_APPROVERS"),
             at_once=whole_setting(environment, "LICTOR_RUNS_AT_ONCE", 2, 1, 64),
             limits=RunLimits(
                 wall_s=float(whole_setting(environment, "LICTOR_RUN_TIMEOUT_S", 120, 1, 86_400)),
@@ -64,11 +64,6 @@ class RunnerSettings:
         return {name: environment[name] for name in self.shown if name in environment}
 
 
-def _path(environment: Mapping[str, str], name: str) -> Path | None:
-    text = environment.get(name, "")
-    return Path(text) if text else None
-
-
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -76,19 +71,19 @@ SPEC = ServiceSpec(
     streams=(streams.APPROVALS, streams.RUNS, streams.PROGRAMS, streams.PROOFS),
     channels=(
         StreamChannel(
-            subject="lictor.appr.approved.{request}",
+            subject=subjects.APPROVAL.documented(state="approved"),
             message=ApprovalEntry,
             description="Approvals by which programs run (stream APPROVALS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.run.{task}.{request}",
+            subject=subjects.RUN.pattern,
             message=AnyRunEntry,
             description="The journals of runs: each effect, before it is made (stream RUNS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.appr.{state}.{request}",
+            subject=subjects.APPROVAL.pattern,
             message=ApprovalEntry,
             description="That a run begins, what became of it, or why it does not begin.",
             reads=False,
@@ -123,7 +118,7 @@ def make_service() -> Service:
             ConcurrentLoop(
                 runtime.client,
                 streams.APPROVALS,
-                "lictor.appr.approved.*",
+                subjects.APPROVAL.where(state="approved"),
                 runner.handle,
                 service=NAME,
                 durable=NAME,

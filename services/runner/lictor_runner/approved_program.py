@@ -17,7 +17,8 @@ from lictor_schema.approvals.run import (
     RunOutcome,
 )
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult, program_hash
+from lictor_schema.proofs.program import ProgramSubmission, program_hash
+from lictor_schema.proofs.proof import ProofResult
 
 STATES: Mapping[RunOutcome, ApprovalState] = {
     RunOutcome.EXECUTED: ApprovalState.EXECUTED,

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from nats.aio.client import Client
 
 from lictor_bus.ledger import Reading, WholeLedger, WholeLog
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_run.errors import EntryTooLarge, Fenced
 from lictor_schema.approvals.run import AnyRunEntry, parse_run_entry
 
 log = logging.getLogger("lictor.runner")
 
 _PAUSE_S = 0.5
-_HEADER_ROOM = 16 * 1024
 
 
 JOURNALS = WholeLedger[AnyRunEntry, Sequence[AnyRunEntry]](
@@ -82,7 +82,7 @@ class StreamJournal:
     async def append(self, entry: AnyRunEntry) -> None:
         """Add an entry: it is stored when this returns. Outages are waited out; Fenced when another writes here."""
         size = len(entry.to_json())
-        if size + _HEADER_ROOM > self._client.max_payload:
+        if size + HEADER_ROOM > self._client.max_payload:
             # The broker's answer to it looks like an outage, and would be waited out for ever.
             raise EntryTooLarge(
                 f"an entry of the journal has {size} bytes, more than the broker takes; pass less, or"

@@ -25,7 +25,7 @@ from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError, Refused
 from lictor_bus.ledger import WholeLedger, WholeLog
 from lictor_bus.logs.entry_logs import read_entry
-from lictor_bus.loops.concurrent_loop import OUTAGES
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
@@ -49,7 +49,8 @@ from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
 from lictor_schema.core.canonical_json import CanonicalError
-from lictor_schema.proofs.proof import ProgramSubmission, ProofResult
+from lictor_schema.proofs.program import ProgramSubmission
+from lictor_schema.proofs.proof import ProofResult
 
 log = logging.getLogger("lictor.runner")
 

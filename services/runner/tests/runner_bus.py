@@ -37,7 +37,7 @@ from lictor_runner.runner import Runner, Surroundings
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry
 from lictor_schema.approvals.run import AnyRunEntry
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.proofs.proof import ProgramSubmission
+from lictor_schema.proofs.program import ProgramSubmission
 from lictor_seal import SigningKey, TrustStore
 
 PATIENCE_S = 60.0

@@ -8,14 +8,14 @@ from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.decisions.decision import DecisionRecord
-from lictor_schema.seals.episode import SealedEpisode
 from lictor_schema.seals.episode_part import EpisodePart
 from lictor_schema.seals.erasure import ErasureEntry
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import TrustStore
 from lictor_sealer import __version__
 from lictor_sealer.correction.desk import Corrections
@@ -47,13 +47,13 @@ SPEC = ServiceSpec(
     ),
     channels=(
         StreamChannel(
-            subject="lictor.dec.{decision}.{task}",
+            subject=subjects.DECISION.pattern,
             message=DecisionRecord,
             description="Decision records (stream DECISIONS).",
             reads=True,
         ),
         StreamChannel(
-            subject="lictor.ep.{decision_type}.{episode}",
+            subject=subjects.EPISODE.pattern,
             message=SealedEpisode,
             description=(
                 "Sealed episodes (stream EPISODES). The body is a seal bundle file: the sealed episode "
@@ -62,19 +62,19 @@ SPEC = ServiceSpec(
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.contents.{episode}.{part}",
+            subject=subjects.CONTENTS.pattern,
             message=EpisodePart,
             description="The messages that sealed episodes cover, with their salts, in parts (stream CONTENTS).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.erased.{episode}",
+            subject=subjects.ERASURE.pattern,
             message=ErasureEntry,
             description="Who had messages of an episode erased, and why (stream ERASURES).",
             reads=False,
         ),
         StreamChannel(
-            subject="lictor.act.{decision}",
+            subject=subjects.DECISION_LOG.pattern,
             message=AnyDecisionEntry,
             description="The logs of governed decisions (stream ACTIONS): resumes are read, closings appended.",
             reads=True,

@@ -3,7 +3,7 @@
 from typing import Final, Literal, NamedTuple
 
 from lictor_contracts.action.judgement import is_somebody, one_person
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 
 SEALER: Final = "lictor.sealer"
 """Who takes up what came late, when nobody ordered it."""

@@ -18,7 +18,7 @@ from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import decision_id
 from lictor_schema.decisions.decision import DecisionRecord
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import Entry, Message, SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
@@ -109,7 +109,7 @@ class Log:
     async def closings(self):
         found, after = [], 0
         while page := await read_from(
-            self.client, streams.DECISIONS, "lictor.dec.*.*", after + 1, 100
+            self.client, streams.DECISIONS, subjects.DECISION.any, after + 1, 100
         ):
             found += (each for each in page if DecisionRecord.from_json(each.body).task_closed)
             after = page[-1].sequence
@@ -118,7 +118,7 @@ class Log:
     async def episodes(self) -> list[SealedEpisode]:
         """Every sealed episode, each verified."""
         trust = TrustStore.of([KEY.verifying_key])
-        stored = await read_from(self.client, streams.EPISODES, "lictor.ep.>", 1, 100)
+        stored = await read_from(self.client, streams.EPISODES, subjects.EPISODE.all, 1, 100)
         assert all(verify_bundle(each.body, trust).ok for each in stored)
         return [
             SealedEpisode.from_json(canonical_json(SealBundle.from_bytes(each.body).sealed_episode))
@@ -127,7 +127,7 @@ class Log:
 
     async def bundle(self, number: int = 0) -> bytes:
         """The file of an episode as it is exported: its seal, and every message that it covers."""
-        stored = await read_from(self.client, streams.EPISODES, "lictor.ep.>", 1, 100)
+        stored = await read_from(self.client, streams.EPISODES, subjects.EPISODE.all, 1, 100)
         return b"".join([line async for line in bundle_lines(self.client, stored[number].body)])
 
     async def messages(self, number: int = 0) -> dict[str, list[bytes]]:

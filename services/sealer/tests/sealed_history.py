@@ -6,12 +6,9 @@ from nats.aio.client import Client
 
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_batch
-from lictor_schema.contracts.envelope import (
-    DegradeStep,
-    SafeActionContract,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.action import SafeActionContract
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.seals.episode import (
     Actor,

@@ -10,12 +10,13 @@ from task_messages import gate_answer, proof, receipt, store, uuid
 from lictor_bus.errors import Refused
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.canonical_json import canonical_json, content_hash
 from lictor_schema.core.ids import episode_id
-from lictor_schema.seals.episode import EpisodeState, OutcomeCode, RecordDigest, SealedEpisode
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.episode import EpisodeState, OutcomeCode, RecordDigest
 from lictor_schema.seals.episode_sources import EpisodeSources
 from lictor_schema.seals.erasure import ErasureOrder
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, StreamAudit, TrustStore, verify_bundle
 from lictor_sealer.correction.desk import Corrections
 from lictor_sealer.correction.next_version import CorrectionRefused
@@ -259,7 +260,7 @@ async def test_messages_that_vanished_since_the_seal_are_told_not_left_out(log):
 @pytest.mark.usefixtures("sealed")
 async def test_a_bundle_of_each_version_is_verified_offline_by_itself(log):
     await desk(log).correct(order())
-    stored = await read_from(log.client, streams.EPISODES, "lictor.ep.>", 1, 10)
+    stored = await read_from(log.client, streams.EPISODES, subjects.EPISODE.all, 1, 10)
     reports = [verify_bundle(each.body, TRUST) for each in stored]
     assert [each.verified and each.verified.version for each in reports] == [1, 2]
     newest = SealBundle.from_bytes(stored[1].body)

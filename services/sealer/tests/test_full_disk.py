@@ -21,7 +21,7 @@ from reporting import reach, service_process, sized_stream, wait_until_ready
 
 from lictor_bus.errors import BusError
 from lictor_bus.logs.dead_letters import list_dead
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -113,7 +113,7 @@ class Sealing:
     async def _bundles(self) -> AsyncIterator[bytes]:
         sequence = 1
         while page := await read_from(
-            self.client, streams.EPISODES, "lictor.ep.*.*", sequence, 200
+            self.client, streams.EPISODES, subjects.EPISODE.any, sequence, 200
         ):
             for stored in page:
                 yield stored.body

@@ -110,7 +110,7 @@ async def fill(client: Client, task: str, count: int) -> None:
 async def sealed(client: Client, task: str) -> Delivery:
     async with asyncio.timeout(540):
         while True:
-            for stored in await read_from(client, streams.EPISODES, "lictor.ep.*.*", 1, 10):
+            for stored in await read_from(client, streams.EPISODES, subjects.EPISODE.any, 1, 10):
                 if f'"taskId":"{task}"'.encode() in stored.body:
                     return stored
             assert [letter async for letter in list_dead(client)] == []

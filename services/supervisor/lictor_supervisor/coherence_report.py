@@ -23,16 +23,15 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_contracts.errors import ContractError
 from lictor_contracts.report.measurements import Measuring
-from lictor_schema.contracts.coherence_report import CoherenceReport
-from lictor_schema.contracts.drift import DriftEvent
-from lictor_schema.contracts.patch import (
+from lictor_schema.contracts.coherence_report import (
     CoherenceAnswer,
     CoherenceQuestion,
-    PatchEntry,
-    TriageEntry,
+    CoherenceReport,
 )
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SealError, TrustStore, verify_bundle
 
 log = logging.getLogger("lictor.reports")
@@ -106,18 +105,18 @@ class CoherenceReports:
         async with self._one_at_a_time:
             trust = self._trust()
             measuring = Measuring(since, self._now())
-            async for stored in read_all(self._client, streams.EPISODES, "lictor.ep.*.*"):
+            async for stored in read_all(self._client, streams.EPISODES, subjects.EPISODE.any):
                 if measuring.covers(stored.stored_at):
                     await asyncio.to_thread(_look_at, stored, trust, measuring)
-            async for stored in read_all(self._client, streams.DRIFT, "lictor.drift.*.*"):
+            async for stored in read_all(self._client, streams.DRIFT, subjects.DRIFT.any):
                 _read_drift(stored, measuring)
             triage = all_entries(
-                self._client, streams.DRIFT, "lictor.triage.*", TriageEntry.from_json
+                self._client, streams.DRIFT, subjects.TRIAGE.any, TriageEntry.from_json
             )
             async for _, entry in triage:
                 measuring.triage(entry)
             patches = all_entries(
-                self._client, streams.PATCHES, "lictor.patch.*.*", PatchEntry.from_json
+                self._client, streams.PATCHES, subjects.PATCH.any, PatchEntry.from_json
             )
             async for _, entry in patches:
                 measuring.patch(entry)

@@ -9,7 +9,7 @@ from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
@@ -31,13 +31,13 @@ STREAMS = (
 )
 CHANNELS = (
     StreamChannel(
-        subject="lictor.act.{decision}",
+        subject=subjects.DECISION_LOG.pattern,
         message=AnyDecisionEntry,
         description="The logs of governed decisions, and `switch`, that of the kill-switch (stream ACTIONS).",
         reads=True,
     ),
     StreamChannel(
-        subject="lictor.gated.action.{task}",
+        subject=subjects.GATED.documented(gate="action"),
         message=ActionGateRecord,
         description="Denials of the action gate that stand in no decision's log (stream GATES).",
         reads=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lictor_bus.gates.desk import COHERENCE
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
 from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.cerpa_claim import (
@@ -15,11 +15,10 @@ from lictor_schema.contracts.cerpa_claim import (
     EventSeen,
 )
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
-from lictor_schema.contracts.drift import DriftEvent
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry
 from lictor_schema.contracts.patch import (
     PatchEntry,
     PatchSettled,
-    TriageEntry,
 )
 from lictor_seal import TrustStore
 from lictor_supervisor import FORMERLY
@@ -45,49 +44,49 @@ STREAMS = (streams.DRIFT, streams.PATCHES, streams.CERPA)
 
 CHANNELS = (
     StreamChannel(
-        subject="lictor.drifting.{fingerprint}",
+        subject=subjects.SIGHTING.pattern,
         message=DriftEvent,
         description="Every sighting of drift, with its own severity (stream DRIFT).",
         reads=True,
     ),
     StreamChannel(
-        subject="lictor.drifting.{fingerprint}.settled",
+        subject=subjects.SETTLEMENT.pattern,
         message=PatchSettled,
         description="Among the sightings: their patch was applied or rejected (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.drift.{type}.{severity}",
+        subject=subjects.DRIFT.pattern,
         message=DriftEvent,
         description="Drift events with the severity that their recurrence gives them (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.triage.{drift}",
+        subject=subjects.TRIAGE.pattern,
         message=TriageEntry,
         description="How far the handling of each drift event is (stream DRIFT).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.patch.{state}.{patch}",
+        subject=subjects.PATCH.pattern,
         message=PatchEntry,
         description="Patches: proposed, approved, rejected, applied, failed (stream PATCHES).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.claim.made.{subject}",
+        subject=subjects.CLAIM.documented(kind="made"),
         message=ClaimMade,
         description="Claims about a subject (stream CERPA).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.claim.report.{subject}",
+        subject=subjects.CLAIM.documented(kind="report"),
         message=EventSeen,
         description="What operators reported of a subject; drift of it stands on `drift` (stream CERPA).",
         reads=False,
     ),
     StreamChannel(
-        subject="lictor.cycle.{status}.{subject}",
+        subject=subjects.CYCLE.pattern,
         message=CerpaCycle,
         description="Cycles of CERPA, each time they begin or move (stream CERPA).",
         reads=False,
@@ -131,7 +130,7 @@ async def learning_loops(
             streams.DRIFT,
             ALL_DRIFT,
             DriftTelling(),
-            CerpaOutbox(runtime.client, "lictor.claim.drift.{key}"),
+            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="drift", subject="{key}")),
             partition="drift-telling",
             formerly=FORMERLY,
         ),
@@ -139,7 +138,7 @@ async def learning_loops(
             streams.PATCHES,
             PATCH_ENTRIES,
             PatchTelling(),
-            CerpaOutbox(runtime.client, "lictor.claim.patch.{key}"),
+            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="patch", subject="{key}")),
             partition="patch-telling",
             formerly=FORMERLY,
         ),
@@ -147,7 +146,7 @@ async def learning_loops(
             streams.CERPA,
             CLAIMS,
             ClaimsProcessor(),
-            CerpaOutbox(runtime.client, "lictor.cycle.*.{key}"),
+            CerpaOutbox(runtime.client, subjects.CYCLE.where(subject="{key}")),
             partition="claims",
             formerly=FORMERLY,
         ),

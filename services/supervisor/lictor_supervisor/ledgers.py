@@ -4,7 +4,8 @@ from lictor_bus.ledger import WholeLedger
 from lictor_bus.names import streams, subjects
 from lictor_contracts.patch.life import Patch, folded
 from lictor_schema.contracts.cerpa_claim import ClaimMade
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 
 PATCHES = WholeLedger[PatchEntry, Patch | None](
     "patch",

@@ -18,7 +18,7 @@ from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
-from lictor_bus.wire.publish import Outgoing
+from lictor_bus.wire.publish import HEADER_ROOM, Outgoing
 from lictor_contracts.cerpa.claim_cycles import ClaimRefused, SubjectClaims, claimed
 from lictor_contracts.drift.triage import Triage, TriageRefused, moved, received, refuse_alone
 from lictor_contracts.patch.life import Patch, PatchStepRefused, stepped
@@ -28,9 +28,10 @@ from lictor_schema.contracts.cerpa_claim import (
     EventSeen,
     MeasurementReport,
 )
-from lictor_schema.contracts.drift import DriftSeverity, TriageState
-from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageEntry, TriageMove
+from lictor_schema.contracts.drift import DriftSeverity, TriageEntry, TriageMove, TriageState
+from lictor_schema.contracts.patch import PatchEntry, PatchStep
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_supervisor.ledgers import CLAIMS, PATCHES, TRIAGE
 
 E = TypeVar("E", TriageEntry, PatchEntry, ClaimMade)
@@ -38,7 +39,6 @@ S = TypeVar("S")
 
 # Random once, fixed for ever: changing it keeps every request that is repeated twice.
 _ENTRY = uuid.UUID("61d4f0b8-9e2a-4c75-8b13-7f0a5ce92d84")
-_HEADER_ROOM = 16 * 1024
 _CORRECT = "correct the named fields and ask again"
 
 
@@ -102,7 +102,10 @@ class Desk:
         """Whether a patch of the cause of a drift event was applied after it was detected."""
         events = [entry.event for entry in entries if entry.event is not None]
         applied = all_entries(
-            self.client, streams.PATCHES, "lictor.patch.applied.*", PatchEntry.from_json
+            self.client,
+            streams.PATCHES,
+            subjects.PATCH.where(state="applied"),
+            PatchEntry.from_json,
         )
         async for _, entry in applied:
             at = datetime.fromisoformat(entry.at)
@@ -189,7 +192,7 @@ class Desk:
         return _done(request_id, state, changed.sequence)
 
     def _fitting(self, body: bytes) -> bytes:
-        if len(body) + _HEADER_ROOM > self.client.max_payload:
+        if len(body) + HEADER_ROOM > self.client.max_payload:
             raise Refused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
                 remedy="tell it in smaller pieces",

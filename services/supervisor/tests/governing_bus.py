@@ -33,7 +33,7 @@ from lictor_schema.core.canonical_json import canonical_json, content_hash
 from lictor_schema.core.ids import decision_id
 from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, PackStamp
 from lictor_schema.packs.release import ConfigSwitch, PackBundle
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle, SigningKey, TrustStore, verify_bundle
 from lictor_sealer.episode import gathering
 from lictor_sealer.episode.decision_closing import FOLDS, Closings
@@ -311,7 +311,7 @@ class Asker:
 
     async def sealed(self) -> list[SealedEpisode]:
         """The episodes of the task, each verified."""
-        stored = await read_from(self.client, streams.EPISODES, "lictor.ep.*.*", 1, 1000)
+        stored = await read_from(self.client, streams.EPISODES, subjects.EPISODE.any, 1, 1000)
         assert all(verify_bundle(each.body, TRUST).ok for each in stored)
         found = [SealBundle.from_bytes(each.body).sealed_episode for each in stored]
         episodes = [SealedEpisode.from_json(canonical_json(each)) for each in found]
@@ -324,7 +324,7 @@ class Asker:
         return found[0]
 
     async def sightings(self) -> list[DriftEvent]:
-        found = await read_from(self.client, streams.DRIFT, "lictor.drifting.*", 1, 1000)
+        found = await read_from(self.client, streams.DRIFT, subjects.SIGHTING.any, 1, 1000)
         return [DriftEvent.from_json(each.body) for each in found]
 
     async def until_sighted(self, drift_type: str, cause: str) -> DriftEvent:

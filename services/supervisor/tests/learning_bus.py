@@ -16,8 +16,15 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_contracts.drift.events import Cause, drift_events
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
-from lictor_schema.contracts.patch import DeskAnswer, PatchEntry, PatchStep, TriageMove
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    DriftType,
+    TriageMove,
+    TriageState,
+)
+from lictor_schema.contracts.patch import PatchEntry, PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 from lictor_supervisor import drift_loops
 
@@ -85,7 +92,7 @@ class Bus:
             )
 
     async def drift(self) -> list[DriftEvent]:
-        stored = await read_from(self.client, streams.DRIFT, "lictor.drift.*.*", 1, 1000)
+        stored = await read_from(self.client, streams.DRIFT, subjects.DRIFT.any, 1, 1000)
         return [DriftEvent.from_json(each.body) for each in stored]
 
     async def patches(self, state: str = "*") -> list[PatchEntry]:
@@ -106,7 +113,7 @@ class Bus:
                 await asyncio.sleep(0.02)
 
     async def _settled(self) -> list[bytes]:
-        found = await read_from(self.client, streams.DRIFT, "lictor.drifting.*.settled", 1, 100)
+        found = await read_from(self.client, streams.DRIFT, subjects.SETTLEMENT.any, 1, 100)
         return [each.body for each in found]
 
     async def move(

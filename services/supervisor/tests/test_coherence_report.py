@@ -12,10 +12,16 @@ from sealed_history import TRUST, episode, seal_all
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.coherence_report import CoherenceReport, Share, SloName, SloVerdict
+from lictor_schema.contracts.coherence_report import (
+    CoherenceAnswer,
+    CoherenceQuestion,
+    CoherenceReport,
+    Share,
+    SloName,
+    SloVerdict,
+)
 from lictor_schema.contracts.drift import DriftSeverity, DriftType, TriageState
 from lictor_schema.contracts.envelope import DegradeStep
-from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
 from lictor_schema.core.base_model import utc_millis
 from lictor_seal.trust import TrustFile
 

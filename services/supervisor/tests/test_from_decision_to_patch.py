@@ -11,9 +11,13 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.coherence_report import SloName, SloVerdict
+from lictor_schema.contracts.coherence_report import (
+    CoherenceAnswer,
+    CoherenceQuestion,
+    SloName,
+    SloVerdict,
+)
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType
-from lictor_schema.contracts.patch import CoherenceAnswer, CoherenceQuestion
 
 
 async def bypass(asker: Asker) -> None:
@@ -53,7 +57,7 @@ async def test_a_dispatch_without_a_contract_thrice_is_red_drift_that_asks_for_a
                 await asyncio.sleep(0.05)
             while len(await _bypasses(bus)) < 3:
                 await asyncio.sleep(0.05)
-            while len(await read_from(client, streams.EPISODES, "lictor.ep.*.*", 1, 10)) < 3:
+            while len(await read_from(client, streams.EPISODES, subjects.EPISODE.any, 1, 10)) < 3:
                 await asyncio.sleep(0.05)
         asked = CoherenceQuestion(request_id="q").to_json()
         answer = await client.request(subjects.REPORT, asked, timeout=10)

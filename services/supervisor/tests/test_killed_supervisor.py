@@ -12,7 +12,7 @@ from nats.errors import Error as NatsError
 from reporting import service_process, wait_until_ready
 
 from lictor_bus.logs.dead_letters import list_dead
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_schema.contracts.drift import DriftType
@@ -65,7 +65,7 @@ async def test_kills_in_the_middle_lose_nothing_and_double_nothing(
         ids = Counter(await dispatched_again(askers[0]))
         assert (len(ids), set(ids.values())) == (TASKS, {1})
         assert [each async for each in list_dead(client)] == []
-        stored = await read_from(client, streams.ACTIONS, "lictor.act.*", 1, 1000)
+        stored = await read_from(client, streams.ACTIONS, subjects.DECISION_LOG.any, 1, 1000)
         assert len(stored) == TASKS * 8
 
 

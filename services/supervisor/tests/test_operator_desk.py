@@ -200,7 +200,7 @@ async def test_a_malformed_request_is_refused_with_the_field_and_the_remedy(
 
 async def test_entries_are_what_their_schema_says(bus: Bus) -> None:
     await asked_for(bus)
-    stored = await read_from(bus.client, streams.PATCHES, "lictor.patch.>", 1, 10)
+    stored = await read_from(bus.client, streams.PATCHES, subjects.PATCH.all, 1, 10)
     for each in stored:
         entry = PatchEntry.from_json(each.body)
         assert each.subject == subjects.patch(entry.state.value, entry.patch_id)

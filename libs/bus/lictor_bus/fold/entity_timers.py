@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
@@ -26,13 +26,13 @@ from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.pull import PullSettings
+from lictor_schema.core.time import EPOCH, SECOND_US
 
 log = logging.getLogger("lictor.ringing")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KEY = re.compile(r"~?[A-Za-z0-9_-]{1,128}\Z")
 # How far two clocks, the broker's and that of who set the timer, may be apart.
-_SKEW_US = 60 * 1_000_000
+_SKEW_US = 60 * SECOND_US
 # Each tick is a few round trips, and perhaps a question to another service: they are made side by side, and a batch
 # must be done well before the broker delivers it again.
 _SETTINGS = PullSettings(each_on_its_own=True, batch=64, ack_wait_s=30.0)
@@ -59,7 +59,7 @@ class EntityTimerKind:
         if due_us is None:
             return CancelTimer(self.kind, key)
         # The broker counts milliseconds: it must not ring before the moment.
-        due = _EPOCH + timedelta(milliseconds=-(-due_us // 1000))
+        due = EPOCH + timedelta(milliseconds=-(-due_us // 1000))
         body = json.dumps({self.of: key, "due_us": due_us}).encode()
         return SetTimer(self.kind, key, due, Outgoing(tick(self.kind, key), body))
 

@@ -28,11 +28,8 @@ from itertools import pairwise
 from typing import Generic
 
 from nats.aio.client import Client
-from nats.errors import Error as NatsError
-from nats.js.errors import Error as JetStreamError
-from redis.exceptions import RedisError
 
-from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.processor import (
     NoSteering,
     Outbox,
@@ -48,6 +45,7 @@ from lictor_bus.fold.state_store import Commit, Lifetime, StateStore
 from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.fold.timers import Timer, timer_messages
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.names.streams import TIMERS
 from lictor_bus.service.telemetry import TRACEPARENT, TRACEPARENT_FORM, MessageSpan, Telemetry
@@ -56,6 +54,7 @@ from lictor_bus.wire.publish import publish_all
 from lictor_bus.wire.pull import PullConsumer
 from lictor_bus.wire.read import read_from
 from lictor_bus.wire.stream_leader import leader_view
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.errors import FieldProblem
 
 log = logging.getLogger("lictor.worker")
@@ -64,7 +63,6 @@ _TRACEPARENT = TRACEPARENT.encode()
 _IDLE_S = 1.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-_OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
 
 
 @dataclass(slots=True)
@@ -168,7 +166,7 @@ class PartitionWorker(Generic[T, S, R]):
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
                 self._telemetry.reopened("StaleState")
                 await self._start_over()
-            except _OUTAGES as error:
+            except OUTAGES as error:
                 failed = True
                 cause = type(error).__name__
                 self.trouble = f"{cause}: {error}"
@@ -182,7 +180,7 @@ class PartitionWorker(Generic[T, S, R]):
     async def _start_over(self) -> None:
         try:
             await self._store.start_over()
-        except _OUTAGES as error:
+        except OUTAGES as error:
             log.warning("%s: %s; trying again", self._consumer.durable, error)
             await self._pause(_FIRST_PAUSE_S)
 
@@ -420,7 +418,7 @@ class PartitionWorker(Generic[T, S, R]):
         headers = self._trace_headers(fold, outcome, key, delivery)
         fold.states[key] = state
         if keep_state_s:
-            until[key] = delivery.stored_at_ns // 1000 + keep_state_s * 1_000_000
+            until[key] = delivery.stored_at_ns // 1000 + keep_state_s * SECOND_US
             fold.lifetimes[key] = Lifetime(keep_state_s, until[key])
         elif until:
             until.pop(key, None)

@@ -17,6 +17,7 @@ from lictor_bus.wire.delivery import NO_HEADERS, Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_bus.wire.read import last_on_subjects
 from lictor_schema.core.canonical_json import CanonicalError
+from lictor_schema.core.time import DAY_S
 from lictor_schema.errors import WHOLE_DOCUMENT, FieldProblem, describe_validation_error
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ R = TypeVar("R")
 # On every result: the stream sequence of the message that caused it. After a crash a worker asks the output
 # stream for it, to know what was published before the crash.
 SOURCE_SEQUENCE = "Lictor-Source-Sequence"
+KEEP_QUIET_S = 30 * DAY_S
+"""What was quiet for so long is forgotten, and folded anew from its log, should it go on."""
 
 
 class Parsed(NamedTuple, Generic[T]):

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, cast
 from redis.asyncio import Redis
 
 from lictor_bus.errors import CursorConflict, StaleState
+from lictor_schema.core.time import DAY_S
 
 # KEYS[1]: the cursor; KEYS[2..]: the tasks' hashes. ARGV: for each message asked about the index of its key and its
 # id, as one JSON array (packing thousands of arguments costs more than decoding it); then the cursors expected.
@@ -74,7 +75,7 @@ return {generation, redis.call('GET', KEYS[2]) or '0', redis.call('HMGET', KEYS[
 """
 
 # Redis may remove what the fold has forgotten for so long: no worker is that far behind the stream.
-_REMOVE_AFTER_S = 7 * 24 * 3600
+_REMOVE_AFTER_S = 7 * DAY_S
 
 
 class Peeked(NamedTuple):

@@ -11,6 +11,7 @@ from lictor_bus.errors import Refused
 from lictor_bus.fold.timers import due_message
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import BatchHandler, HandlingLoop
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import TIMERS
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient
@@ -36,7 +37,9 @@ class TickLoop(HandlingLoop):
         telemetry: Telemetry,
         settings: PullSettings = _EACH_ON_ITS_OWN,
     ) -> None:
-        consumer = PullConsumer(client, TIMERS, f"tick-{kind}", f"lictor.tick.{kind}.*", settings)
+        consumer = PullConsumer(
+            client, TIMERS, f"tick-{kind}", subjects.TICK.where(kind=kind), settings
+        )
         super().__init__(consumer, handle, telemetry=telemetry)
 
 

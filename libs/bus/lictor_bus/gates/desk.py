@@ -14,17 +14,13 @@ from lictor_bus.gates.denials import (
 from lictor_bus.names import subjects
 from lictor_schema.approvals.approval import ApprovalOrder
 from lictor_schema.contracts.cerpa_claim import ClaimRequest, MeasurementReport
-from lictor_schema.contracts.patch import (
-    CoherenceAnswer,
-    CoherenceQuestion,
-    CorrectionAnswer,
-    CorrectionOrder,
-    DeskAnswer,
-    PatchStep,
-    TriageMove,
-)
+from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
+from lictor_schema.contracts.drift import TriageMove
+from lictor_schema.contracts.patch import PatchStep
 from lictor_schema.decisions.mark import MarkOrder
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 D = TypeVar("D", bound=DeskAnswer)
 

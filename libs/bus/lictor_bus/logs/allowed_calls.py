@@ -15,14 +15,13 @@ from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import last_sequence, read_all
+from lictor_bus.wire.read import PAGE, last_sequence, read_all
 from lictor_schema.contracts.decision_log import CallsSince, DecisionBegun
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.gates.gate_record import SessionGateRecord
 from lictor_schema.sessions.session_log import CallFinished, CallReserved
 from lictor_schema.sessions.session_questions import ToolGateRequest
 
-_PAGE = 500
 _MAX_KNOWN = 1000
 _ASK_WITHIN_S = 1.0
 
@@ -54,8 +53,8 @@ class SeenCalls:
     async def since(self, session_id: str | None) -> CallsSince:
         """From where on the calls of a task count whose decision begins now."""
         gates, sessions = await asyncio.gather(
-            self._last(streams.GATES, "lictor.gated.>"),
-            self._last(streams.SESSIONS, "lictor.sess.>"),
+            self._last(streams.GATES, subjects.GATED.all),
+            self._last(streams.SESSIONS, subjects.SESSION_LOG.all),
         )
         return CallsSince(session_id=session_id, gates_sequence=gates, sessions_sequence=sessions)
 
@@ -99,7 +98,7 @@ class SeenCalls:
         """Every message on a subject, from a sequence on, that was not read before."""
         after = seen.read.get(subject, since)
         found: list[Delivery] = []
-        async for each in read_all(self._client, stream, subject, _PAGE, after=after):
+        async for each in read_all(self._client, stream, subject, PAGE, after=after):
             if seen.until_us is not None and each.stored_at_ns // 1000 > seen.until_us:
                 break
             found.append(each)

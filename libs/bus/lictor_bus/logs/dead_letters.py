@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, Refused
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import DEAD, STREAMS
 from lictor_bus.names.subjects import dead_letter
 from lictor_bus.wire.delivery import Delivery
@@ -95,7 +96,11 @@ async def list_dead(
     found = 0
     while found < limit:
         page = await read_from(
-            client, DEAD, f"lictor.dead.{service}.*.*", after + 1, min(_PAGE, limit - found)
+            client,
+            DEAD,
+            subjects.DEAD_LETTER.where(service=service),
+            after + 1,
+            min(_PAGE, limit - found),
         )
         for stored in page:
             yield _unwrap(stored)
@@ -108,7 +113,7 @@ async def list_dead(
 
 async def find_dead(client: Client, sequence: int) -> Buried:
     """The dead letter stored under a sequence of the DEAD stream."""
-    found = await read_from(client, DEAD, "lictor.dead.>", sequence, 1)
+    found = await read_from(client, DEAD, subjects.DEAD_LETTER.all, sequence, 1)
     if not found or found[0].sequence != sequence:
         raise BusError(
             f"there is no dead letter {sequence}; `lictor dead list` shows what there is"

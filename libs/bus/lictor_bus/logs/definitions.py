@@ -14,7 +14,7 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_on_subjects, read_from
 
-ALL = "lictor.def.*"
+ALL = subjects.DEFINITION.any
 """Every subject with versions on it."""
 _PAGE = 100
 _HEADROOM = 1024

@@ -16,7 +16,8 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry
-from lictor_schema.contracts.patch import PatchEntry, TriageEntry
+from lictor_schema.contracts.drift import TriageEntry
+from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError
 
 

@@ -16,10 +16,10 @@ from nats.errors import Error as NatsError
 from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_all
 
-_WRONG_LAST_SEQUENCE = (10071, 10164)
 _NO_MESSAGE = (10037, 10043)
 _BATCH_BYTES = 4 * 1024 * 1024
 
@@ -56,7 +56,7 @@ async def _store(client: Client, batch: Sequence[Outgoing]) -> None:
         try:
             await publish_batch(client, streams.CONTENTS, batch)
         except BatchRefused as error:
-            if error.code not in _WRONG_LAST_SEQUENCE:
+            if error.code not in WRONG_LAST_SEQUENCES:
                 raise
         else:
             return

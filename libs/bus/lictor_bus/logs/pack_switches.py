@@ -11,9 +11,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.logs.packs import SwitchAt, read_switch
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS
-from lictor_bus.wire.read import last_sequence, read_from
-
-_PAGE = 500
+from lictor_bus.wire.read import PAGE, last_sequence, read_from
 
 
 class _Known(NamedTuple):
@@ -47,7 +45,7 @@ class LastSwitches:
         seen = 0
         while seen < last:
             page = await read_from(
-                self._client, EVENTS, subjects.config_switch(partition), seen + 1, _PAGE, known=last
+                self._client, EVENTS, subjects.config_switch(partition), seen + 1, PAGE, known=last
             )
             if not page:
                 raise BusError(f"the switch at {last} of EVENTS can't be read")

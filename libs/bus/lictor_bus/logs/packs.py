@@ -14,11 +14,9 @@ from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_schema.core.canonical_json import CanonicalError, hash_bytes
 from lictor_schema.packs.release import ConfigSwitch
-
-_PAGE = 500
 
 
 class SwitchAt(NamedTuple):
@@ -54,7 +52,7 @@ async def load_bundle(client: Client, bundle_hash: str) -> bytes:
 
 async def _find_bundle(client: Client, bundle_hash: str) -> bytes | None:
     subject, sequence = subjects.pack_bundle(bundle_hash), 1
-    while page := await read_from(client, PACKS, subject, sequence, _PAGE):
+    while page := await read_from(client, PACKS, subject, sequence, PAGE):
         for stored in page:
             if hash_bytes(stored.body) == bundle_hash:
                 return stored.body
@@ -74,7 +72,7 @@ async def read_switches(client: Client, partition: int) -> list[SwitchAt]:
     """Every switch of a partition so far, in order."""
     subject, sequence = subjects.config_switch(partition), 1
     found: list[SwitchAt] = []
-    while page := await read_from(client, EVENTS, subject, sequence, _PAGE):
+    while page := await read_from(client, EVENTS, subject, sequence, PAGE):
         found += filter(None, map(read_switch, page))
         sequence = page[-1].sequence + 1
     return found

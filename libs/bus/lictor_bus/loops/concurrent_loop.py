@@ -12,12 +12,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from nats.errors import Error as NatsError
-from nats.js.errors import Error as JetStreamError
-from redis.exceptions import RedisError
-
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import Refused
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.connection import TolerantClient
@@ -25,7 +22,6 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 
 ACK_WAIT_S = 12.0
-OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
 _STILL_AT_IT_S = ACK_WAIT_S / 3
 _IDLE_S = 1.0
 _PAUSE_S = 1.0

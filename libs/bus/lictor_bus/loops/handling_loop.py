@@ -5,10 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from nats.errors import Error as NatsError
-from nats.js.errors import Error as JetStreamError
-
-from lictor_bus.errors import BusError
+from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.service.telemetry import Telemetry
 from lictor_bus.wire.delivery import Delivery
@@ -16,8 +13,6 @@ from lictor_bus.wire.pull import PullConsumer
 
 log = logging.getLogger("lictor.handling")
 
-OUTAGES = (BusError, NatsError, JetStreamError, OSError, TimeoutError)
-"""What is waited out: the broker is away, or does not answer in time."""
 _IDLE_S = 1.0
 _PAUSE_S = 1.0
 
@@ -55,7 +50,7 @@ class HandlingLoop:
                         await self._take(messages)
                     else:
                         self.trouble = await self._stall.look()
-            except OUTAGES as error:
+            except BROKER_OUTAGES as error:
                 self.trouble = f"{type(error).__name__}: {error}"
                 self._telemetry.reopened(type(error).__name__)
                 log.warning("%s: %s; trying again", self._consumer.durable, self.trouble)
@@ -70,8 +65,8 @@ class HandlingLoop:
         holding = asyncio.create_task(self._consumer.hold(messages))
         try:
             done = await self._handle(messages)
-        except OUTAGES:
-            with suppress(*OUTAGES):
+        except BROKER_OUTAGES:
+            with suppress(*BROKER_OUTAGES):
                 for message in messages:
                     await self._consumer.give_back(message)
             raise

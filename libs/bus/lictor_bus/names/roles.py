@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from lictor_bus import gate
 from lictor_bus.errors import ReservedName
 from lictor_bus.gates.table import answered_by, asked_by
-from lictor_bus.names import streams
-from lictor_bus.names.subjects import SESSION_DOUBT, inboxes, token
+from lictor_bus.names import streams, subjects
 
 OPERATORS = "ops"
 LICTOR = "lictor"
@@ -91,18 +90,18 @@ def _ours() -> tuple[Role, ...]:
                 streams.MARKS,
             ),
             writes=(
-                "lictor.dec.*.*",
+                subjects.DECISION.any,
                 # What it derives itself, and switches of the configuration.
-                "lictor.ev.lictor.*",
-                "lictor.ev.*.lictor.config.switch",
-                "lictor.sched.*.*",
-                "lictor.gated.*.*",
-                "lictor.rcpt.*.*.*",
-                "lictor.mark.*.*",
-                "lictor.packs.bundle.*",
-                "lictor.packs.refused.*",
+                subjects.EVENT.where(runtime=LICTOR),
+                subjects.CONFIG_SWITCH.any,
+                subjects.SCHEDULE.any,
+                subjects.GATED.any,
+                subjects.RECEIPT.any,
+                subjects.MARK.any,
+                subjects.PACK_BUNDLE.any,
+                subjects.PACK_REFUSAL.any,
             ),
-            hears=("lictor.packs.release.*",),
+            hears=(subjects.PACK_RELEASE.any,),
         ),
         _service(
             "sealer",
@@ -121,14 +120,14 @@ def _ours() -> tuple[Role, ...]:
             ),
             looks_at=(streams.EVENTS,),
             writes=(
-                "lictor.ep.*.*",
-                "lictor.log.*",
-                "lictor.contents.*.*",
-                "lictor.erased.*",
+                subjects.EPISODE.any,
+                subjects.LOG.any,
+                subjects.CONTENTS.any,
+                subjects.ERASURE.any,
                 # To erase what an operator orders to be erased; every other stream it writes keeps what it holds.
                 f"$JS.API.STREAM.MSG.DELETE.{streams.CONTENTS}",
                 # It ends the log of a decision whose task closed.
-                "lictor.act.*",
+                subjects.DECISION_LOG.any,
             ),
         ),
         _service(
@@ -151,16 +150,16 @@ def _ours() -> tuple[Role, ...]:
                 streams.DEAD,
             ),
             writes=(
-                "lictor.act.*",
-                "lictor.gated.action.*",
-                "lictor.sched.decision.*",
-                "lictor.drifting.*",
-                "lictor.drifting.*.settled",
-                "lictor.drift.*.*",
-                "lictor.triage.*",
-                "lictor.patch.*.*",
-                "lictor.claim.*.*",
-                "lictor.cycle.*.*",
+                subjects.DECISION_LOG.any,
+                subjects.GATED.where(gate="action"),
+                subjects.SCHEDULE.where(kind="decision"),
+                subjects.SIGHTING.any,
+                subjects.SETTLEMENT.any,
+                subjects.DRIFT.any,
+                subjects.TRIAGE.any,
+                subjects.PATCH.any,
+                subjects.CLAIM.any,
+                subjects.CYCLE.any,
             ),
         ),
         _service(
@@ -174,22 +173,22 @@ def _ours() -> tuple[Role, ...]:
                 streams.GATES,
             ),
             writes=(
-                "lictor.sess.*",
-                "lictor.def.*",
-                "lictor.guide.*",
-                "lictor.dec.*.guard.*",
-                "lictor.dec.block.refused.*",
-                "lictor.sched.guidance.*",
-                "lictor.gated.tool.*",
-                "lictor.gated.stop.*",
-                SESSION_DOUBT,
+                subjects.SESSION_LOG.any,
+                subjects.DEFINITION.any,
+                subjects.GUIDANCE.any,
+                subjects.GUARD_DECISION.any,
+                subjects.GUARD_REFUSAL.any,
+                subjects.SCHEDULE.where(kind="guidance"),
+                subjects.GATED.where(gate="tool"),
+                subjects.GATED.where(gate="stop"),
+                subjects.SESSION_DOUBT,
             ),
-            hears=(SESSION_DOUBT,),
+            hears=(subjects.SESSION_DOUBT,),
         ),
         _service(
             "prover",
             declares=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
-            writes=("lictor.proof.*.*", "lictor.cert.*", "lictor.progress.proof.*"),
+            writes=(subjects.PROOF.any, subjects.CERTIFICATE.any, subjects.PROOF_PROGRESS.any),
         ),
         _service(
             "approvals",
@@ -198,10 +197,10 @@ def _ours() -> tuple[Role, ...]:
             looks_at=(streams.PROGRAMS, streams.CERTIFICATES),
             writes=(
                 *(
-                    f"lictor.appr.{state}.*"
+                    subjects.APPROVAL.where(state=state)
                     for state in ("requested", "approved", "rejected", "expired", "stale")
                 ),
-                "lictor.sched.approval.*",
+                subjects.SCHEDULE.where(kind="approval"),
             ),
         ),
         _service(
@@ -211,7 +210,7 @@ def _ours() -> tuple[Role, ...]:
             looks_at=(streams.PROGRAMS, streams.PROOFS),
             writes=(
                 *(
-                    f"lictor.appr.{state}.*"
+                    subjects.APPROVAL.where(state=state)
                     for state in (
                         "stale",
                         "executing",
@@ -222,7 +221,7 @@ def _ours() -> tuple[Role, ...]:
                         "failed",
                     )
                 ),
-                "lictor.run.*.*",
+                subjects.RUN.any,
             ),
         ),
         _operators(),
@@ -247,15 +246,15 @@ def _service(
         publish=(
             *writes,
             *asks,
-            f"lictor.dead.{name}.*.*",
+            subjects.DEAD_LETTER.where(service=name),
             # The health check of its container asks under its own name.
-            f"lictor.health.{name}",
+            subjects.health(name),
             *api,
             *folds,
             *looks,
             "_INBOX.>",
         ),
-        subscribe=(*answers, *hears, f"lictor.health.{name}", f"{inboxes(name)}.>"),
+        subscribe=(*answers, *hears, subjects.health(name), f"{subjects.inboxes(name)}.>"),
     )
 
 
@@ -264,32 +263,32 @@ def _operators() -> Role:
         user=OPERATORS,
         publish=(
             # Replays of dead letters, under the names of those who wrote them.
-            "lictor.ev.*.*",
-            "lictor.prog.*",
-            "lictor.packs.*.*",
-            "lictor.def.*",
+            subjects.EVENT.any,
+            subjects.PROGRAM.any,
+            subjects.PACKS.any,
+            subjects.DEFINITION.any,
             *(each.wildcard for each in asked_by(gate.OPERATORS)),
-            "lictor.health.*",
+            subjects.HEALTH.any,
             *_reading("*"),
         ),
-        subscribe=("lictor.>", f"{inboxes(OPERATORS)}.>"),
+        subscribe=(subjects.EVERYTHING, f"{subjects.inboxes(OPERATORS)}.>"),
     )
 
 
 def _runtime(name: str, services: Iterable[str]) -> Role:
-    own = token(name)
+    own = subjects.token(name)
     return Role(
         user=name,
         publish=(
-            f"lictor.ev.{own}.*",
-            "lictor.prog.*",
+            subjects.EVENT.where(runtime=own),
+            subjects.PROGRAM.any,
             *(each.subject_of(name) for each in asked_by(gate.RUNTIMES)),
-            "lictor.health.*",
+            subjects.HEALTH.any,
             *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
         ),
-        subscribe=("lictor.progress.proof.*", f"{inboxes(name)}.>"),
+        subscribe=(subjects.PROOF_PROGRESS.any, f"{subjects.inboxes(name)}.>"),
         not_publish=(
-            "lictor.health.sealer",
+            subjects.health("sealer"),
             *(
                 subject
                 for stream in _READABLE_BY_RUNTIMES

@@ -18,6 +18,8 @@ from nats.js.api import DiscardPolicy, StorageType, StreamConfig, SubjectTransfo
 from nats.js.errors import APIError, NotFoundError
 
 from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway, StreamMismatch
+from lictor_bus.names import subjects
+from lictor_bus.wire.error_codes import UNAVAILABLE
 
 # 2.12 has batches and schedules too, but its first release refuses roll-ups in a batch, so that nothing is decided, and
 # later ones could lose pins; our tests don't run on it.
@@ -29,7 +31,6 @@ DUPLICATE_WINDOW_S = 600
 # What the server fills in where nothing is said.
 _SERVERS_OWN = {"retention", "compression", "metadata", "consumer_limits"}
 _NO_ROOM = (10023, 10047)
-_UNAVAILABLE = 503
 
 EVENTS = "EVENTS"
 DECISIONS = "DECISIONS"
@@ -76,8 +77,10 @@ class StreamSpec:
             # The last token names the task: it alone decides the partition, so that events which a
             # service derives for a task queue up behind the runtime's own.
             transform = SubjectTransform(
-                src="lictor.ev.*.*",
-                dest=f"lictor.ev.{{{{partition({partitions},2)}}}}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}",
+                src=subjects.EVENT.any,
+                dest=subjects.STORED_EVENT.at(
+                    f"{{{{partition({partitions},2)}}}}", "{{wildcard(1)}}", "{{wildcard(2)}}"
+                ),
             )
         return StreamConfig(
             name=self.name,
@@ -107,7 +110,7 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=EVENTS,
             # The second is longer than anything a runtime's subject can become by the transform.
-            subjects=("lictor.ev.*.*", "lictor.ev.*.lictor.config.switch"),
+            subjects=(subjects.EVENT.any, subjects.CONFIG_SWITCH.any),
             description="canonical reporting events, and which configuration judges them",
             partitioned=True,
             from_outside=True,
@@ -115,60 +118,66 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=DECISIONS,
             # The others are decisions of the tool and stop gates; a task can't be told by the wrong one.
-            subjects=("lictor.dec.*.*", "lictor.dec.*.guard.*", "lictor.dec.block.refused.*"),
+            subjects=(
+                subjects.DECISION.any,
+                subjects.GUARD_DECISION.any,
+                subjects.GUARD_REFUSAL.any,
+            ),
             description="decision records: one per evaluated event, and those of the tool and stop gates",
             audit=True,
         ),
         StreamSpec(
-            name=GUIDANCE, subjects=("lictor.guide.*",), description="feedback delivered to agents"
+            name=GUIDANCE,
+            subjects=(subjects.GUIDANCE.any,),
+            description="feedback delivered to agents",
         ),
         StreamSpec(
             name=SESSIONS,
-            subjects=("lictor.sess.*",),
+            subjects=(subjects.SESSION_LOG.any,),
             description="the logs of guarded sessions: everything that changed one, in order",
             audit=True,
         ),
         StreamSpec(
             name=DEFINITIONS,
-            subjects=("lictor.def.*",),
+            subjects=(subjects.DEFINITION.any,),
             description="agent definitions, every version",
             audit=True,
         ),
         StreamSpec(
             name=PROGRAMS,
-            subjects=("lictor.prog.*",),
+            subjects=(subjects.PROGRAM.any,),
             description="programs submitted for proof",
             from_outside=True,
         ),
-        StreamSpec(name=PROOFS, subjects=("lictor.proof.*.*",), description="proof results"),
+        StreamSpec(name=PROOFS, subjects=(subjects.PROOF.any,), description="proof results"),
         StreamSpec(
             name=CERTIFICATES,
-            subjects=("lictor.cert.*",),
+            subjects=(subjects.CERTIFICATE.any,),
             description="certificates of proofs, by their hashes",
             one_per_subject=True,
             audit=True,
         ),
         StreamSpec(
             name=APPROVALS,
-            subjects=("lictor.appr.*.*",),
+            subjects=(subjects.APPROVAL.any,),
             description="approval requests, and every change of their states",
             audit=True,
         ),
         StreamSpec(
             name=EPISODES,
-            subjects=("lictor.ep.*.*", "lictor.log.*"),
+            subjects=(subjects.EPISODE.any, subjects.LOG.any),
             description="sealed episodes and log checkpoints",
             audit=True,
         ),
         StreamSpec(
             name=CONTENTS,
             # No audit stream: what stands here can be erased, and the log still verifies.
-            subjects=("lictor.contents.*.*",),
+            subjects=(subjects.CONTENTS.any,),
             description="the messages that sealed episodes cover, with their salts, in parts",
         ),
         StreamSpec(
             name=ERASURES,
-            subjects=("lictor.erased.*",),
+            subjects=(subjects.ERASURE.any,),
             description="who had the messages of which episode erased, and why",
             audit=True,
         ),
@@ -176,71 +185,71 @@ STREAMS: dict[str, StreamSpec] = {
             name=DRIFT,
             # Sightings, and which of their patches are settled; what recurrence makes of them; their handling.
             subjects=(
-                "lictor.drifting.*",
-                "lictor.drifting.*.settled",
-                "lictor.drift.*.*",
-                "lictor.triage.*",
+                subjects.SIGHTING.any,
+                subjects.SETTLEMENT.any,
+                subjects.DRIFT.any,
+                subjects.TRIAGE.any,
             ),
             description="drift: every sighting, the events that come of it, and their triage",
             audit=True,
         ),
         StreamSpec(
             name=PATCHES,
-            subjects=("lictor.patch.*.*",),
+            subjects=(subjects.PATCH.any,),
             description="patches: proposed, approved, rejected, applied, failed",
             audit=True,
         ),
         StreamSpec(
             name=CERPA,
-            subjects=("lictor.claim.*.*", "lictor.cycle.*.*"),
+            subjects=(subjects.CLAIM.any, subjects.CYCLE.any),
             description="claims, what happened to their subjects, and the cycles that come of it",
             audit=True,
         ),
         StreamSpec(
             name=TIMERS,
-            subjects=("lictor.sched.*.*", "lictor.tick.*.*"),
+            subjects=(subjects.SCHEDULE.any, subjects.TICK.any),
             description="timers: schedules, and ticks when they are due",
             timers=True,
         ),
         StreamSpec(
             name=GATES,
-            subjects=("lictor.gated.*.*",),
+            subjects=(subjects.GATED.any,),
             description="what gates were asked and what they answered",
             audit=True,
         ),
         StreamSpec(
             name=ACTIONS,
-            subjects=("lictor.act.*",),
+            subjects=(subjects.DECISION_LOG.any,),
             description="the logs of governed decisions, and that of the kill-switch",
             audit=True,
         ),
         StreamSpec(
             name=RUNS,
-            subjects=("lictor.run.*.*",),
+            subjects=(subjects.RUN.any,),
             description="the journals of runs: what approved programs did, each effect before it is made",
             audit=True,
         ),
         StreamSpec(
             name=RECEIPTS,
-            subjects=("lictor.rcpt.*.*.*",),
+            subjects=(subjects.RECEIPT.any,),
             description="what runtimes did with decisions",
             audit=True,
         ),
         StreamSpec(
             name=MARKS,
-            subjects=("lictor.mark.*.*",),
+            subjects=(subjects.MARK.any,),
             description="what operators say about decisions: false alarms, and such marks taken back",
             audit=True,
         ),
         StreamSpec(
             name=PACKS,
-            subjects=("lictor.packs.*.*",),
+            subjects=(subjects.PACKS.any,),
             description="policy packs: bundles by hash, signed releases, refusals",
             audit=True,
         ),
         StreamSpec(
             name=DEAD,
-            subjects=("lictor.dead.*.*.*",),
+            subjects=(subjects.DEAD_LETTER.any,),
             description="what could not be processed, whole, with why",
             one_per_subject=True,
         ),
@@ -290,7 +299,7 @@ async def declare(
                 "the NATS server answers but JetStream does not: see whether its cluster has a leader."
             ) from None
         except APIError as error:
-            if error.code == _UNAVAILABLE:
+            if error.code == UNAVAILABLE:
                 raise JetStreamAway(
                     f"stream {name} can't be declared yet: {error.description}; see whether NATS has a leader."
                 ) from error

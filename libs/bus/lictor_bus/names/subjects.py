@@ -11,9 +11,14 @@ import json
 import re
 from functools import lru_cache
 
+from lictor_bus.names.subject_pattern import SubjectPattern
+
 _SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_-]+")
 _SLUG_LENGTH = 24
+
+EVERYTHING = "lictor.>"
+"""Every subject of ours."""
 
 
 @lru_cache(maxsize=65_536)
@@ -26,26 +31,32 @@ def token(raw_id: str) -> str:
     return f"~{slug}-{digest}"
 
 
+EVENT = SubjectPattern("lictor.ev.{runtime}.{task}")
+
+
 def event(runtime: str, task_id: str) -> str:
     """Where a runtime publishes an event of a task."""
-    return f"lictor.ev.{token(runtime)}.{token(task_id)}"
+    return EVENT.at(token(runtime), token(task_id))
+
+
+STORED_EVENT = SubjectPattern("lictor.ev.{partition}.{runtime}.{task}")
 
 
 def events_of_partition(partition: int) -> str:
     """Every stored event of one partition (the stream writes the partition into the subject)."""
-    return f"lictor.ev.{partition}.>"
+    return f"{EVENT.prefix}{partition}.>"
 
 
 def stored_event(partitions: int, runtime: str, task_id: str) -> str:
     """The subject under which the stream keeps a runtime's events of a task."""
     task = token(task_id)
-    return f"lictor.ev.{partition_of(task, partitions)}.{token(runtime)}.{task}"
+    return STORED_EVENT.at(partition_of(task, partitions), token(runtime), task)
 
 
 def stored_events(partitions: int, task_id: str) -> str:
     """Every event of a task that the stream keeps, of whatever runtime."""
     task = token(task_id)
-    return f"lictor.ev.{partition_of(task, partitions)}.*.{task}"
+    return STORED_EVENT.at(partition_of(task, partitions), "*", task)
 
 
 def partition_of(task_token: str, partitions: int) -> int:
@@ -56,147 +67,212 @@ def partition_of(task_token: str, partitions: int) -> int:
     return digest % partitions
 
 
-_CONFIG_SWITCH = ".lictor.config.switch"
+CONFIG_SWITCH = SubjectPattern("lictor.ev.{partition}.lictor.config.switch")
 
 
 def config_switch(partition: int) -> str:
     """Where a partition is told which configuration judges from there on: among its events, in their order."""
-    return f"lictor.ev.{partition}{_CONFIG_SWITCH}"
+    return CONFIG_SWITCH.at(partition)
 
 
 def is_config_switch(stored_subject: str) -> bool:
     """Whether a message of EVENTS is no event but a switch of the configuration."""
-    return stored_subject.endswith(_CONFIG_SWITCH) and stored_subject.count(".") == 5
+    return stored_subject.endswith(".lictor.config.switch") and stored_subject.count(".") == 5
+
+
+PACKS = SubjectPattern("lictor.packs.{kind}.{name}")
+"""Bundles, releases and refusals."""
+PACK_BUNDLE = SubjectPattern("lictor.packs.bundle.{hash}")
 
 
 def pack_bundle(bundle_hash: str) -> str:
     """Where the bundle with this hash is kept."""
-    return f"lictor.packs.bundle.{bundle_hash.removeprefix('sha256:')}"
+    return PACK_BUNDLE.at(bundle_hash.removeprefix("sha256:"))
+
+
+PACK_RELEASE = SubjectPattern("lictor.packs.release.{channel}")
 
 
 def pack_release(channel: str) -> str:
     """Where signed releases of a channel are made known."""
-    return f"lictor.packs.release.{token(channel)}"
+    return PACK_RELEASE.at(token(channel))
+
+
+PACK_REFUSAL = SubjectPattern("lictor.packs.refused.{channel}")
 
 
 def pack_refusal(channel: str) -> str:
     """Where evaluators tell which releases of a channel they did not take."""
-    return f"lictor.packs.refused.{token(channel)}"
+    return PACK_REFUSAL.at(token(channel))
+
+
+DECISION = SubjectPattern("lictor.dec.{decision}.{task}")
 
 
 def decision(disposition: str, task_id: str) -> str:
     """Where the evaluator publishes the decision on an event of a task."""
-    return f"lictor.dec.{disposition}.{token(task_id)}"
+    return DECISION.at(disposition, token(task_id))
 
 
 def decisions_on_task(task_id: str) -> str:
     """Every decision on one task."""
-    return f"lictor.dec.*.{token(task_id)}"
+    return DECISION.where(task=token(task_id))
+
+
+RUN = SubjectPattern("lictor.run.{task}.{request}")
 
 
 def run_journal(task_id: str, run_id: str) -> str:
     """Where everything is kept that a run of a task did."""
-    return f"lictor.run.{token(task_id)}.{token(run_id)}"
+    return RUN.at(token(task_id), token(run_id))
+
+
+PROGRAM = SubjectPattern("lictor.prog.{task}")
 
 
 def program(task_id: str) -> str:
     """Where a runtime submits a program for proof."""
-    return f"lictor.prog.{token(task_id)}"
+    return PROGRAM.at(token(task_id))
+
+
+PROOF = SubjectPattern("lictor.proof.{verdict}.{task}")
 
 
 def proof(verdict: str, task_id: str) -> str:
     """Where the prover publishes what it found."""
-    return f"lictor.proof.{verdict}.{token(task_id)}"
+    return PROOF.at(verdict, token(task_id))
+
+
+CERTIFICATE = SubjectPattern("lictor.cert.{hash}")
 
 
 def certificate(certificate_hash: str) -> str:
     """Where the certificate of this name is kept."""
-    return f"lictor.cert.{certificate_hash.removeprefix('sha256:')}"
+    return CERTIFICATE.at(certificate_hash.removeprefix("sha256:"))
+
+
+PROOF_PROGRESS = SubjectPattern("lictor.progress.proof.{task}")
 
 
 def proof_progress(task_id: str) -> str:
     """Where the prover tells how far it is with what takes long; nothing keeps it."""
-    return f"lictor.progress.proof.{token(task_id)}"
+    return PROOF_PROGRESS.at(token(task_id))
+
+
+APPROVAL = SubjectPattern("lictor.appr.{state}.{request}")
 
 
 def approval(state: str, request_id: str) -> str:
     """Where a change of state of an approval request is kept."""
-    return f"lictor.appr.{state}.{token(request_id)}"
+    return APPROVAL.at(state, token(request_id))
 
 
 def approval_entries(request_id: str) -> str:
     """Every change of state of an approval request."""
-    return f"lictor.appr.*.{token(request_id)}"
+    return APPROVAL.where(request=token(request_id))
+
+
+EPISODE = SubjectPattern("lictor.ep.{decision_type}.{episode}")
 
 
 def episode(decision_type: str, episode_id: str) -> str:
     """Where the sealer publishes a sealed episode."""
-    return f"lictor.ep.{token(decision_type)}.{token(episode_id)}"
+    return EPISODE.at(token(decision_type), token(episode_id))
 
 
 def episodes_with_id(episode_id: str) -> str:
     """Every sealed version of one episode."""
-    return f"lictor.ep.*.{token(episode_id)}"
+    return EPISODE.where(episode=token(episode_id))
+
+
+CONTENTS = SubjectPattern("lictor.contents.{episode}.{part}")
 
 
 def contents_part(episode_id: str, part_id: str) -> str:
     """Where a part of the messages that an episode covers is kept."""
-    return f"lictor.contents.{token(episode_id)}.{token(part_id)}"
+    return CONTENTS.at(token(episode_id), token(part_id))
 
 
 def contents_of(episode_id: str) -> str:
     """Every part that is kept of an episode, in whatever version."""
-    return f"lictor.contents.{token(episode_id)}.*"
+    return CONTENTS.where(episode=token(episode_id))
+
+
+ERASURE = SubjectPattern("lictor.erased.{episode}")
 
 
 def erasures(episode_id: str) -> str:
     """Where it is kept who had messages of an episode erased."""
-    return f"lictor.erased.{token(episode_id)}"
+    return ERASURE.at(token(episode_id))
+
+
+SIGHTING = SubjectPattern("lictor.drifting.{fingerprint}")
 
 
 def sighting(fingerprint_key: str) -> str:
     """Where sightings of drift are published, by their cause."""
-    return f"lictor.drifting.{fingerprint_key.removeprefix('sha256:')}"
+    return SIGHTING.at(fingerprint_key.removeprefix("sha256:"))
+
+
+SETTLEMENT = SubjectPattern("lictor.drifting.{fingerprint}.settled")
 
 
 def settlement(fingerprint_key: str) -> str:
     """Where it is told, among the sightings of a cause, that its patch was applied or rejected."""
-    return f"{sighting(fingerprint_key)}.settled"
+    return SETTLEMENT.at(fingerprint_key.removeprefix("sha256:"))
+
+
+DRIFT = SubjectPattern("lictor.drift.{type}.{severity}")
 
 
 def drift(drift_type: str, severity: str) -> str:
     """Where a drift event is published with the severity that its recurrence gives it."""
-    return f"lictor.drift.{drift_type}.{severity}"
+    return DRIFT.at(drift_type, severity)
+
+
+TRIAGE = SubjectPattern("lictor.triage.{drift}")
 
 
 def triage(drift_id: str) -> str:
     """Where the handling of a drift event is kept."""
-    return f"lictor.triage.{token(drift_id)}"
+    return TRIAGE.at(token(drift_id))
+
+
+PATCH = SubjectPattern("lictor.patch.{state}.{patch}")
 
 
 def patch(state: str, patch_id: str) -> str:
     """Where a step in the life of a patch is kept."""
-    return f"lictor.patch.{state}.{token(patch_id)}"
+    return PATCH.at(state, token(patch_id))
 
 
 def patch_entries(patch_id: str) -> str:
     """Every step in the life of a patch."""
-    return f"lictor.patch.*.{token(patch_id)}"
+    return PATCH.where(patch=token(patch_id))
+
+
+CLAIM = SubjectPattern("lictor.claim.{kind}.{subject}")
 
 
 def claim(kind: str, subject: str) -> str:
     """Where claims about a subject are ``made``, and what bears on them: ``report``, ``drift``, ``patch``."""
-    return f"lictor.claim.{kind}.{token(subject)}"
+    return CLAIM.at(kind, token(subject))
+
+
+CYCLE = SubjectPattern("lictor.cycle.{status}.{subject}")
 
 
 def cycle(status: str, subject: str) -> str:
     """Where the cycles of CERPA about a subject are kept, each time they begin or move."""
-    return f"lictor.cycle.{status}.{token(subject)}"
+    return CYCLE.at(status, token(subject))
+
+
+DESK = SubjectPattern("lictor.desk.{request}")
 
 
 def desk(request: str) -> str:
     """Request/reply for operators: ``triage``, ``patch``, …"""
-    return f"lictor.desk.{request}"
+    return DESK.at(request)
 
 
 REPORT = "lictor.ask.report"
@@ -205,37 +281,55 @@ REPORT = "lictor.ask.report"
 
 # Not a decision type's token: a type called "log" would be published under lictor.ep.log.<episode>,
 # one token longer than this.
-LOG_CHECKPOINT = "lictor.log.checkpoint"
+LOG = SubjectPattern("lictor.log.{kind}")
+LOG_CHECKPOINT = LOG.at("checkpoint")
+
+SCHEDULE = SubjectPattern("lictor.sched.{kind}.{key}")
 
 
 def schedule(kind: str, key: str) -> str:
     """Where a timer is set; a new message replaces the one before."""
-    return f"lictor.sched.{kind}.{token(key)}"
+    return SCHEDULE.at(kind, token(key))
+
+
+TICK = SubjectPattern("lictor.tick.{kind}.{key}")
 
 
 def tick(kind: str, key: str) -> str:
     """Where the broker delivers a timer when it is due."""
-    return f"lictor.tick.{kind}.{token(key)}"
+    return TICK.at(kind, token(key))
+
+
+DEAD_LETTER = SubjectPattern("lictor.dead.{service}.{stream}.{sequence}")
 
 
 def dead_letter(service: str, stream: str, sequence: int) -> str:
     """One subject a dead message: the stream refuses a second copy for ever, not just for a window."""
-    return f"lictor.dead.{service}.{stream}.{sequence}"
+    return DEAD_LETTER.at(service, stream, sequence)
+
+
+GATE = SubjectPattern("lictor.gate.{gate}")
 
 
 def gate(name: str) -> str:
     """Request/reply: ``report`` or ``dispatch``."""
-    return f"lictor.gate.{name}"
+    return GATE.at(name)
+
+
+SESSION_GATE = SubjectPattern("lictor.gate.{gate}.{runtime}")
 
 
 def session_gate(name: str, runtime: str) -> str:
     """Request/reply: ``tool``, ``stop`` or ``action``. All are logged, so a runtime may ask in its own name only."""
-    return f"lictor.gate.{name}.{token(runtime)}"
+    return SESSION_GATE.at(name, token(runtime))
+
+
+SESSION_REQUEST = SubjectPattern("lictor.session.{operation}.{runtime}")
 
 
 def session_request(operation: str, runtime: str) -> str:
     """Request/reply about a session: ``begin``, ``show``, ``result``, ``collect``, ``usage``, ``snapshot``, …"""
-    return f"lictor.session.{operation}.{token(runtime)}"
+    return SESSION_REQUEST.at(operation, token(runtime))
 
 
 def session_key(runtime: str, session_id: str) -> str:
@@ -243,29 +337,46 @@ def session_key(runtime: str, session_id: str) -> str:
     return token(json.dumps([runtime, session_id], ensure_ascii=False))
 
 
+SESSION_LOG = SubjectPattern("lictor.sess.{session}")
+
+
 def session_log(key: str) -> str:
     """Where everything that changed a session is kept."""
-    return f"lictor.sess.{key}"
+    return SESSION_LOG.at(key)
+
+
+GUIDANCE = SubjectPattern("lictor.guide.{session}")
 
 
 def guidance(key: str) -> str:
     """Where feedback that was raised for a session is made known."""
-    return f"lictor.guide.{key}"
+    return GUIDANCE.at(key)
+
+
+DEFINITION = SubjectPattern("lictor.def.{name}")
 
 
 def definition(name: str) -> str:
     """Where the versions of an agent definition are kept."""
-    return f"lictor.def.{token(name)}"
+    return DEFINITION.at(token(name))
+
+
+DECISION_OF_GATE = SubjectPattern("lictor.dec.{decision}.{kind}.{task}")
+"""What the tool and stop gates decided, in a session or outside of one."""
+GUARD_DECISION = SubjectPattern("lictor.dec.{decision}.guard.{task}")
 
 
 def guard_decision(disposition: str, task_id: str) -> str:
     """Where denied calls, blocked stops and bypasses of a task are decided on; not a decision on an event."""
-    return f"lictor.dec.{disposition}.guard.{token(task_id)}"
+    return GUARD_DECISION.at(disposition, token(task_id))
+
+
+GUARD_REFUSAL = SubjectPattern("lictor.dec.block.refused.{task}")
 
 
 def guard_refusal(task_id: str) -> str:
     """Where denials stand that are in no session's log; apart from the others, which one worker writes in order."""
-    return f"lictor.dec.block.refused.{token(task_id)}"
+    return GUARD_REFUSAL.at(token(task_id))
 
 
 def decision_key(runtime: str, task_id: str) -> str:
@@ -273,23 +384,31 @@ def decision_key(runtime: str, task_id: str) -> str:
     return session_key(runtime, task_id)
 
 
+DECISION_LOG = SubjectPattern("lictor.act.{decision}")
+
+
 def decision_log(key: str) -> str:
     """Where everything that happened to a governed decision is kept."""
-    return f"lictor.act.{key}"
+    return DECISION_LOG.at(key)
 
 
 SWITCH_KEY = "switch"
 """The kill-switch among the logs of decisions, whose keys all begin with a tilde."""
 
+CONTRACT_REQUEST = SubjectPattern("lictor.contract.{operation}.{runtime}")
+
 
 def contract_request(operation: str, runtime: str) -> str:
     """Request/reply of a runtime about its decisions: ``begin``, ``report``, ``verify``, ``show``."""
-    return f"lictor.contract.{operation}.{token(runtime)}"
+    return CONTRACT_REQUEST.at(operation, token(runtime))
+
+
+CONTRACT_ORDER = SubjectPattern("lictor.contract.{operation}")
 
 
 def contract_order(operation: str) -> str:
     """Request/reply for operators: ``approve``, ``freeze``, ``resume``, ``halt``, ``release``."""
-    return f"lictor.contract.{operation}"
+    return CONTRACT_ORDER.at(operation)
 
 
 SESSION_DOUBT = "lictor.doubt.session"
@@ -303,35 +422,49 @@ STANDING = "lictor.ask.standing"
 _NO_TASK = "~"
 """Longer than this is every token that begins so."""
 
+GATED = SubjectPattern("lictor.gated.{gate}.{task}")
+
 
 def gated(gate: str, task_id: str | None) -> str:
     """Where the answer of a gate is kept; None for a question that tells no task."""
-    return f"lictor.gated.{gate}.{_NO_TASK if task_id is None else token(task_id)}"
+    return GATED.at(gate, _NO_TASK if task_id is None else token(task_id))
+
+
+RECEIPT_REPORT = SubjectPattern("lictor.receipt.{runtime}")
 
 
 def receipt_report(runtime: str) -> str:
     """Request/reply: where a runtime reports what it did with a decision."""
-    return f"lictor.receipt.{token(runtime)}"
+    return RECEIPT_REPORT.at(token(runtime))
+
+
+RECEIPT = SubjectPattern("lictor.rcpt.{status}.{task}.{record}")
 
 
 def receipt(status: str, task_id: str, record_id: str) -> str:
     """Where a receipt is kept."""
-    return f"lictor.rcpt.{status}.{token(task_id)}.{token(record_id)}"
+    return RECEIPT.at(status, token(task_id), token(record_id))
 
 
 def receipts_of_record(task_id: str, record_id: str) -> str:
     """Every receipt for one decision record."""
-    return f"lictor.rcpt.*.{token(task_id)}.{token(record_id)}"
+    return RECEIPT.where(task=token(task_id), record=token(record_id))
+
+
+MARK = SubjectPattern("lictor.mark.{task}.{record}")
 
 
 def mark(task_id: str, record_id: str) -> str:
     """The marks on one decision record."""
-    return f"lictor.mark.{token(task_id)}.{token(record_id)}"
+    return MARK.at(token(task_id), token(record_id))
+
+
+HEALTH = SubjectPattern("lictor.health.{service}")
 
 
 def health(service: str) -> str:
     """Request/reply: is the service ready, and what does it run."""
-    return f"lictor.health.{service}"
+    return HEALTH.at(service)
 
 
 def inboxes(user: str) -> str:

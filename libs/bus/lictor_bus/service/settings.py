@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from lictor_bus.errors import BusError
 from lictor_bus.names.streams import DEFAULT_PARTITIONS
@@ -41,6 +42,12 @@ class ServiceSettings:
             drain_timeout_s=whole_setting(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
             log_level=_log_level(environment),
         )
+
+
+def path_setting(environment: Mapping[str, str], name: str) -> Path | None:
+    """A path; None where nothing is set."""
+    text = environment.get(name, "")
+    return Path(text) if text else None
 
 
 def whole_setting(

@@ -1,14 +1,14 @@
 """A stored message as a worker sees it, whether it was delivered or read back from the stream."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from nats.aio.msg import Msg
 
 from lictor_bus.errors import BusError
+from lictor_schema.core.time import EPOCH, SECOND_NS, from_micros
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -73,7 +73,7 @@ class Delivery(NamedTuple):
     @property
     def stored_at(self) -> datetime:
         """The broker's own time for the message: the only clock the cores ever see."""
-        return _EPOCH + timedelta(microseconds=self.stored_at_ns // 1000)
+        return from_micros(self.stored_at_ns // 1000)
 
 
 def from_delivery(message: Msg) -> Delivery:
@@ -112,5 +112,5 @@ def from_direct_get(message: Msg) -> Delivery:
 def nanoseconds(rfc3339: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 time with up to nine fractional digits, in UTC."""
     whole, _, fraction = rfc3339.removesuffix("Z").partition(".")
-    seconds = int((datetime.fromisoformat(whole).replace(tzinfo=UTC) - _EPOCH).total_seconds())
-    return seconds * 1_000_000_000 + int(fraction.ljust(9, "0") or 0)
+    seconds = int((datetime.fromisoformat(whole).replace(tzinfo=UTC) - EPOCH).total_seconds())
+    return seconds * SECOND_NS + int(fraction.ljust(9, "0") or 0)

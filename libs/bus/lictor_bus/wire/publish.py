@@ -16,11 +16,13 @@ from nats.nuid import NUID
 
 from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch, SequenceConflict
 from lictor_bus.wire.delivery import NO_HEADERS
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
 
 # The broker's own limit for one atomic batch.
 MAX_BATCH = 1000
+HEADER_ROOM = 16 * 1024
+"""What headers may add to a body, with the ids and the reasons in them, within the server's `max_payload`."""
 _DUPLICATE_IN_BATCH = 10201
-_WRONG_LAST_SEQUENCE = (10071, 10164)
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -94,7 +96,7 @@ async def publish_expecting(
     answer = await _request(client, message, _headers(message), timeout_s)
     content = json.loads(answer.data)
     error = content.get("error")
-    if error and error.get("err_code") in _WRONG_LAST_SEQUENCE:
+    if error and error.get("err_code") in WRONG_LAST_SEQUENCES:
         last = message.headers.get("Nats-Expected-Last-Subject-Sequence")
         raise SequenceConflict(
             f"{message.subject} has another last message than sequence {last} of {stream}"

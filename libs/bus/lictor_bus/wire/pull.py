@@ -26,9 +26,9 @@ from nats.errors import TimeoutError as NatsTimeout
 from lictor_bus.errors import BusError
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery, WireHeaders, delivered
+from lictor_schema.core.time import SECOND_NS
 
 _GROUP = "worker"
-_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,13 +197,13 @@ class PullConsumer:
             "durable_name": self.durable,
             "filter_subject": self.filter_subject,
             "ack_policy": "explicit" if settings.each_on_its_own else "all",
-            "ack_wait": int(settings.ack_wait_s * _NS),
+            "ack_wait": int(settings.ack_wait_s * SECOND_NS),
             "max_ack_pending": settings.batch * 8,
             "max_waiting": 128,
             # nats-py has no fields for priority groups, so the request is written out here.
             "priority_groups": [_GROUP],
             "priority_policy": "pinned_client",
-            "priority_timeout": int(settings.pin_timeout_s * _NS),
+            "priority_timeout": int(settings.pin_timeout_s * SECOND_NS),
         }
         subject = f"$JS.API.CONSUMER.CREATE.{self.stream}.{self.durable}.{self.filter_subject}"
         try:
@@ -226,8 +226,8 @@ class PullConsumer:
             return
         request: dict[str, Any] = {
             "batch": settings.batch,
-            "expires": int(settings.expires_s * _NS),
-            "idle_heartbeat": int(settings.heartbeat_s * _NS),
+            "expires": int(settings.expires_s * SECOND_NS),
+            "idle_heartbeat": int(settings.heartbeat_s * SECOND_NS),
             "group": _GROUP,
         }
         if self._pin is not None:

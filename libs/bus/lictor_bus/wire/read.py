@@ -30,6 +30,9 @@ from lictor_bus.wire.stream_leader import (
 # The server answers at most 1 024 messages to one request; eight dispositions a task leave room.
 _SUBJECTS_PER_REQUEST = 100
 
+PAGE = 500
+"""How many messages a reader of a whole stream asks for at once, where nothing else counts."""
+
 # By connection and stream, a subject with a message: whoever is asked for it too can't answer that there is nothing at
 # all, which would not say how far that replica has come.
 _landmarks: "WeakKeyDictionary[Client, dict[str, str]]" = WeakKeyDictionary()

@@ -9,7 +9,7 @@ majority within less than that.
 import asyncio
 import json
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,8 @@ from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import nanoseconds
+from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
+from lictor_schema.core.time import from_micros
 
 READ_WITHIN_S = 10.0
 # Followers wait at least four seconds for their leader before they elect another (NATS: minElectionTimeout).
@@ -26,9 +28,6 @@ _ANSWER_WITHIN_S = 2.0
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 0.25
 _NO_MESSAGE_FOUND = 10037
-_STREAM_NOT_FOUND = 10059
-_UNAVAILABLE = 503
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The number of replicas can be changed while we run.
 _ALONE_FOR_S = 5.0
 
@@ -115,7 +114,7 @@ async def leader_finds(
 def _view(client: Client, stream: str, told: dict[str, Any]) -> LeaderView:
     state = told["state"]
     view = LeaderView(
-        _EPOCH + timedelta(microseconds=nanoseconds(told["created"]) // 1000),
+        from_micros(nanoseconds(told["created"]) // 1000),
         int(state["messages"]),
         int(state["first_seq"]),
         int(state["last_seq"]),
@@ -162,7 +161,7 @@ async def _ask(
     error = told.get("error")
     if error is None or error.get("err_code") == _NO_MESSAGE_FOUND:
         return told
-    if error.get("code") == _UNAVAILABLE:
+    if error.get("code") == UNAVAILABLE:
         return None
-    kind = StreamMissing if error.get("err_code") == _STREAM_NOT_FOUND else BusError
+    kind = StreamMissing if error.get("err_code") == STREAM_NOT_FOUND else BusError
     raise kind(f"reading {stream} failed: {error.get('description')}")

@@ -154,7 +154,7 @@ async def test_a_consumer_takes_on_a_narrower_filter_where_it_stands(clean_infra
         await publish_one(client, streams.DECISIONS, Outgoing(subject, b"{}"))
 
     await put("lictor.dec.allow.a")
-    before = PullConsumer(client, streams.DECISIONS, "reader", "lictor.dec.>")
+    before = PullConsumer(client, streams.DECISIONS, "reader", subjects.DECISION.all)
     await before.open()
     (first,) = await before.next_batch(5)
     await before.acknowledge(first)
@@ -162,7 +162,7 @@ async def test_a_consumer_takes_on_a_narrower_filter_where_it_stands(clean_infra
     await before.close()
     await put("lictor.dec.allow.guard.a")
     await put("lictor.dec.allow.b")
-    after = PullConsumer(client, streams.DECISIONS, "reader", "lictor.dec.*.*")
+    after = PullConsumer(client, streams.DECISIONS, "reader", subjects.DECISION.any)
     await after.open()
     assert [each.subject for each in await after.next_batch(5)] == ["lictor.dec.allow.b"]
     await after.close()

@@ -35,7 +35,7 @@ def relay(bench) -> TickRelay:
 
 
 async def events(bench) -> list[str]:
-    stored = await read_from(bench.client, streams.EVENTS, "lictor.ev.>", 1, 100)
+    stored = await read_from(bench.client, streams.EVENTS, subjects.EVENT.all, 1, 100)
     return [json.loads(delivery.body)["id"] for delivery in stored]
 
 

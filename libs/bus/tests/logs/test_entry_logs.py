@@ -15,8 +15,7 @@ from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
-from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import TriageEntry, TriageState
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ async def test_entries_are_read_in_order_and_those_of_other_logs_are_not(client:
     log = await triage_log(client, "d")
     assert [each for _, each in log.entries] == [first, second]
     assert log.last == 3
-    found = all_entries(client, streams.DRIFT, "lictor.triage.*", TriageEntry.from_json)
+    found = all_entries(client, streams.DRIFT, subjects.TRIAGE.any, TriageEntry.from_json)
     assert [each async for _, each in found] == [first, other, second]
 
 
@@ -81,5 +80,5 @@ async def test_an_entry_of_ours_that_this_version_can_not_read_is_no_foreign_mes
 async def test_everything_on_a_subject_is_read_page_after_page(client: Client) -> None:
     for number in range(7):
         await publish_one(client, streams.DRIFT, Outgoing(f"lictor.triage.{number}", b"x"))
-    found = read_all(client, streams.DRIFT, "lictor.triage.*", page=2)
+    found = read_all(client, streams.DRIFT, subjects.TRIAGE.any, page=2)
     assert [each.sequence async for each in found] == [1, 2, 3, 4, 5, 6, 7]

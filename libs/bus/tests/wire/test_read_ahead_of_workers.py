@@ -48,7 +48,7 @@ async def publish(client: Client, task: str, body: bytes = b"x", **headers: str)
 async def test_we_compute_the_partitions_that_the_broker_computes(events: Client):
     for task in TASKS:
         await publish(events, task)
-    stored = await read_from(events, "EVENTS", "lictor.ev.>", 1, 100)
+    stored = await read_from(events, "EVENTS", subjects.EVENT.all, 1, 100)
     assert [message.subject for message in stored] == [
         subjects.stored_event(7, "r t", task) for task in TASKS
     ]
@@ -76,7 +76,7 @@ async def test_a_stream_that_is_not_there_is_an_error_and_not_an_empty_one(clien
 async def test_messages_can_be_read_from_the_time_of_one_of_them_on(events: Client):
     for number in range(5):
         await publish(events, "one", b"%d" % number)
-    third = (await read_from(events, "EVENTS", "lictor.ev.>", 3, 1))[0]
+    third = (await read_from(events, "EVENTS", subjects.EVENT.all, 3, 1))[0]
     found = await read_since(events, "EVENTS", third.subject, third.stored_at, 2)
     assert [message.sequence for message in found] == [3, 4]
 

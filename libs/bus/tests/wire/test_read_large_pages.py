@@ -6,7 +6,7 @@ import pytest
 
 from lictor_bus.errors import Refused
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_from
 
@@ -20,7 +20,7 @@ async def heavy(bench):
     for sequence in range(1, LETTERS + 1):
         original = Delivery("lictor.ev.0.test.a", b"x" * 3_900_000, {}, sequence, time.time_ns())
         await dead.bury(streams.EVENTS, original, Refused("too large", remedy="send less"))
-    first = await read_from(bench.client, streams.DEAD, "lictor.dead.>", 1, LETTERS)
+    first = await read_from(bench.client, streams.DEAD, subjects.DEAD_LETTER.all, 1, LETTERS)
     assert len(first) < LETTERS
     return bench
 

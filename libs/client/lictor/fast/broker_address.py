@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
-_DATA_DIR = ".lictor"
+DATA_DIR = ".lictor"
 _WRITABLE_BY_OTHERS = 0o022
-_FORMAT = "lictor-endpoints/v1"
+ENDPOINTS_FORMAT = "lictor-endpoints/v1"
 
 
 class Address(Value):
@@ -67,7 +67,7 @@ def registered(environment: "Mapping[str, str]", folder: str) -> "tuple[str, str
     except (OSError, ValueError):
         return None
     while True:
-        data_dir = f"{folder}/{_DATA_DIR}"
+        data_dir = f"{folder}/{DATA_DIR}"
         url = running_by(endpoints_file(environment, data_dir))
         if url is not None:
             return data_dir, url
@@ -157,7 +157,7 @@ def running_by(endpoints: str) -> "str | None":
         if status.st_uid != os.getuid() or status.st_mode & _WRITABLE_BY_OTHERS:
             return None
         content = jsontext.parse(os.read(file, 64 * 1024))
-        if content["format"] != _FORMAT or content["pid"] <= 0:
+        if content["format"] != ENDPOINTS_FORMAT or content["pid"] <= 0:
             return None
         url = content["nats_url"]
         _alive(content["pid"])

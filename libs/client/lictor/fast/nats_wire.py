@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_PAYLOAD = 1024 * 1024
 _MOST_LINE = 1024 * 1024
 _READ = 64 * 1024
-_AWAY = "see that the broker and the services run (`lictor doctor`), and try again"
+AWAY = "see that the broker and the services run (`lictor doctor`), and try again"
 
 
 class Broken(Exception):
@@ -80,7 +80,7 @@ class Connection:
             return Silence(reason=f"no answer on {subject} in time ({timeout_s:g} s at most)")
         except (Broken, OSError, ValueError) as error:
             self.close()
-            return Silence(reason=_told(error), remedy=_AWAY)
+            return Silence(reason=_told(error), remedy=AWAY)
 
     def close(self) -> None:
         """Give the connection up."""
@@ -175,7 +175,7 @@ class Connection:
                 if subject != reply:
                     continue
                 if content[:in_headers].startswith(b"NATS/1.0 503"):
-                    return Silence(reason="no service answers this question", remedy=_AWAY)
+                    return Silence(reason="no service answers this question", remedy=AWAY)
                 return content[in_headers:]
             if word == b"PING":
                 self._send(b"PONG\r\n", deadline)
@@ -226,7 +226,7 @@ class Nobody(Connection):
 
     def request(self, subject: str, body: bytes, timeout_s: float) -> "bytes | Silence":  # noqa: ARG002 -- nobody hears
         """Nothing is asked."""
-        return Silence(reason=self._reason, remedy=_AWAY)
+        return Silence(reason=self._reason, remedy=AWAY)
 
 
 def run(operation: "Generator[Ask, bytes | Silence, T]", connection: Connection) -> "T":

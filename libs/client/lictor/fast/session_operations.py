@@ -44,6 +44,8 @@ MAX_TEXT = 64 * 1024
 MAX_PARAMS = 256
 MAX_OUTPUT = 1001
 """Characters of an output that are reported: one more than the service keeps, so that it says where it was cut."""
+RESULTS = "lictor.session.result."
+"""How the subjects begin on which results are reported."""
 OUTCOMES = ("ok", "failed", "denied", "invalid", "crashed", "interrupted")
 
 
@@ -381,7 +383,7 @@ class SessionOperations:
                 remedy="use plain JSON values and text without broken characters",
                 unwritable=True,
             )
-        subject = f"lictor.{operation}.{token(self.runtime)}"
+        subject = question_subject(operation, self.runtime)
         concerns_state = operation in _STATE_OPERATIONS
         timeout_s = max(self._timeout_s, STATE_TIMEOUT_S) if concerns_state else self._timeout_s
         answer = yield Ask(subject=subject, body=body, timeout_s=timeout_s)
@@ -490,6 +492,11 @@ def rfc3339(now_ns: int) -> str:
     """A moment in UTC, to the microsecond."""
     at = time.gmtime(now_ns // 1_000_000_000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', at)}.{now_ns // 1000 % 1_000_000:06d}Z"
+
+
+def question_subject(operation: str, runtime: str) -> str:
+    """Where a runtime asks `gate.tool`, `session.begin`, …, as `lictor_bus.names.subjects` spells it."""
+    return f"lictor.{operation}.{token(runtime)}"
 
 
 def token(raw_id: str) -> str:

@@ -7,9 +7,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from lictor_schema.core.time import from_micros
 from lictor_seal import Entry, Message
 
 SECTIONS: Final = {
@@ -26,7 +26,6 @@ SECTIONS: Final = {
     "halted": "When it was stopped, and let go on",
 }
 _MOST: Final = 500
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Whatever else is in a message, its file is what was sealed.
 _UNREADABLE: Final = (
@@ -122,7 +121,7 @@ def told_once(lines: Iterable[EpisodeLine]) -> Iterator[tuple[str, str]]:
 
 def utc(stored_us: int) -> str:
     """The broker's time of a message in words."""
-    moment = _EPOCH + timedelta(microseconds=stored_us)
+    moment = from_micros(stored_us)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
 
 

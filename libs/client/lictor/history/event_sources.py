@@ -7,15 +7,16 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from lictor.errors import InvalidEvent, LictorError
-from lictor.event_publishing import MAX_EVENT_BYTES, read_event
+from lictor.event_publishing import read_event
 from lictor.history.stream_contents import stored
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS
 from lictor_bus.wire.delivery import Delivery
-from lictor_policy.events.position import EventPosition, to_micros
-from lictor_schema.events.event import Event
+from lictor_policy.events.position import EventPosition
+from lictor_schema.core.time import to_micros
+from lictor_schema.events.event import MAX_EVENT_BYTES, Event
 
-ALL_EVENTS = "lictor.ev.>"
+ALL_EVENTS = subjects.EVENT.all
 
 
 class PastEvent(NamedTuple):
@@ -27,7 +28,7 @@ class PastEvent(NamedTuple):
 
 def events_of_task(task_id: str) -> str:
     """The subject of everything stored about a task."""
-    return f"lictor.ev.*.*.{subjects.token(task_id)}"
+    return subjects.STORED_EVENT.where(task=subjects.token(task_id))
 
 
 async def events_in_stream(

@@ -44,14 +44,20 @@ class IdKind:
     """Where a stored message has the id, for ids that can't stand in a subject as they are."""
 
 
-REQUEST = IdKind("request", APPROVALS, ("lictor.appr.*.*",), "lictor approvals list", "request_id")
-RUN = IdKind("run", RUNS, ("lictor.run.*.*",), "lictor runs list", "run_id")
-PATCH = IdKind("patch", PATCHES, ("lictor.patch.*.*",), "lictor patch list", "patch_id")
-DRIFT_EVENT = IdKind("drift event", DRIFT, ("lictor.triage.*",), "lictor drift list", "drift_id")
-EPISODE = IdKind("episode", EPISODES, ("lictor.ep.*.*",), "lictor log list")
-CERTIFICATE = IdKind("certificate", CERTIFICATES, ("lictor.cert.*",), "lictor runs list")
+REQUEST = IdKind(
+    "request", APPROVALS, (subjects.APPROVAL.any,), "lictor approvals list", "request_id"
+)
+RUN = IdKind("run", RUNS, (subjects.RUN.any,), "lictor runs list", "run_id")
+PATCH = IdKind("patch", PATCHES, (subjects.PATCH.any,), "lictor patch list", "patch_id")
+DRIFT_EVENT = IdKind("drift event", DRIFT, (subjects.TRIAGE.any,), "lictor drift list", "drift_id")
+EPISODE = IdKind("episode", EPISODES, (subjects.EPISODE.any,), "lictor log list")
+CERTIFICATE = IdKind("certificate", CERTIFICATES, (subjects.CERTIFICATE.any,), "lictor runs list")
 TASK = IdKind(
-    "task", DECISIONS, ("lictor.dec.*.*", "lictor.dec.*.*.*"), "lictor decision list", "task_id"
+    "task",
+    DECISIONS,
+    (subjects.DECISION.any, subjects.DECISION_OF_GATE.any),
+    "lictor decision list",
+    "task_id",
 )
 
 

@@ -11,13 +11,14 @@ from lictor.errors import LictorError
 from lictor.history.id_prefixes import one_of
 from lictor.history.stream_contents import extent, subjects_at
 from lictor_bus.logs.session_log import read_session_entry
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import SESSIONS
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_schema.sessions.session_log import AnySessionEntry
 
 LISTING = "lictor session list"
-_EVERY_LOG = "lictor.sess.*"
+_EVERY_LOG = subjects.SESSION_LOG.any
 
 
 @dataclass(frozen=True)

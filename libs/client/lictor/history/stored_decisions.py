@@ -21,8 +21,8 @@ log = logging.getLogger("lictor.client")
 
 AnyDecision = DecisionRecord | GuardDecision
 
-ON_EVENTS = "lictor.dec.*.*"
-ALL = "lictor.dec.>"
+ON_EVENTS = subjects.DECISION.any
+ALL = subjects.DECISION.all
 _TOKENS_OF_GUARDS = 5
 
 
@@ -65,7 +65,7 @@ async def _latest_on_task(
 ) -> AsyncGenerator[Delivery, None]:
     upto = (await extent(client, streams.DECISIONS)).last_sequence
     on_events = subjects.decisions_on_task(task_id)
-    of_guards = f"lictor.dec.*.*.{subjects.token(task_id)}"
+    of_guards = subjects.DECISION_OF_GATE.where(task=subjects.token(task_id))
     found = [
         delivery
         for subject in (on_events, of_guards)

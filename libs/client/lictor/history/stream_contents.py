@@ -14,12 +14,11 @@ from lictor.installation.endpoints import nats_url
 from lictor_bus.errors import StreamMissing
 from lictor_bus.wire.connection import close_nats
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from, read_since
+from lictor_bus.wire.error_codes import STREAM_NOT_FOUND
+from lictor_bus.wire.read import PAGE, read_from, read_since
 from lictor_bus.wire.stream_leader import leader_view
 
-_PAGE = 500
 _ASK_S = 10.0
-_STREAM_NOT_FOUND = 10059
 
 
 class Extent(NamedTuple):
@@ -58,7 +57,7 @@ async def subjects_at(client: Client, stream: str, subject: str) -> dict[str, in
         answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", request, timeout=_ASK_S)
         content: dict[str, Any] = json.loads(answer.data)
         if "error" in content:
-            if content["error"].get("err_code") == _STREAM_NOT_FOUND:
+            if content["error"].get("err_code") == STREAM_NOT_FOUND:
                 return {}
             raise LictorError(f"{stream} can't be asked: {content['error'].get('description')}.")
         page: dict[str, int] = content["state"].get("subjects") or {}
@@ -71,7 +70,7 @@ async def latest(
     client: Client, stream: str, subject: str, *, since: datetime | None = None
 ) -> AsyncGenerator[Delivery, None]:
     """Messages on a subject, the newest first: read in pieces that grow, so that the last few are cheap."""
-    end, span = (await extent(client, stream)).last_sequence, _PAGE
+    end, span = (await extent(client, stream)).last_sequence, PAGE
     while end > 0:
         start = max(1, end - span + 1)
         piece = [delivery async for delivery in stored(client, stream, subject, end, start=start)]
@@ -90,7 +89,7 @@ async def stored(
     *,
     start: int = 1,
     since: datetime | None = None,
-    page: int = _PAGE,
+    page: int = PAGE,
 ) -> AsyncGenerator[Delivery, None]:
     """Every message on a subject from one sequence up to another, or those of them stored since a time."""
     found = await (

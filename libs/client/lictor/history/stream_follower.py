@@ -23,11 +23,12 @@ from nats.errors import Error as NatsError
 from lictor.errors import LictorError, Unreachable
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import Delivery, from_delivery
+from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
 from lictor_bus.wire.stream_leader import leader_view
+from lictor_schema.core.time import SECOND_NS
 
 log = logging.getLogger("lictor.client")
 
-_NS = 1_000_000_000
 _BATCH = 256
 _EXPIRES_S = 20.0
 _HEARTBEAT_S = 1.0
@@ -38,8 +39,6 @@ _REQUEST_S = 3.0
 _FORGET_AFTER_S = 30.0
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
-_STREAM_NOT_FOUND = 10059
-_UNAVAILABLE = 503
 
 
 class _LostError(Exception):
@@ -109,9 +108,9 @@ async def _ask(client: Client, subject: str, request: dict[str, Any]) -> dict[st
     error = content.get("error")
     if error is None:
         return content
-    if error.get("err_code") == _STREAM_NOT_FOUND:
+    if error.get("err_code") == STREAM_NOT_FOUND:
         raise _NoStreamError(error.get("description"))
-    if error.get("code") == _UNAVAILABLE:
+    if error.get("code") == UNAVAILABLE:
         raise _LostError(error.get("description"))
     raise LictorError(f"the broker refused {subject}: {error.get('description')}")
 
@@ -144,7 +143,7 @@ class _Consumer:
             "opt_start_seq": self._start,
             "filter_subject": self._subject,
             "ack_policy": "none",
-            "inactive_threshold": int(_FORGET_AFTER_S * _NS),
+            "inactive_threshold": int(_FORGET_AFTER_S * SECOND_NS),
             "mem_storage": True,
             "num_replicas": 1,
         }
@@ -204,8 +203,8 @@ class _Consumer:
         self._last_heard = asyncio.get_running_loop().time()
         request = {
             "batch": _BATCH,
-            "expires": int(_EXPIRES_S * _NS),
-            "idle_heartbeat": int(_HEARTBEAT_S * _NS),
+            "expires": int(_EXPIRES_S * SECOND_NS),
+            "idle_heartbeat": int(_HEARTBEAT_S * SECOND_NS),
         }
         await self._client.publish(
             f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}",

@@ -136,7 +136,7 @@ class Records:
 
     async def body(self, record: RecordedDecision) -> bytes:
         """The whole record."""
-        found = await read_from(self._client, DECISIONS, "lictor.dec.*.*", record.sequence, 1)
+        found = await read_from(self._client, DECISIONS, subjects.DECISION.any, record.sequence, 1)
         return found[0].body if found else b""
 
 
@@ -234,7 +234,7 @@ async def _read_records(
     advance: Callable[[], None],
 ) -> None:
     upto = (await extent(client, DECISIONS)).last_sequence
-    subject = "lictor.dec.*.*" if task_id is None else subjects.decisions_on_task(task_id)
+    subject = subjects.DECISION.any if task_id is None else subjects.decisions_on_task(task_id)
     rows: list[RecordedDecision] = []
     async for delivery in stored(client, DECISIONS, subject, upto, page=_PAGE):
         advance()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lictor.errors import LictorError
+from lictor.fast.broker_address import DATA_DIR
 
-DATA_DIR = ".lictor"
 PACKS_DIR = "policy-packs"
 AGENTS_DIR = "agents"
 

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from lictor.errors import LictorError
-from lictor.fast.broker_address import endpoints_file, registered, running_by, state_folder
+from lictor.fast.broker_address import (
+    DATA_DIR,
+    ENDPOINTS_FORMAT,
+    endpoints_file,
+    registered,
+    running_by,
+    state_folder,
+)
 from lictor.installation.atomic_files import replace_file
-from lictor.installation.directories import DATA_DIR, here, upwards
+from lictor.installation.directories import here, upwards
 
 ENDPOINTS_FILE = "endpoints.json"
 LOCK_FILE = "lock"
-_FORMAT = "lictor-endpoints/v1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +48,7 @@ class Running:
 
     def to_json_value(self) -> dict[str, Any]:
         """The content of the file."""
-        return {"format": _FORMAT, **asdict(self)}
+        return {"format": ENDPOINTS_FORMAT, **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,7 @@ def _read(path: Path) -> Running | None:
         if path.stat().st_uid != os.getuid():
             return None
         content = cast("dict[str, Any]", json.loads(path.read_bytes()))
-        if content.pop("format") != _FORMAT:
+        if content.pop("format") != ENDPOINTS_FORMAT:
             return None
         # A later version may tell more.
         known = {each.name for each in fields(Running)}

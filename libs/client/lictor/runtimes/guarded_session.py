@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from lictor.errors import SessionRefused, Unreachable
 from lictor.fast.answer_reader import deny, read_recorded
-from lictor.fast.session_operations import Ask, HandedOver, SessionOperations, least_said, unique_id
+from lictor.fast.session_operations import (
+    RESULTS,
+    Ask,
+    HandedOver,
+    SessionOperations,
+    least_said,
+    unique_id,
+)
 from lictor.fast.unsent_results import KeptResult, Obstacle, Unsent, send_waiting
 from lictor.fast.verdicts import (
     RESULTS_UNKNOWN,
@@ -37,7 +44,6 @@ log = logging.getLogger("lictor.client")
 OnFeedback = Callable[[Advice], None]
 Looked = dict[str, Any]
 """A file that somebody else has looked at, in its JSON form."""
-_RESULT = "lictor.session.result."
 # Markup in what a provider says is escaped, so only blocks begin like this.
 _BLOCKS = re.compile(r"\n\n(?=<feedback )")
 _PROVIDER = re.compile(r'<feedback provider="[^"]*"')
@@ -309,7 +315,7 @@ class Guarding:
             return recorded
 
     def _keep(self, call_id: str, ask: Ask) -> Ask:
-        if ask.subject.startswith(_RESULT):
+        if ask.subject.startswith(RESULTS):
             self._unreported[call_id] = ask
         return ask
 

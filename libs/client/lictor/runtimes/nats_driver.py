@@ -9,6 +9,7 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from lictor.fast.answer_reader import Silence
+from lictor.fast.nats_wire import AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     Asking = Callable[[Ask], Awaitable[bytes | Silence]]
 
 T = TypeVar("T")
-_AWAY = "see that the broker and the services run (`lictor doctor`), and try again"
 
 
 class _Done:
@@ -61,13 +61,13 @@ async def request(client: Client, ask: "Ask") -> bytes | Silence:
     try:
         return (await client.request(ask.subject, ask.body, timeout=ask.timeout_s)).data
     except NoRespondersError:
-        return Silence(reason="no service answers this question", remedy=_AWAY)
+        return Silence(reason="no service answers this question", remedy=AWAY)
     except NatsTimeout:
         return Silence(reason=f"no answer on {ask.subject} within {ask.timeout_s:g} s")
     except (NatsError, OSError, RuntimeError) as error:
         # RuntimeError: uvloop refuses to write to a connection that was lost.
         told = str(error).removeprefix("nats: ") or type(error).__name__
-        return Silence(reason=f"the broker could not be asked ({told})", remedy=_AWAY)
+        return Silence(reason=f"the broker could not be asked ({told})", remedy=AWAY)
 
 
 def _step(operation: "Operation[T]", answer: bytes | Silence | None) -> "Ask | _Done":

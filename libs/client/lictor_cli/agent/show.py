@@ -10,13 +10,12 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_guard.definitions.tool_names import overlap
 from lictor_schema.core.base_model import Model
-from lictor_schema.sessions.agent_definition import (
-    AgentDefinition,
+from lictor_schema.sessions.agent_definition import AgentDefinition, SectionSpec
+from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
-    SectionSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,

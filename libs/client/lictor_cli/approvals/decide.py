@@ -31,9 +31,14 @@ from lictor_cli.output.terminal import (
     warn,
 )
 from lictor_cli.verb import Verb
-from lictor_schema.approvals.approval import ApprovalDecision, ApprovalOrder, ApprovalRequest
-from lictor_schema.contracts.patch import DeskAnswer
+from lictor_schema.approvals.approval import (
+    MAX_VALID_S,
+    ApprovalDecision,
+    ApprovalOrder,
+    ApprovalRequest,
+)
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import SigningKey, TrustStore
 
 
@@ -49,7 +54,7 @@ def _approve_arguments(parser: ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> timedelta:
-    if not text.isdecimal() or not 1 <= int(text) <= 30 * 24 * 3600:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_VALID_S:
         raise ArgumentTypeError(f"{text!r} is not a whole number of seconds up to 30 days")
     return timedelta(seconds=int(text))
 

@@ -19,9 +19,9 @@ from lictor_bus.names import subjects
 from lictor_bus.names.streams import APPROVALS, PROGRAMS
 from lictor_bus.wire.read import read_from
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest
-from lictor_schema.proofs.proof import ProgramSubmission
+from lictor_schema.proofs.program import ProgramSubmission
 
-EVERY_CHANGE = "lictor.appr.*.*"
+EVERY_CHANGE = subjects.APPROVAL.any
 
 
 def request_argument(parser: ArgumentParser) -> None:

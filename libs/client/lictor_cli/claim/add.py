@@ -11,8 +11,8 @@ from lictor_cli.desk_order import by_option, problems_in_words, told
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
 from lictor_schema.contracts.cerpa_claim import ClaimRequest
 from lictor_schema.contracts.cerpa_cycle import Assumption, CerpaClaim, CerpaDomain
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = "Register a claim, or a new form of one."
 _OPERATORS = ("lt", "le", "eq", "ne", "ge", "gt")

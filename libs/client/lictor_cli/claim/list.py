@@ -4,6 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from lictor_bus.logs.entry_logs import all_entries
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import CERPA
 from lictor_cli.claim.sources import claims_at
 from lictor_cli.main import OK
@@ -24,7 +25,7 @@ async def run(options: Namespace) -> int:
     quiet_logs()
     made: dict[tuple[str, str], CerpaClaim] = {}
     async with claims_at(options.url) as client:
-        entries = all_entries(client, CERPA, "lictor.claim.made.*", ClaimMade.from_json)
+        entries = all_entries(client, CERPA, subjects.CLAIM.where(kind="made"), ClaimMade.from_json)
         async for _, entry in entries:
             made[entry.claim.subject, entry.claim.id] = entry.claim
     if options.json:

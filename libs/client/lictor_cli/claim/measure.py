@@ -13,9 +13,9 @@ from lictor_cli.desk_order import by_option, problems_in_words, told
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
 from lictor_schema.contracts.cerpa_claim import MeasurementReport
 from lictor_schema.contracts.cerpa_cycle import CerpaEvent
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = "Tell what was measured."
 

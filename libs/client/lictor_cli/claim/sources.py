@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from lictor.history.id_prefixes import one_of
 from lictor.history.stream_contents import extent, streams_at
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import CERPA
 from lictor_bus.wire.read import read_all
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
@@ -25,7 +26,7 @@ async def claims_at(url: str | None) -> AsyncGenerator[Client, None]:
 async def all_cycles(client: Client) -> dict[str, CerpaCycle]:
     """Every cycle as it is now, in the order they began."""
     found: dict[str, CerpaCycle] = {}
-    async for stored in read_all(client, CERPA, "lictor.cycle.*.*"):
+    async for stored in read_all(client, CERPA, subjects.CYCLE.any):
         try:
             cycle = CerpaCycle.from_json(stored.body)
         except (ValidationError, CanonicalError):

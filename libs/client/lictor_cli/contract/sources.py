@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from nats.aio.client import Client
 
-from lictor.gate_questions import UNANSWERED
+from lictor.fast.verdicts import UNANSWERED
 from lictor.governed_decision import ask_contract
 from lictor.history.id_prefixes import TASK, whole_or_given
 from lictor_bus.names import subjects

@@ -11,9 +11,9 @@ from nats.aio.client import Client
 
 from lictor.history.stream_contents import extent, streams_at
 from lictor_bus.logs.entry_logs import all_entries
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import DRIFT
-from lictor_schema.contracts.drift import DriftEvent, TriageState
-from lictor_schema.contracts.patch import TriageEntry
+from lictor_schema.contracts.drift import DriftEvent, TriageEntry, TriageState
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def handled_drift(client: Client) -> list[Handled]:
     """Every drift event with its handling, in the order they were published."""
     entries = [
         entry
-        async for _, entry in all_entries(client, DRIFT, "lictor.triage.*", TriageEntry.from_json)
+        async for _, entry in all_entries(client, DRIFT, subjects.TRIAGE.any, TriageEntry.from_json)
     ]
     return handled(entries)
 

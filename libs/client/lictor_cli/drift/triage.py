@@ -7,8 +7,8 @@ from lictor.history.id_prefixes import DRIFT_EVENT, whole_id
 from lictor_cli.desk_order import by_option, problems_in_words, reason_option, told
 from lictor_cli.drift.sources import drift_argument, drift_at
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
-from lictor_schema.contracts.drift import TriageState
-from lictor_schema.contracts.patch import DeskAnswer, TriageMove
+from lictor_schema.contracts.drift import TriageMove, TriageState
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = "Move a drift event a step forward."
 

@@ -9,6 +9,7 @@ from nats.aio.client import Client
 
 from lictor.history.id_prefixes import TASK, whole_or_given
 from lictor.history.stream_contents import latest
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import EPISODES
 from lictor_cli.log.sources import episodes_stream
 from lictor_cli.main import OK
@@ -21,7 +22,7 @@ HELP = """\
 List the newest sealed episodes: each version is a leaf of the log. `lictor seal export EPISODE` writes one to a file.
 What is listed was read, not verified: `lictor log verify` does that.
 """
-_EPISODES = "lictor.ep.*.*"
+_EPISODES = subjects.EPISODE.any
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from lictor.history.stream_contents import streams_at
 from lictor_bus.names.streams import EPISODES
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_seal import (
     Checkpoint,
     SealBundle,
@@ -27,7 +27,6 @@ from lictor_seal import (
 from lictor_seal.log.tiles import Edge
 
 CHECKPOINT_FILE = "checkpoint"
-_PAGE = 500
 _MAX_NOTE = 1_000_000
 
 
@@ -111,7 +110,7 @@ async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
 
 async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:
     """Everything in the log's stream, in order."""
-    while page := await read_from(client, EPISODES, ">", after + 1, _PAGE):
+    while page := await read_from(client, EPISODES, ">", after + 1, PAGE):
         for stored in page:
             yield stored
         after = page[-1].sequence

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from lictor_bus.names.subjects import LOG_CHECKPOINT
+from lictor_bus.names import subjects
 from lictor_cli.log.sources import (
     episodes_stream,
     known_checkpoint,
@@ -60,9 +60,9 @@ async def _audit_stream(
     audit = StreamAudit(trust, known)
     async with episodes_stream(url) as client:
         async for stored in messages(client):
-            if stored.subject == LOG_CHECKPOINT:
+            if stored.subject == subjects.LOG_CHECKPOINT:
                 audit.checkpoint(stored.sequence, stored.body)
-            elif stored.subject.startswith("lictor.ep."):
+            elif stored.subject.startswith(subjects.EPISODE.prefix):
                 audit.episode(stored.sequence, stored.body)
             else:
                 audit.other(stored.sequence, stored.subject)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from lictor.decision_marks import false_alarms
 from lictor.history.stream_contents import extent, stored, streams_at
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import DECISIONS
 from lictor_cli.main import OK
 from lictor_cli.output.progress_bar import counting
@@ -86,7 +87,9 @@ async def count_records(url: str | None, since: datetime | None, *, quiet: bool)
         stats = RuleStats(false_alarms=await false_alarms(client))
         size = await extent(client, DECISIONS)
         with counting("reading decisions", size.messages, quiet=quiet) as advance:
-            found = stored(client, DECISIONS, "lictor.dec.*.*", size.last_sequence, since=since)
+            found = stored(
+                client, DECISIONS, subjects.DECISION.any, size.last_sequence, since=since
+            )
             async for delivery in found:
                 advance()
                 try:

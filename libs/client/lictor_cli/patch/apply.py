@@ -17,7 +17,8 @@ from lictor_cli.pack.sources import known_methods, methods_argument, profiles_ar
 from lictor_cli.patch.application import NotApplicable, Prepared, prepare, take_back, write
 from lictor_cli.patch.sources import find_patch, patch_argument, patches_at
 from lictor_contracts.patch.life import Patch
-from lictor_schema.contracts.patch import DeskAnswer, PatchState, PatchStep
+from lictor_schema.contracts.patch import PatchState, PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = """\
 Apply an approved patch to the packs of a directory. The change is worked out again from the pack as it

@@ -17,7 +17,8 @@ from lictor_cli.main import FAILED
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs
 from lictor_cli.patch.sources import find_patch, patch_argument, patches_at
 from lictor_cli.verb import Verb
-from lictor_schema.contracts.patch import DeskAnswer, PatchStep
+from lictor_schema.contracts.patch import PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 
 
 def _arguments(what: Literal["approve", "reject"], parser: ArgumentParser) -> None:

@@ -23,15 +23,10 @@ from lictor_policy.errors import PackError
 from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
 from lictor_schema.contracts.cerpa_cycle import CerpaCycle
 from lictor_schema.contracts.drift import DriftSeverity
-from lictor_schema.contracts.patch import (
-    CycleRef,
-    DeskAnswer,
-    PatchOperation,
-    PatchRequest,
-    PatchStep,
-)
+from lictor_schema.contracts.patch import CycleRef, PatchOperation, PatchRequest, PatchStep
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.services.desk_answer import DeskAnswer
 
 HELP = """\
 Propose a change of a pack: for a patch that waits for one (--for), or of one's own. The operations are

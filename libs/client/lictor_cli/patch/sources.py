@@ -12,6 +12,7 @@ from lictor.errors import LictorError
 from lictor.history.id_prefixes import PATCH, whole_id
 from lictor.history.stream_contents import extent, streams_at
 from lictor_bus.logs.entry_logs import all_entries, patch_log
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import PATCHES
 from lictor_contracts.patch.life import Patch, folded
 from lictor_schema.contracts.patch import PatchEntry
@@ -45,7 +46,7 @@ async def find_patch(client: Client, given: str) -> tuple[Patch, list[PatchEntry
 async def all_patches(client: Client) -> list[tuple[Patch, list[PatchEntry]]]:
     """Every patch with its entries, in the order they began."""
     logs: dict[str, list[PatchEntry]] = {}
-    async for _, entry in all_entries(client, PATCHES, "lictor.patch.*.*", PatchEntry.from_json):
+    async for _, entry in all_entries(client, PATCHES, subjects.PATCH.any, PatchEntry.from_json):
         logs.setdefault(entry.patch_id, []).append(entry)
     found = ((folded(entries), entries) for entries in logs.values())
     return [(patch, entries) for patch, entries in found if patch is not None]

@@ -7,13 +7,14 @@ from lictor.approvals import is_about
 from lictor.history.stream_contents import streams_at
 from lictor_bus.errors import BusError
 from lictor_bus.logs.entry_logs import read_entry
+from lictor_bus.names import subjects
 from lictor_bus.names.streams import APPROVALS
 from lictor_bus.service.health import ask_health
 from lictor_bus.wire.read import read_all
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
-EVERY_CHANGE = "lictor.appr.*.*"
+EVERY_CHANGE = subjects.APPROVAL.any
 _WITHIN_S = 10.0
 _LOOK_S = 0.1
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lictor_prove.layer_model import Layer
     from lictor_prove.proof.result import Proof
     from lictor_prove.proof.settings import ProofSettings
-    from lictor_schema.proofs.proof import Language
+    from lictor_schema.proofs.program import Language
 
 HELP = """\
 Prove what programs will do: each file is read, never run; its effects are laid open, and the guarantees that it
@@ -281,7 +281,7 @@ def _report(
     """The proof as the running prover would publish it, and what only a proof made here can tell."""
     from lictor_prove.proof.published_result import proof_result
     from lictor_schema.core.ids import submission_id
-    from lictor_schema.proofs.proof import program_hash
+    from lictor_schema.proofs.program import program_hash
 
     written = None
     if options.certificate is not None:

@@ -34,7 +34,7 @@ from lictor_schema.approvals.run import (
 )
 from lictor_schema.core.canonical_json import canonical_json
 
-EVERY_RUN = "lictor.run.*.*"
+EVERY_RUN = subjects.RUN.any
 _SOON_S = 30.0
 """A run begins within this time of its approval, unless the runner is away or has much to do."""
 _LOOK_S = 0.2
@@ -89,7 +89,7 @@ async def _run_named(client: Client, given: str) -> str:
 
 
 async def _journal(client: Client, run_id: str) -> list[AnyRunEntry]:
-    subject = f"lictor.run.*.{subjects.token(run_id)}"
+    subject = subjects.RUN.where(request=subjects.token(run_id))
     return [entry async for _, entry in all_entries(client, RUNS, subject, parse_run_entry)]
 
 

@@ -19,7 +19,7 @@ from lictor_cli.output.terminal import (
     printable,
     quiet_logs,
 )
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
 from lictor_schema.seals.episode import OutcomeCode
 
 HELP = """\

@@ -24,9 +24,9 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_schema.approvals.approval import ApprovalOrder, ApprovalRequest
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
+from lictor_schema.services.desk_answer import DeskAnswer
 from lictor_seal import TrustStore
 
 COMMAND = Path(sys.executable).with_name("lictor")

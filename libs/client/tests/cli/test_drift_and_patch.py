@@ -21,7 +21,8 @@ from lictor_cli.patch.application import Prepared, prepare
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy.packs.bundle import bundle_directory
 from lictor_schema.contracts.drift import DriftType
-from lictor_schema.contracts.patch import DeskAnswer, PatchStep
+from lictor_schema.contracts.patch import PatchStep
+from lictor_schema.services.desk_answer import DeskAnswer
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 ROOT = Path(__file__).parents[4]

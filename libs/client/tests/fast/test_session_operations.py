@@ -11,13 +11,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lictor.fast import session_operations
+from lictor.fast import broker_address, session_operations, verdicts, workspace
 from lictor.fast.answer_reader import Silence
 from lictor.fast.session_operations import Ask, SessionOperations
 from lictor.fast.verdicts import StopVerdict, ToolVerdict
 from lictor.fast.workspace import Workspace
 from lictor_bus.names import subjects
+from lictor_bus.service import settings
+from lictor_guard.session import tool_gate
+from lictor_guard.text import wording
+from lictor_schema.core import base_model
 from lictor_schema.gates.gate import GateRequest
+from lictor_schema.sessions import session_questions
 from lictor_schema.sessions.session_questions import (
     FeedbackRequest,
     ResetRequest,
@@ -123,8 +128,33 @@ def test_subjects_are_those_of_the_bus(raw: str) -> None:
 
 
 def test_subject_names_are_those_of_the_bus() -> None:
+    asked = session_operations.question_subject
+    for gate in ("tool", "stop"):
+        assert asked(f"gate.{gate}", "a b") == subjects.session_gate(gate, "a b")
+    for operation in (
+        "begin",
+        "show",
+        "result",
+        "collect",
+        "usage",
+        "snapshot",
+        "restore",
+        "reset",
+    ):
+        assert asked(f"session.{operation}", "a b") == subjects.session_request(operation, "a b")
+    assert subjects.SESSION_REQUEST.at("result", "") == session_operations.RESULTS
     assert subjects.session_gate("tool", "test") in MODELS
     assert subjects.session_request("begin", "test") in MODELS
+
+
+def test_what_the_hook_repeats_is_what_others_say() -> None:
+    """It can't afford their imports."""
+    assert verdicts.UNKNOWN_SESSION == tool_gate.UNKNOWN_SESSION
+    assert verdicts.beyond_agent("wait") == wording.beyond_agent("wait")
+    assert broker_address.DEFAULT_URL == settings.DEFAULT_NATS_URL
+    assert workspace.MAX_RESOURCES == session_questions.MAX_RESOURCES
+    assert session_operations.MAX_ID == base_model.MAX_ID_LENGTH
+    assert session_operations.MAX_TEXT == base_model.MAX_TEXT_LENGTH
 
 
 def test_a_call_is_asked_about_with_its_files(session: SessionOperations, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from nats.aio.client import Client
 
 from lictor.errors import Unreachable
 from lictor.history.stream_follower import follow
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
-ALL = "lictor.dec.>"
+ALL = subjects.DECISION.all
 
 
 async def put(client: Client, numbers: range, task: str = "task") -> None:

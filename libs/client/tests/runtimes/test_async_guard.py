@@ -15,6 +15,7 @@ import lictor
 from libs.client.tests.conftest import StandIn
 from lictor.errors import SessionRefused, Unreachable
 from lictor.fast.verdicts import Advice
+from lictor_bus.names import subjects
 from lictor_local.embedded_servers import EmbeddedServers
 
 
@@ -444,7 +445,7 @@ async def test_a_broker_that_is_gone_denies(own_servers: EmbeddedServers) -> Non
     client = Client()
     await client.connect(own_servers.nats_url, allow_reconnect=False)
     service = StandIn()
-    await client.subscribe("lictor.session.*.*", cb=service.answer)
+    await client.subscribe(subjects.SESSION_REQUEST.any, cb=service.answer)
     async with (
         lictor.connect(own_servers.nats_url) as governor,
         governor.guard("s", timeout_s=0.3) as guard,

@@ -24,9 +24,10 @@ from lictor_contracts.decision.question_stamp import POLICY, Asked, make, moment
 from lictor_contracts.decision.state import ActionState, Deciding, Switch, verdict_of
 from lictor_contracts.envelope.bounds import FEATURE, US_PER_MS, EnvelopeBound, Violation
 from lictor_contracts.envelope.ladder import Situation
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_log import ActionJudged, ContractReason, RungTaken
 from lictor_schema.contracts.decision_questions import ActionGateAnswer
-from lictor_schema.contracts.envelope import DegradeStep, SafeActionContract
+from lictor_schema.contracts.envelope import DegradeStep
 from lictor_schema.core.base_model import MAX_ITEMS
 from lictor_schema.seals.episode import EpisodeState
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from lictor_contracts.errors import ResultConflict
-from lictor_schema.contracts.envelope import SafeActionContract
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.core.canonical_json import content_hash
 
 

@@ -23,7 +23,8 @@ from lictor_contracts.envelope.bounds import (
     is_count,
     told,
 )
-from lictor_schema.contracts.envelope import BlastRadius, DegradeStep, SafeActionContract
+from lictor_schema.contracts.action import SafeActionContract
+from lictor_schema.contracts.envelope import BlastRadius, DegradeStep
 from lictor_schema.core.canonical_json import content_hash
 
 APPROVERS_OF_THE_LARGEST = 2

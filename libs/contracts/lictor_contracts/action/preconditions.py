@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lictor_contracts.envelope.bounds import told
-from lictor_schema.contracts.envelope import Precondition
+from lictor_schema.contracts.action import Precondition
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER
 
 _TYPES: dict[type, str] = {

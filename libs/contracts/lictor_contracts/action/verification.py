@@ -19,12 +19,9 @@ from lictor_contracts.action.preconditions import is_scalar, same, unmet
 from lictor_contracts.envelope.bounds import Envelope, is_measure, told
 from lictor_contracts.errors import ContractError, ExpectationRefused, MethodRefused
 from lictor_policy.errors import nearest
-from lictor_schema.contracts.envelope import (
-    BlastRadius,
-    Precondition,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.action import Precondition
+from lictor_schema.contracts.envelope import BlastRadius
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.base_model import Scalar
 from lictor_schema.errors import describe_validation_error
 

@@ -10,7 +10,8 @@ from lictor_contracts.decision.state import COUNTED, ActionState, Deciding
 from lictor_contracts.envelope.bounds import EnvelopeBound, Severity, Violation
 from lictor_contracts.envelope.ladder import Choice, Situation, choose, stricter
 from lictor_schema.contracts.decision_log import ContractReason, RungTaken
-from lictor_schema.contracts.envelope import DegradeStep, Verification, VerificationResult
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.seals.episode import DegradeStamp, OutcomeCode
 
 _MAX_NAMED = 8

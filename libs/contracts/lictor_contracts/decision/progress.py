@@ -53,7 +53,8 @@ from lictor_schema.contracts.decision_questions import (
     StageEndReport,
     VerifyAnswer,
 )
-from lictor_schema.contracts.envelope import DegradeStep, VerificationResult
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.seals.episode import EpisodeState
 

@@ -6,7 +6,7 @@ decided again because its entry was lost on the way, makes the same entry, and o
 
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from lictor_contracts.action.preconditions import is_scalar
@@ -16,11 +16,11 @@ from lictor_schema.contracts.decision_log import AnyDecisionEntry, ContractViola
 from lictor_schema.contracts.decision_questions import ContractAnswer
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.core.time import from_micros
 
 # Random once, fixed for ever: changing it makes entries that are stored twice look like two.
 _ENTRY: Final = uuid.UUID("0c3f5a1d-7b86-4c4e-9a58-b1f0a6d92e47")
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 E = TypeVar("E", bound=DecisionEntry[Any])
 
@@ -56,7 +56,7 @@ def entry_id(asked: Asked, kind: str) -> str:
 
 def instant(at_us: int) -> datetime:
     """Microseconds since 1970 as a time."""
-    return _EPOCH + timedelta(microseconds=at_us)
+    return from_micros(at_us)
 
 
 def utc_text(at_us: int) -> str:

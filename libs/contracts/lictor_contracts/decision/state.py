@@ -17,6 +17,7 @@ from lictor_contracts.decision.repeated_questions import QuestionTold, told_by
 from lictor_contracts.envelope.bounds import US_PER_MS, Envelope, Signals
 from lictor_contracts.envelope.ladder import stricter
 from lictor_contracts.errors import ContractError, ResultConflict
+from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_log import (
     ActionApproved,
     ActionDispatched,
@@ -42,12 +43,8 @@ from lictor_schema.contracts.decision_log import (
     SwitchEngaged,
     SwitchReleased,
 )
-from lictor_schema.contracts.envelope import (
-    DegradeStep,
-    SafeActionContract,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.seals.episode import EpisodeState
 

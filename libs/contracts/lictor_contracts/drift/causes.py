@@ -11,7 +11,8 @@ from typing import Literal
 from lictor_contracts.drift.events import Cause
 from lictor_contracts.envelope.bounds import is_measure, told
 from lictor_schema.contracts.drift import DriftSeverity, DriftType
-from lictor_schema.contracts.envelope import DegradeStep, VerificationResult
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
 Measured = int | float | None

@@ -23,6 +23,7 @@ from lictor_contracts.drift.causes import (
     verify_causes,
 )
 from lictor_contracts.drift.events import Cause, drift_events
+from lictor_contracts.envelope.bounds import FEATURE
 from lictor_schema.contracts.decision_log import (
     ActionDispatched,
     ActionFinished,
@@ -43,10 +44,9 @@ from lictor_schema.contracts.decision_log import (
     SwitchReleased,
 )
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType
-from lictor_schema.contracts.envelope import VerificationResult
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
-_FEATURE: Final = "freshness.featureTtls."
 _STAGE: Final = "stageBudgetsMs."
 _LIMIT: Final = "limits."
 
@@ -145,7 +145,7 @@ def _violated(violation: ContractViolation, fresh_at_plan: tuple[str, ...]) -> I
             stage = violation.field.removeprefix(_STAGE)
             yield from _stage(stage, measured, violation.limit or 0)
         case "feature_ttl":
-            name = violation.field.removeprefix(_FEATURE)
+            name = violation.field.removeprefix(FEATURE)
             use = FeatureUse(
                 name,
                 violation.limit or 0,

@@ -30,7 +30,8 @@ from math import floor
 from typing import Final
 
 from lictor_contracts.envelope.bounds import Envelope, EnvelopeBound, Violation, is_measure, told
-from lictor_schema.contracts.envelope import DegradeRung, DegradeStep, VerificationResult
+from lictor_schema.contracts.envelope import DegradeRung, DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.core.base_model import Scalar
 from lictor_schema.seals.episode import DegradeStamp
 

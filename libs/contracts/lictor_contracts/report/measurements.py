@@ -10,11 +10,18 @@ from datetime import datetime
 
 from lictor_contracts.report.coherence import Latency, Measured, Tally, report
 from lictor_schema.contracts.coherence_report import CoherenceReport
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, TriageState
-from lictor_schema.contracts.envelope import BlastRadius, VerificationResult
-from lictor_schema.contracts.patch import PatchEntry, PatchState, TriageEntry
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    DriftType,
+    TriageEntry,
+    TriageState,
+)
+from lictor_schema.contracts.envelope import BlastRadius
+from lictor_schema.contracts.patch import PatchEntry, PatchState
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 
 Moments = dict[str, list[datetime]]
 

@@ -30,7 +30,8 @@ from lictor_contracts.action.judgement import (
     one_person,
 )
 from lictor_contracts.envelope.bounds import Envelope, EnvelopeBound, Signals
-from lictor_schema.contracts.envelope import BlastRadius, SafeActionContract
+from lictor_schema.contracts.action import SafeActionContract
+from lictor_schema.contracts.envelope import BlastRadius
 
 ALLOW, WAIT, REFUSE = ActionDecision.ALLOW, ActionDecision.WAIT, ActionDecision.REFUSE
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import SCALARS, instances
 
 from lictor_contracts.action.preconditions import is_scalar, same, unmet
-from lictor_schema.contracts.envelope import Precondition
+from lictor_schema.contracts.action import Precondition
 
 
 def check(operator: Any, value: Any) -> Precondition:

@@ -26,12 +26,9 @@ from lictor_contracts.action.verification import (
 )
 from lictor_contracts.decision.outcome import of_verification
 from lictor_contracts.errors import ContractError, ExpectationRefused, MethodRefused
-from lictor_schema.contracts.envelope import (
-    BlastRadius,
-    Precondition,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.action import Precondition
+from lictor_schema.contracts.envelope import BlastRadius
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
 PAID = {"status": "paid", "amount": 5}

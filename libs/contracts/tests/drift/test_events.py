@@ -25,7 +25,8 @@ from lictor_contracts.drift.causes import (
 )
 from lictor_contracts.drift.events import PATCH_FOR, Cause, drift_events
 from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, DriftType, PatchType
-from lictor_schema.contracts.envelope import DegradeStep, VerificationResult
+from lictor_schema.contracts.envelope import DegradeStep
+from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.seals.episode import OutcomeCode
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

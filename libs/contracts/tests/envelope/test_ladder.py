@@ -21,12 +21,8 @@ from lictor_contracts.decision.outcome_signs import worst
 from lictor_contracts.envelope.bounds import Envelope, Violation
 from lictor_contracts.envelope.ladder import Situation, choose
 from lictor_schema.contracts.decision_log import RungTaken
-from lictor_schema.contracts.envelope import (
-    BlastRadius,
-    DegradeStep,
-    Verification,
-    VerificationResult,
-)
+from lictor_schema.contracts.envelope import BlastRadius, DegradeStep
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.seals.episode import DegradeStamp, OutcomeCode
 
 ABSTAIN, HITL, BYPASS = DegradeStep.ABSTAIN, DegradeStep.HITL, DegradeStep.BYPASS

@@ -8,15 +8,15 @@ from lictor_guard.checkers.files import FileOutput
 from lictor_guard.checkers.owned_checker import Owned, ask
 from lictor_guard.checkers.verification import Verification
 from lictor_guard.plugins.completion_checker import CompletionChecker
-from lictor_schema.sessions.agent_definition import (
+from lictor_schema.sessions.completion import (
     AllOfSpec,
     AnyOfSpec,
     CheckerSpec,
     EvidenceSpec,
     FileOutputSpec,
-    PluginSpec,
     VerificationSpec,
 )
+from lictor_schema.sessions.tool_policy import PluginSpec
 
 __all__ = [
     "AllOf",

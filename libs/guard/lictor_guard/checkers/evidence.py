@@ -5,7 +5,7 @@ from lictor_guard.plugins.completion_checker import (
     CompletionResult,
     PlainChecker,
 )
-from lictor_schema.sessions.agent_definition import EvidenceSpec
+from lictor_schema.sessions.completion import EvidenceSpec
 
 
 class EvidenceChecker(PlainChecker):

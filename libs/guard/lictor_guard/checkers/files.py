@@ -8,7 +8,7 @@ from lictor_guard.plugins.completion_checker import (
     PlainChecker,
 )
 from lictor_guard.text.wording import beyond_agent, quoted
-from lictor_schema.sessions.agent_definition import FileOutputSpec
+from lictor_schema.sessions.completion import FileOutputSpec
 from lictor_schema.sessions.session_questions import SeenFile
 
 NAMED = 3

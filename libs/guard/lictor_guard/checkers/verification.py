@@ -13,7 +13,7 @@ from lictor_guard.plugins.completion_checker import (
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, Restored
 from lictor_guard.text.linear_patterns import compile_search
-from lictor_schema.sessions.agent_definition import VerificationSpec
+from lictor_schema.sessions.completion import VerificationSpec
 from lictor_schema.sessions.session_questions import CallOutcome
 
 _VERDICT = "verdict"

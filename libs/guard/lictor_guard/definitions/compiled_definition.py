@@ -32,8 +32,11 @@ from lictor_schema.core.canonical_json import CanonicalError, content_hash
 from lictor_schema.sessions.agent_definition import (
     AgentDefinition,
     FeedbackSpec,
-    ParameterPatternSpec,
     PluginFeedbackSpec,
+    TriggerSpec,
+)
+from lictor_schema.sessions.tool_policy import (
+    ParameterPatternSpec,
     PluginSpec,
     PolicySpec,
     RateLimitSpec,
@@ -41,7 +44,6 @@ from lictor_schema.sessions.agent_definition import (
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
-    TriggerSpec,
 )
 
 

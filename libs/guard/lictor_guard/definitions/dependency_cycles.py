@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from lictor_guard.definitions.tool_names import ANY, any_covers, covers, overlap
 from lictor_guard.errors import Place, Problem
-from lictor_schema.sessions.agent_definition import AgentDefinition, SequentialDependencySpec
+from lictor_schema.sessions.agent_definition import AgentDefinition
+from lictor_schema.sessions.tool_policy import SequentialDependencySpec
 
 
 @dataclass(frozen=True)

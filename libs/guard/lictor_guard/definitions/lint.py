@@ -16,26 +16,30 @@ from lictor_policy.errors import nearest
 from lictor_schema.events.evidence import Quality
 from lictor_schema.sessions.agent_definition import (
     AgentDefinition,
+    FeedbackSpec,
+    LoopFeedbackSpec,
+    SectionSpec,
+)
+from lictor_schema.sessions.completion import (
     AllOfSpec,
     AnyOfSpec,
     CheckerSpec,
     EvidenceSpec,
-    FeedbackSpec,
     FileOutputSpec,
-    LoopFeedbackSpec,
+    VerificationSpec,
+)
+from lictor_schema.sessions.session_questions import MAX_LOOKED_AT
+from lictor_schema.sessions.tool_policy import (
     ParameterPatternSpec,
     ParameterRule,
     PluginSpec,
     PolicySpec,
     RateLimitSpec,
     ReadBeforeWriteSpec,
-    SectionSpec,
     SequentialDependencySpec,
     TimeWindowSpec,
     ToolSpec,
-    VerificationSpec,
 )
-from lictor_schema.sessions.session_questions import MAX_LOOKED_AT
 
 OWN_NAMES = "lictor."
 """Denials of the guard itself carry names that begin so."""

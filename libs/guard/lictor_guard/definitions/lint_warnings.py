@@ -7,16 +7,13 @@ from lictor_guard.errors import Place, Problem
 from lictor_guard.text.linear_patterns import is_anchored, stops_at_line_breaks
 from lictor_schema.sessions.agent_definition import (
     AgentDefinition,
-    AllOfSpec,
     BudgetFeedbackSpec,
     Budgets,
     DeadlineFeedbackSpec,
     FeedbackSpec,
-    FileOutputSpec,
-    ParameterPatternSpec,
-    ReadBeforeWriteSpec,
-    VerificationSpec,
 )
+from lictor_schema.sessions.completion import AllOfSpec, FileOutputSpec, VerificationSpec
+from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ReadBeforeWriteSpec
 
 
 def definition_doubts(definition: AgentDefinition) -> Iterator[Problem]:

@@ -1,14 +1,12 @@
 """Feedback made ready for the log: stamped with where it came from, and cut to a size that fits."""
 
-from datetime import UTC, datetime, timedelta
-
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.ids import feedback_id
+from lictor_schema.core.time import from_micros
 from lictor_schema.sessions.feedback import Feedback, Observation, StampedFeedback, TriggerKind
 
 MAX_FEEDBACK_BYTES = 32 * 1024
 """What one provider may say at once, in its stored form."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Even if each character takes six bytes there, this is less than the whole may have.
 _SUMMARY = 4000
 _DETAIL = 1000
@@ -33,7 +31,7 @@ def stamped(
         suggestions=tuple(_cut(each, _DETAIL) for each in said.suggestions),
         severity=said.severity,
         feedback_id=feedback_id(entry_id, provider),
-        raised_at=utc_millis(_EPOCH + timedelta(microseconds=now_us)),
+        raised_at=utc_millis(from_micros(now_us)),
         call_index=call_index,
         trigger=trigger,
         definition=definition,

@@ -37,7 +37,7 @@ from lictor_guard.facts.session_facts import (
 from lictor_guard.feedback.log_entries import stamped
 from lictor_guard.feedback.triggers import due, due_without_hook, existing, rings_at
 from lictor_guard.plugins.feedback_provider import FeedbackContext
-from lictor_guard.text.wording import SECOND_US
+from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.feedback import Feedback, ProviderFailure, StampedFeedback, TriggerKind
 from lictor_schema.sessions.session_log import FeedbackDelivered, FeedbackRaised
@@ -51,7 +51,7 @@ _MAX_ERROR = 500
 # A timer that finds nothing to say is set again after this share of the time that the agent has been idle, and not at
 # all after a week: a session that nobody ends costs a few ticks, not one every few seconds for ever.
 _IDLE_SHARE = 8
-_ABANDONED_US = 7 * 86_400 * SECOND_US
+_ABANDONED_US = 7 * DAY_S * SECOND_US
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ that a reader can't see are shown by their code.
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from xml.sax.saxutils import escape
 
-from lictor_guard.text.wording import SECOND_US, in_words
+from lictor_guard.text.wording import in_words
+from lictor_schema.core.time import SECOND_US, to_micros
 from lictor_schema.sessions.feedback import Observation, StampedFeedback
 
 MAX_TEXT = 32_768
 """The longest text that is handed to an agent at once, in characters."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Below this age, advice that waited for a hook is as good as new.
 _OLD_US = 5 * SECOND_US
 # Everything that hides, reorders or breaks the layout of a text, but for line feed and tab.
@@ -93,4 +93,4 @@ def _code(found: re.Match[str]) -> str:
 
 
 def _micros(moment: str) -> int:
-    return (datetime.fromisoformat(moment) - _EPOCH) // timedelta(microseconds=1)
+    return to_micros(datetime.fromisoformat(moment))

@@ -9,7 +9,7 @@ was really there when the provider spoke.
 from collections.abc import Collection, Iterable
 
 from lictor_guard.facts.session_facts import Cadence
-from lictor_guard.text.wording import SECOND_US
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.sessions.agent_definition import TriggerSpec
 from lictor_schema.sessions.feedback import TriggerKind
 from lictor_schema.sessions.session_questions import SeenFile

@@ -16,7 +16,7 @@ from lictor_guard.plugins.completion_checker import CompletionChecker
 from lictor_guard.plugins.feedback_provider import FeedbackProvider
 from lictor_guard.plugins.tool_policy import ToolPolicy
 from lictor_policy.errors import nearest
-from lictor_schema.sessions.agent_definition import PluginSpec
+from lictor_schema.sessions.tool_policy import PluginSpec
 
 Role = Literal["policy", "provider", "checker"]
 Factory = Callable[[str, Mapping[str, Any]], object]

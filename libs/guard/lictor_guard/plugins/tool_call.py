@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lictor_schema.sessions.agent_definition import ToolSpec
 from lictor_schema.sessions.session_questions import CallOutcome, Resource
+from lictor_schema.sessions.tool_policy import ToolSpec
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.linear_patterns import MAX_WORK_OF_CALL, LinearPattern, UnmatchableText
 from lictor_guard.text.wording import joined, listed, quoted
-from lictor_schema.sessions.agent_definition import ParameterPatternSpec, ParameterRule
+from lictor_schema.sessions.tool_policy import ParameterPatternSpec, ParameterRule
 
 MAX_TEXTS = 10_000
 """Values or texts inside one that a rule looks at: more would take too long."""

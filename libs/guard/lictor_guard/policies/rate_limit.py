@@ -6,19 +6,17 @@ are kept as one, at the time of the last: never too many pass, but a call may ha
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 
 from lictor_guard.definitions.tool_names import any_covers
 from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of, remembered
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.wording import listed, quoted
-from lictor_schema.sessions.agent_definition import RateLimitSpec
+from lictor_schema.core.time import SECOND_US, from_micros
+from lictor_schema.sessions.tool_policy import RateLimitSpec
 
 EXACT = 128
 SLICES = 128
-SECOND_US = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WINDOW = "window"
 
 Mark = tuple[int, int]
@@ -130,4 +128,4 @@ def _call_key(call: Call) -> str:
 
 
 def _told(time_us: int) -> str:
-    return (_EPOCH + timedelta(microseconds=time_us)).isoformat(timespec="seconds")
+    return from_micros(time_us).isoformat(timespec="seconds")

@@ -14,8 +14,8 @@ from lictor_guard.facts.fact import Changes, Fact, OwnFacts, key_of, remembered
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import NOTHING, CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.wording import beyond_agent, joined, listed, quoted
-from lictor_schema.sessions.agent_definition import ReadBeforeWriteSpec
 from lictor_schema.sessions.session_questions import Resource
+from lictor_schema.sessions.tool_policy import ReadBeforeWriteSpec
 
 Access = Literal["read", "write", "none"]
 

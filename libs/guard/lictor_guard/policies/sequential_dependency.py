@@ -24,7 +24,7 @@ from lictor_guard.plugins.tool_policy import (
     StatelessPolicy,
 )
 from lictor_guard.text.wording import listed, quoted
-from lictor_schema.sessions.agent_definition import SequentialDependencySpec
+from lictor_schema.sessions.tool_policy import SequentialDependencySpec
 
 MAX_FAILED = 64
 """Failed tools that are remembered for one name."""

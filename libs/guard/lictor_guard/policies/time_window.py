@@ -14,12 +14,12 @@ from lictor_guard.facts.fact import OwnFacts
 from lictor_guard.plugins.tool_call import Call
 from lictor_guard.plugins.tool_policy import CheckContext, PolicyDecision, StatelessPolicy
 from lictor_guard.text.wording import quoted
-from lictor_schema.sessions.agent_definition import TimeWindowSpec
+from lictor_schema.core.time import from_micros
+from lictor_schema.sessions.tool_policy import TimeWindowSpec
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 # Two weeks: on one day of the first, the window may fall into what a change of the clocks leaves out.
 _AHEAD_DAYS = 15
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 
@@ -42,7 +42,7 @@ class TimeWindow(StatelessPolicy):
             return PolicyDecision.allow()
         # A clock that ran fast and was put right must not hold the window open, nor one that went back open it again.
         times = {context.now_us, context.now_us if context.wall_us is None else context.wall_us}
-        moments = [_EPOCH + timedelta(microseconds=each) for each in times]
+        moments = [from_micros(each) for each in times]
         closed = [each for each in moments if not self._is_open(each)]
         if not closed:
             return PolicyDecision.allow()

@@ -2,7 +2,8 @@
 
 from lictor_guard.errors import GuardError
 from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
-from lictor_guard.text.wording import SECOND_US, in_words
+from lictor_guard.text.wording import in_words
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.sessions.agent_definition import DeadlineFeedbackSpec
 from lictor_schema.sessions.feedback import Feedback
 

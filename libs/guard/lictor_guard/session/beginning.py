@@ -1,18 +1,17 @@
 """How a session begins, goes on, and shows itself."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.facts.session_facts import Identity
 from lictor_guard.log.entry_stamp import Fields, done, refused
 from lictor_guard.session.tool_gate import against_other_task
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER
+from lictor_schema.core.time import SECOND_US, from_micros, to_micros
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.sessions.session_questions import Denial, SessionBeginAnswer, SessionBeginRequest
 
 PINNED = "lictor.pinned"
-_SECOND_US = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def begun_fields(guarded: Guarded, request: SessionBeginRequest, at_us: int) -> Fields:
@@ -20,9 +19,9 @@ def begun_fields(guarded: Guarded, request: SessionBeginRequest, at_us: int) -> 
     definition = guarded.definition
     deadlines: list[int] = []
     if definition.deadline_s is not None:
-        deadlines.append(at_us + definition.deadline_s * _SECOND_US)
+        deadlines.append(at_us + definition.deadline_s * SECOND_US)
     if request.deadline_at is not None:
-        deadlines.append(max(1, (request.deadline_at - _EPOCH) // timedelta(microseconds=1)))
+        deadlines.append(max(1, to_micros(request.deadline_at)))
     # One in the far future is none that anybody will meet; an entry can tell times up to the year 2255.
     deadline_us = min((*deadlines, MAX_SAFE_INTEGER)) if deadlines else None
     return {
@@ -70,4 +69,4 @@ def shown(
 
 
 def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+    return None if micros is None else from_micros(micros)

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 from lictor_guard.checkers import ask
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.facts.fact import Facts, full_name
+from lictor_guard.facts.session_fact_changes import tally_of
 from lictor_guard.facts.session_facts import (
     BROKEN,
     SESSION,
@@ -14,7 +15,6 @@ from lictor_guard.facts.session_facts import (
     Broken,
     LastStop,
     SubagentBlocks,
-    Tally,
     blocks_name,
     stop_name,
 )
@@ -94,7 +94,7 @@ def asked_before(request: StopGateRequest, facts: Facts, now_us: int) -> LastSto
     if not isinstance(last, LastStop) or last.request_id != request.request_id:
         return None
     # An adapter that gives every stop one id must not be sent back for ever, also if its agent calls nothing between.
-    again = last.calls == _tally(facts).calls and now_us - last.at_us <= ASKED_AGAIN_US
+    again = last.calls == tally_of(facts).calls and now_us - last.at_us <= ASKED_AGAIN_US
     return last if again else None
 
 
@@ -215,7 +215,7 @@ def _blocks(request: StopGateRequest, facts: Facts, now_us: int) -> int:
     if request.subagent:
         own = facts.get(blocks_name(request.agent_id))
         return own.count if isinstance(own, SubagentBlocks) else 0
-    return _tally(facts).blocks
+    return tally_of(facts).blocks
 
 
 def _blocks_of_subagents(request: StopGateRequest, facts: Facts, now_us: int) -> int:
@@ -224,12 +224,7 @@ def _blocks_of_subagents(request: StopGateRequest, facts: Facts, now_us: int) ->
         return 0
     last = asked_before(request, facts, now_us)
     counted = last is not None and not last.allowed
-    return _tally(facts).subagent_blocks - (1 if counted else 0)
-
-
-def _tally(facts: Facts) -> Tally:
-    found = facts.get(TALLY)
-    return found if isinstance(found, Tally) else Tally()
+    return tally_of(facts).subagent_blocks - (1 if counted else 0)
 
 
 def _context(

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from lictor_schema.core.time import SECOND_US
+
 SHOWN = 300
 """Characters of a caller's text that are shown; longer ones lose their middle."""
 MAX_JOINED = 3_500
@@ -83,7 +85,6 @@ def _spelled(char: str) -> str:
     return char.encode("unicode_escape").decode()
 
 
-SECOND_US = 1_000_000
 _MINUTE_S = 60
 _HOUR_S = 3600
 

@@ -18,16 +18,16 @@ from lictor_guard.plugins.completion_checker import (
 from lictor_guard.plugins.installed import Plugins
 from lictor_schema.events.evidence import Quality
 from lictor_schema.gates.task_standing import TaskStanding
-from lictor_schema.sessions.agent_definition import (
-    AgentDefinition,
+from lictor_schema.sessions.agent_definition import AgentDefinition
+from lictor_schema.sessions.completion import (
     AllOfSpec,
     AnyOfSpec,
     EvidenceSpec,
     FileOutputSpec,
-    PluginSpec,
     VerificationSpec,
 )
 from lictor_schema.sessions.session_questions import SeenFile
+from lictor_schema.sessions.tool_policy import PluginSpec
 
 NO_FACTS = Facts({})
 

@@ -11,7 +11,7 @@ from lictor_guard.facts.fact import Fact, Facts, full_name
 from lictor_guard.plugins.completion_checker import CompletionContext, CompletionResult
 from lictor_guard.plugins.tool_call import Call, Result
 from lictor_guard.plugins.tool_policy import CheckContext, Restored
-from lictor_schema.sessions.agent_definition import VerificationSpec
+from lictor_schema.sessions.completion import VerificationSpec
 from lictor_schema.sessions.session_questions import CallOutcome
 
 

@@ -13,13 +13,8 @@ from lictor_guard.errors import DefinitionError
 from lictor_guard.plugins.completion_checker import CompletionContext, CompletionResult
 from lictor_guard.plugins.installed import Plugin, Plugins
 from lictor_guard.plugins.tool_policy import PolicyDecision, StatelessPolicy
-from lictor_schema.sessions.agent_definition import (
-    AgentDefinition,
-    DefinitionMetadata,
-    ReadBeforeWriteSpec,
-    SectionSpec,
-    ToolSpec,
-)
+from lictor_schema.sessions.agent_definition import AgentDefinition, DefinitionMetadata, SectionSpec
+from lictor_schema.sessions.tool_policy import ReadBeforeWriteSpec, ToolSpec
 
 YAML = b"""\
 apiVersion: lictor/v1

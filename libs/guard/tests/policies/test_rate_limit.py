@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from policy_walk import NOON, SECOND, Walk
 
 from lictor_guard.policies.rate_limit import EXACT, RateLimit
-from lictor_schema.sessions.agent_definition import RateLimitSpec
 from lictor_schema.sessions.session_questions import CallOutcome
+from lictor_schema.sessions.tool_policy import RateLimitSpec
 
 
 def policy(limit: int, window_s: int = 60, name: str = "pace") -> RateLimit:

@@ -6,8 +6,8 @@ import pytest
 from policy_walk import Walk, changed, digest, seen, unresolved
 
 from lictor_guard.policies.read_before_write import ReadBeforeWrite
-from lictor_schema.sessions.agent_definition import ReadBeforeWriteSpec, ToolSpec
 from lictor_schema.sessions.session_questions import CallOutcome, Resource, ResourceState
+from lictor_schema.sessions.tool_policy import ReadBeforeWriteSpec, ToolSpec
 
 TOOLS = (
     ToolSpec(name="read_file", access="read", resources=("path",)),

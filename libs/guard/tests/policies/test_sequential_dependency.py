@@ -6,8 +6,8 @@ import pytest
 from policy_walk import Walk
 
 from lictor_guard.policies.sequential_dependency import MAX_FAILED, SequentialDependency
-from lictor_schema.sessions.agent_definition import SequentialDependencySpec
 from lictor_schema.sessions.session_questions import CallOutcome
+from lictor_schema.sessions.tool_policy import SequentialDependencySpec
 
 
 def policy(

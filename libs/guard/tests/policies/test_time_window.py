@@ -10,7 +10,7 @@ from policy_walk import Walk
 
 from lictor_guard.errors import DefinitionError
 from lictor_guard.policies.time_window import WEEKDAYS, TimeWindow
-from lictor_schema.sessions.agent_definition import TimeWindowSpec
+from lictor_schema.sessions.tool_policy import TimeWindowSpec
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

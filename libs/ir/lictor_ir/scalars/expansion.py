@@ -20,6 +20,7 @@ from typing import Final
 
 from lictor_ir.document import Schema
 from lictor_ir.errors import UnsupportedError
+from lictor_ir.provenance import ORIGIN_OPERATORS
 from lictor_ir.scalars import rewriting
 from lictor_ir.terms import (
     FALSE,
@@ -60,7 +61,6 @@ from lictor_ir.types import (
 )
 
 MADE: Final = frozenset({"list", "tuple", "set", "dict", "row"})
-ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
 MAX_COMPARISONS: Final = 50_000
 """One formula may need so many comparisons of parts; more is unsupported."""
 STAND_IN: Final = "?"
@@ -147,7 +147,7 @@ class Expander:
                 return self._item(parts[0], parts[1])
             case "column":
                 return self._column(parts[0], term.param)
-            case op if op in ORIGIN:
+            case op if op in ORIGIN_OPERATORS:
                 raise UnsupportedError(f"{op} is decided on terms before they are expanded")
             case _:
                 return apply(term.op, *parts, param=term.param)

@@ -16,6 +16,7 @@ from lictor_policy.conditions.temporal_conditions import (
     never_fails,
 )
 from lictor_policy.packs.strict_yaml import Path
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.events.evidence import Quality
 from lictor_schema.packs.pack import Condition, Rule
 from lictor_schema.packs.temporal_conditions import DURATION_MEANING, duration_seconds
@@ -245,7 +246,7 @@ def _operand(fact: Fact, comparator: str, value: Any, path: Path, fail: Fail) ->
             seconds = duration_seconds(value)
             if seconds is None:
                 raise fail(path, f"{DURATION_MEANING}, not {value!r}")
-            return seconds * 1_000_000
+            return seconds * SECOND_US
         case FactType.STR if isinstance(value, str):
             if fact.values is not None and comparator != "contains" and value not in fact.values:
                 known = ", ".join(repr(name) for name in fact.values)

@@ -12,8 +12,7 @@ from lictor_policy.conditions.compiled_condition import Leaf, read_leaf
 from lictor_policy.conditions.condition_text import parts_of
 from lictor_policy.conditions.facts import Fact, FactType
 from lictor_policy.conditions.partial_evaluation import CLAIMING, OPEN, SETTLED
-from lictor_policy.errors import PackError
-from lictor_policy.packs.strict_yaml import Path
+from lictor_policy.conditions.temporal_conditions import never_fails
 from lictor_policy.task.state import QUALITIES
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.event_types import EventType
@@ -81,7 +80,7 @@ def _cases(condition: Condition, wanted: bool, domains: Domains) -> list[Case] |
     """The ways in which a condition comes out as wanted; None when there are too many to list."""
     kind, parts = parts_of(condition)
     if kind == "leaf":
-        demand = Demand(read_leaf(condition, (), _unread), wanted)
+        demand = Demand(read_leaf(condition, (), never_fails), wanted)
         return [(demand,)] if _possible((demand,), domains) else []
     if kind == "not":
         return _cases(parts[0], not wanted, domains)
@@ -148,7 +147,3 @@ def _telling_values(fact: Fact, demands: list[Demand]) -> Values:
     # Numbers are counts and times: never less than nothing.
     near = {number + step for number in named for step in (-1, 0, 1)}
     return frozenset(number for number in {0, *near} if number >= 0)
-
-
-def _unread(path: Path, problem: str) -> PackError:
-    return PackError(f"{'.'.join(map(str, path))}: {problem}")

@@ -23,6 +23,7 @@ from lictor_policy.task.history import (
     kept_since,
 )
 from lictor_policy.task.state import History, TaskState
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.events.event import Event
 from lictor_schema.packs.pack import Condition
 from lictor_schema.packs.temporal_conditions import (
@@ -37,7 +38,6 @@ from lictor_schema.packs.temporal_conditions import (
 )
 from lictor_schema.packs.temporal_conditions import Previous as PreviousForm
 
-_SECOND = 1_000_000
 NEVER = 1 << 62
 """The microseconds since what never happened: longer than any duration."""
 
@@ -256,4 +256,4 @@ def _within(window: str | None) -> str:
 
 
 def _micros(duration: str) -> int:
-    return (duration_seconds(duration) or 0) * _SECOND
+    return (duration_seconds(duration) or 0) * SECOND_US

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 
+from lictor_schema.core.time import SECOND_US
+
 
 def optional(text: str | None) -> str:
     """A string or null."""
@@ -18,13 +20,13 @@ def rfc3339(moment: datetime) -> str:
 
 def utc_micros(micros: int) -> str:
     """What `rfc3339` writes for microseconds since 1970, without making a datetime of them."""
-    seconds, rest = divmod(micros, 1_000_000)
+    seconds, rest = divmod(micros, SECOND_US)
     return f"{utc_second(seconds)}.{rest:06d}Z" if rest else f"{utc_second(seconds)}Z"
 
 
 def utc_millis(micros: int) -> str:
     """UtcMillis of microseconds since 1970."""
-    seconds, rest = divmod(micros, 1_000_000)
+    seconds, rest = divmod(micros, SECOND_US)
     return f"{utc_second(seconds)}.{rest // 1000:03d}Z"
 
 
@@ -32,3 +34,8 @@ def utc_millis(micros: int) -> str:
 def utc_second(seconds: int) -> str:
     """Seconds since 1970 as UTC text without zone."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+def quoted_list(texts: tuple[str, ...]) -> str:
+    """A JSON array of texts."""
+    return "[" + ",".join(map(quoted, texts)) + "]"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
-from lictor_policy.decisions.json_text import optional, utc_micros, utc_millis
+from lictor_policy.decisions.json_text import optional, quoted_list, utc_micros, utc_millis
 from lictor_policy.events.content import claim_of, message_of
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
@@ -132,12 +132,8 @@ def write_record(
 def _triggers(state: TaskState, event: Event, event_id: str) -> str:
     """For a miss, the earlier misses of the same run too: together they made it worse."""
     if state.miss_event_ids and event.event_id in state.miss_event_ids:
-        return _list(tuple(dict.fromkeys(state.miss_event_ids)))
+        return quoted_list(tuple(dict.fromkeys(state.miss_event_ids)))
     return f"[{event_id}]"
-
-
-def _list(texts: tuple[str, ...]) -> str:
-    return "[" + ",".join(map(quoted, texts)) + "]"
 
 
 def _evidence(state: TaskState, missing: tuple[str, ...], looked_at: bool) -> str:
@@ -150,7 +146,7 @@ def _evidence(state: TaskState, missing: tuple[str, ...], looked_at: bool) -> st
     attached = ",".join(map(_attached, state.evidence))
     return (
         f'{{"attached":[{attached}],"best_quality":"{_QUALITY_NAMES[state.best_quality]}",'
-        f'"new_since_last_checkpoint":{state.new_items},"missing":{_list(missing)}}}'
+        f'"new_since_last_checkpoint":{state.new_items},"missing":{quoted_list(missing)}}}'
     )
 
 

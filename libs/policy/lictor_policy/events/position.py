@@ -1,10 +1,9 @@
 """Where the broker stored an event: the only clock the core knows."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+from lictor_schema.core.time import from_micros
 
 
 class EventPosition(NamedTuple):
@@ -20,13 +19,3 @@ class EventPosition(NamedTuple):
     def stored_at(self) -> datetime:
         """When the broker stored it."""
         return from_micros(self.stored_us)
-
-
-def to_micros(moment: datetime) -> int:
-    """An aware datetime as whole microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def from_micros(micros: int) -> datetime:
-    """The UTC datetime of whole microseconds since 1970."""
-    return _EPOCH + timedelta(microseconds=micros)

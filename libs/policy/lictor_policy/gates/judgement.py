@@ -5,7 +5,6 @@ The act is turned into the event that will tell it, and that event is judged on 
 that would follow, and where the answer is stricter, a built-in gate rule denies on top of it and is named.
 """
 
-from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy.conditions.obligation_facts import (
@@ -13,7 +12,7 @@ from lictor_policy.conditions.obligation_facts import (
     unforwarded_results,
     unreported_failures,
 )
-from lictor_policy.decisions.json_text import optional, utc_millis
+from lictor_policy.decisions.json_text import optional, quoted_list, utc_millis
 from lictor_policy.decisions.records import EventVerdict
 from lictor_policy.errors import Unacceptable
 from lictor_policy.events.content import claim_type_of, has_anchor
@@ -119,13 +118,9 @@ def write_gate_record(
         f'"request":{request.to_json().decode()},"answer":{judged.answer.to_json().decode()},'
         f'"disposition":{disposition},"judged_as":{optional(judged.judged_as)},'
         f'"matched_rules":{judged.matched_json},'
-        f'"gate_rules":{_list(judged.gate_rules)},"missing":{_list(judged.missing)},'
+        f'"gate_rules":{quoted_list(judged.gate_rules)},"missing":{quoted_list(judged.missing)},'
         f'"config_hash":"{config_hash}","state_sequence":{sequence}}}'
     ).encode()
-
-
-def _list(texts: tuple[str, ...]) -> str:
-    return "[" + ",".join(map(quoted, texts)) + "]"
 
 
 def judge_report(

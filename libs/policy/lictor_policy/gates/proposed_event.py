@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import TypedDict
 
-from lictor_policy.events.position import from_micros
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import from_micros
 from lictor_schema.events.event import (
     Event,
     SubagentSpawned,

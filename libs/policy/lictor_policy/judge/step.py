@@ -14,12 +14,13 @@ from lictor_policy.task.obligation_transitions import RUNTIME, unheard
 from lictor_policy.task.state import TaskState
 from lictor_policy.task.transitions import announce, begin, observe, settle
 from lictor_schema.core.ids import decision_id
+from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.decisions.decision import Decision, DecisionRecord, Disposition, SuggestedStatus
 from lictor_schema.events.event import Event
 
 __all__ = ["EventPosition", "PastDecision", "StepOutcome", "Unacceptable", "observed", "step"]
 
-_MAX_AHEAD_US = 5 * 60 * 1_000_000
+_MAX_AHEAD_US = 5 * 60 * SECOND_US
 """How far an event's own time may lie after the broker's."""
 _FROM_ANYONE = frozenset(
     (
@@ -32,7 +33,7 @@ _FROM_ANYONE = frozenset(
     )
 )
 """What any runtime may say about a task: it can call for a report, and never meet or end a duty."""
-MAX_INTERVAL_S = 10 * 366 * 24 * 3600
+MAX_INTERVAL_S = 10 * 366 * DAY_S
 
 
 class PastDecision(NamedTuple):
@@ -176,7 +177,7 @@ def _refuse_stranger(state: TaskState, event: Event) -> None:
 def _refuse_future(event: Event, happened: str, position: EventPosition) -> None:
     latest_us = position.stored_us + _MAX_AHEAD_US
     # Times in UTC compare as text, which is enough for all but those close to the limit.
-    if happened.endswith("Z") and happened[:19] < utc_second(latest_us // 1_000_000):
+    if happened.endswith("Z") and happened[:19] < utc_second(latest_us // SECOND_US):
         return
     if event.timestamp.timestamp() * 1e6 > latest_us:
         raise Unacceptable(
@@ -190,7 +191,7 @@ def _refuse_future(event: Event, happened: str, position: EventPosition) -> None
 # Any NATS server takes this much, whatever its limit is set to above the default.
 MAX_RECORD_BYTES = 900 * 1024
 # A closed task is remembered this long, to recognise late duplicates of its events.
-KEEP_CLOSED_TASKS_S = 30 * 24 * 3600
+KEEP_CLOSED_TASKS_S = 30 * DAY_S
 
 
 def fold_event(

@@ -12,16 +12,16 @@ from typing import Any
 from lictor_policy.conditions.compiled_condition import read_leaf
 from lictor_policy.conditions.condition_text import leaf_text, parts_of, scalar
 from lictor_policy.conditions.facts import Fact, FactType, Predicate
-from lictor_policy.conditions.temporal_conditions import NEVER
+from lictor_policy.conditions.temporal_conditions import NEVER, never_fails
 from lictor_policy.decisions.json_text import rfc3339
-from lictor_policy.errors import EvaluatorError, PackError
+from lictor_policy.errors import EvaluatorError
 from lictor_policy.events.content import claim_type_of
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import StepOutcome, observed, step
-from lictor_policy.packs.strict_yaml import Path
 from lictor_policy.rules.compiled_rule import CompiledRule
 from lictor_policy.task.state import QUALITIES, TaskState
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.decisions.decision import REPEATED_MATCH
 from lictor_schema.events.event import Event
 from lictor_schema.packs.pack import Condition
@@ -126,7 +126,7 @@ def answer(
     """A condition with all its parts, whether they were needed or not."""
     kind, parts = parts_of(condition)
     if kind == "leaf":
-        leaf = read_leaf(condition, (), _defect)
+        leaf = read_leaf(condition, (), never_fails)
         was = _shown(leaf.fact, leaf.fact.compute(state, event, position))
         return ConditionAnswer(leaf_text(condition), bool(leaf.holds(state, event, position)), was)
     answers = tuple(answer(part, state, event, position) for part in parts)
@@ -135,15 +135,11 @@ def answer(
     return ConditionAnswer(kind, holds, parts=answers)
 
 
-def _defect(path: Path, problem: str) -> PackError:
-    return PackError(f"{'.'.join(map(str, path))}: {problem}")
-
-
 def _shown(fact: Fact, value: Any) -> str:
     if fact.type is FactType.QUALITY:
         return QUALITIES[int(value)].value
     if fact.type is FactType.DURATION:
-        return "never" if value >= NEVER else f"{int(value) / 1_000_000:g}s ago"
+        return "never" if value >= NEVER else f"{int(value) / SECOND_US:g}s ago"
     return scalar(value)
 
 

@@ -12,6 +12,7 @@ from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S, PastDecision, StepOutcome, fold_event
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.events.event import Event
 
 _ABSENT = "(not there)"
@@ -71,7 +72,7 @@ class Refold:
 
 
 def _forgotten(task: Remembered, position: EventPosition) -> bool:
-    return position.stored_us - task.last_us > KEEP_CLOSED_TASKS_S * 1_000_000
+    return position.stored_us - task.last_us > KEEP_CLOSED_TASKS_S * SECOND_US
 
 
 class FieldDifference(NamedTuple):

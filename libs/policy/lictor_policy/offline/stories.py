@@ -17,13 +17,14 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_policy.errors import StoryError
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import StepOutcome, step
 from lictor_policy.packs.strict_yaml import YamlError, read_yaml
 from lictor_policy.task.state import TaskState
 from lictor_policy.task.timers import SetReportingTimer, TimerKind, timer_orders
 from lictor_schema.core.base_model import Count, Identifier, Label, Model, Text
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord, Disposition, SuggestedStatus
 from lictor_schema.errors import describe_validation_error
 from lictor_schema.events.claim import TaskStatus

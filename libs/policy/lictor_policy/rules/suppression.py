@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lictor_policy.errors import nearest
-from lictor_policy.events.position import to_micros
 from lictor_policy.packs.files import MAINTENANCE, PackFiles
 from lictor_policy.packs.yaml_models import ModelDocument, read_document
 from lictor_policy.rules.scope import Scope, scope_of
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.packs.overlay import SuppressionWindow
 
 

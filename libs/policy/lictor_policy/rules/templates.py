@@ -24,7 +24,7 @@ from lictor_policy.events.content import (
     message_of,
     structure_of,
 )
-from lictor_policy.events.position import EventPosition, from_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.rules.agent_text import (
     MAX_WORDS,
     is_whole,
@@ -38,6 +38,7 @@ from lictor_policy.rules.agent_text import (
 from lictor_policy.task.obligations import Owed, find, read_owed
 from lictor_policy.task.state import QUALITIES, TaskState
 from lictor_schema.core.base_model import MAX_TEXT_LENGTH, utc_millis
+from lictor_schema.core.time import from_micros
 from lictor_schema.events.event import Event
 
 

@@ -7,7 +7,6 @@ other one changes nothing.
 
 from collections.abc import Callable
 
-from lictor_policy.events.position import to_micros
 from lictor_policy.task.obligations import (
     MAX_OWED,
     MAX_PROMISES,
@@ -23,6 +22,7 @@ from lictor_policy.task.obligations import (
     without,
 )
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.claim import PromisedFollowup
 from lictor_schema.events.event import (
     ForcedOperatorUpdate,

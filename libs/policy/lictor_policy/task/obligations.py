@@ -8,15 +8,17 @@ needed for few; of each kind a bounded number is kept, the earliest due first.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from lictor_schema.core.time import SECOND_US
+
 MAX_OWED = 64
 """How many of a kind are watched one by one, the earliest due; the others are only counted, and the
 operator is told that there are such."""
 MAX_PROMISES = 8
 MAX_TOLD = 3
 """So often is the operator told that something is overdue; then it has long gone to a human."""
-REMIND_US = 5 * 60 * 1_000_000
+REMIND_US = 5 * 60 * SECOND_US
 """The time between two tellings, and the time a child's result may wait when nobody set one."""
-_RARELY_US = 60 * 60 * 1_000_000
+_RARELY_US = 60 * 60 * SECOND_US
 _MAX_NAME = 512
 
 

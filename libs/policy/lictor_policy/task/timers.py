@@ -11,12 +11,12 @@ from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
 from lictor_policy.decisions.json_text import optional, rfc3339, utc_micros
-from lictor_policy.events.position import from_micros
 from lictor_policy.task.obligation_transitions import RUNTIME
 from lictor_policy.task.obligations import Owed, awaited, read_owed
 from lictor_policy.task.state import TaskState
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.core.ids import derived_event_id
+from lictor_schema.core.time import from_micros
 from lictor_schema.events.operator_context import OperatorContext
 
 _WATCHDOG = "lictor-timer"

@@ -4,7 +4,7 @@
 """
 
 from lictor_policy.events.content import asks_operator, has_anchor, is_visible_update
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.task.evidence import attach, reported
 from lictor_policy.task.holds import closing_status, is_held_back, waits, with_status
 from lictor_policy.task.obligation_transitions import (
@@ -24,6 +24,7 @@ from lictor_policy.task.obligation_transitions import (
 from lictor_policy.task.obligations import Owed
 from lictor_policy.task.state import MAX_MISSES, MAX_TITLE, TaskState
 from lictor_schema.core.placeholders import says_nothing
+from lictor_schema.core.time import SECOND_US, to_micros
 from lictor_schema.decisions.decision import Disposition, SuggestedStatus
 from lictor_schema.events.event import (
     Event,
@@ -36,7 +37,6 @@ from lictor_schema.events.event import (
 )
 from lictor_schema.events.operator_context import ExternalizedPath
 
-_SECOND = 1_000_000
 _DEMANDING = (Disposition.FORCE_CHECKPOINT, Disposition.ESCALATE)
 _REPORTS = frozenset(
     ("task_checkpoint_sent", "forced_operator_update", "subagent_result_forwarded")
@@ -231,14 +231,14 @@ def _next_checkpoint(state: TaskState, start: int) -> TaskState:
         return state
     return state.changed(
         checkpoint_number=state.checkpoint_number + 1,
-        checkpoint_due_us=start + state.checkpoint_interval_s * _SECOND,
+        checkpoint_due_us=start + state.checkpoint_interval_s * SECOND_US,
     )
 
 
 def _next_silence(state: TaskState, start: int) -> TaskState:
     if state.silence_timeout_s is None:
         return state
-    return state.changed(silence_due_us=start + state.silence_timeout_s * _SECOND)
+    return state.changed(silence_due_us=start + state.silence_timeout_s * SECOND_US)
 
 
 def _reported(state: TaskState, event: TaskCheckpointSent, now: int) -> TaskState:
@@ -282,9 +282,9 @@ def _updated(
         spawn_failures=0 if report else state.spawn_failures,
         checkpoint_number=state.checkpoint_number + (interval is not None),
         checkpoint_due_us=(
-            state.checkpoint_due_us if interval is None else now + interval * _SECOND
+            state.checkpoint_due_us if interval is None else now + interval * SECOND_US
         ),
-        silence_due_us=state.silence_due_us if timeout is None else now + timeout * _SECOND,
+        silence_due_us=state.silence_due_us if timeout is None else now + timeout * SECOND_US,
     )
 
 
@@ -297,7 +297,7 @@ def _checkpoint_due(state: TaskState, event: TaskCheckpointDue, now: int) -> Tas
 def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
     if state.closed or due > now or waits(state):
         return state
-    interval = (state.checkpoint_interval_s or 0) * _SECOND
+    interval = (state.checkpoint_interval_s or 0) * SECOND_US
     window_start = due - interval if interval else state.last_due_us or state.opened_us
     previous = state.last_due_us
     latest = due if previous is None else max(previous, due)
@@ -327,7 +327,7 @@ def _same_quiet(state: TaskState, one: int, other: int | None) -> bool:
     times = [each for each in (state.checkpoint_interval_s, state.silence_timeout_s) if each]
     if other is None or not times:
         return False
-    return 2 * abs(one - other) < min(times) * _SECOND
+    return 2 * abs(one - other) < min(times) * SECOND_US
 
 
 def _is_told(count: int) -> bool:
@@ -354,7 +354,7 @@ def _past_checkpoint(state: TaskState, due: int, now: int) -> TaskState:
 
 def _silence(state: TaskState, event: SilenceTimeout, now: int) -> TaskState:
     since = to_micros(event.payload.silent_since)
-    timeout = event.payload.timeout_s * _SECOND
+    timeout = event.payload.timeout_s * SECOND_US
     return _silent(state, event.event_id, since, timeout, to_micros(event.timestamp), now)
 
 
@@ -398,7 +398,7 @@ def _watched(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
             return state if due is None else _missed(state, event.event_id, due, now)
         case "silence" if state.silence_timeout_s is not None:
             since = state.opened_us if state.last_visible_us is None else state.last_visible_us
-            timeout = state.silence_timeout_s * _SECOND
+            timeout = state.silence_timeout_s * SECOND_US
             return _silent(state, event.event_id, since, timeout, now, now)
         case _:
             return state

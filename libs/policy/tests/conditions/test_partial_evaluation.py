@@ -10,8 +10,9 @@ from strategies import instances
 from lictor_policy.conditions.facts import FACTS
 from lictor_policy.conditions.partial_evaluation import CLAIMING, OPEN, SETTLED, reduced
 from lictor_policy.events.content import claim_type_of
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.task.transitions import begin
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.event import Event, TaskStarted
 from lictor_schema.events.event_types import EVENT_TYPES, EventType

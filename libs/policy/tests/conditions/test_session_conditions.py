@@ -14,8 +14,8 @@ from lictor_policy.conditions.session_conditions import (
     watchdog_event,
 )
 from lictor_policy.errors import PackError, StateError, Unacceptable
-from lictor_policy.events.position import to_micros
 from lictor_policy.offline.stories import START
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition
 from lictor_schema.events.event import parse_event
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from libs.policy.tests.judge.test_resolution_laws import CONDITIONS, RULES, config
 from libs.policy.tests.judge.test_step_laws import CLAIMS, HAPPENINGS, perform
 from lictor_policy.errors import Unacceptable
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.gates.judgement import (
     OPEN_PROMISE,
     REPORT_ANCHOR,
@@ -30,6 +30,7 @@ from lictor_policy.gates.judgement import (
 from lictor_policy.judge.step import step
 from lictor_policy.offline.stories import moment, usual_event
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition
 from lictor_schema.events.event import Event
 from lictor_schema.events.operator_context import EvidenceRef

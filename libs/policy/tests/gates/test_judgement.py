@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.events.position import to_micros
 from lictor_policy.gates import judgement
 from lictor_policy.gates.judgement import (
     OPEN_PROMISE,
@@ -15,6 +14,7 @@ from lictor_policy.gates.judgement import (
     write_gate_record,
 )
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import NO_RULE_MATCHED, Disposition
 from lictor_schema.events.event import Event
 from lictor_schema.gates.gate import DispatchGateRequest, ReportGateRequest

@@ -32,12 +32,12 @@ from lictor_policy.conditions.compiled_condition import FITTING, compile_conditi
 from lictor_policy.conditions.facts import FACTS, Fact, FactType
 from lictor_policy.decisions.json_text import rfc3339
 from lictor_policy.errors import PackError
-from lictor_policy.events.position import to_micros
 from lictor_policy.judge.config import EvaluatorConfig, build_config
 from lictor_policy.judge.step import EventPosition, Unacceptable, observed, step
 from lictor_policy.packs.pack import read_pack
 from lictor_policy.rules.signals import SIGNALS
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import NO_RULE_MATCHED, DecisionRecord, Disposition
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.event import Event, TaskStarted

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from lictor_policy.events.position import to_micros
 from lictor_policy.judge.config import EvaluatorConfig, compile_files
 from lictor_policy.judge.step import EventPosition, StepOutcome, step
 from lictor_policy.offline.stories import evidence_item, moment, usual_event
 from lictor_policy.packs.files import MemoryFiles
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition, Severity
 from lictor_schema.events.event import Event, parse_event
 

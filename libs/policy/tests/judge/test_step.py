@@ -7,9 +7,9 @@ import pytest
 from lictor_policy.conditions.facts import FACTS
 from lictor_policy.errors import StateError, Unacceptable
 from lictor_policy.events.content import claim_of, message_of, structure_of
-from lictor_policy.events.position import to_micros
 from lictor_policy.judge.step import EventPosition, step
 from lictor_policy.task.state import MAX_EVIDENCE, TaskState, note_evidence, read_evidence
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition, Severity
 from lictor_schema.events.event import Event
 from lictor_schema.events.evidence import EvidenceClass, Quality

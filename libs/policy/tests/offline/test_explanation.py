@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from lictor_policy.conditions.compiled_condition import FITTING
 from lictor_policy.conditions.condition_text import condition_text
 from lictor_policy.conditions.facts import FACTS, FactType
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.offline.explanation import explain
 from lictor_policy.offline.stories import Stage, evidence_item, moment, usual_event
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.evidence import Quality
 
 HASH = "sha256:" + "0" * 64

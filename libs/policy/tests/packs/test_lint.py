@@ -13,11 +13,12 @@ from lictor_policy.conditions.facts import FACTS, FactType
 from lictor_policy.conditions.satisfiability import can_hold, claims_on, facts_on
 from lictor_policy.errors import PackError
 from lictor_policy.events.content import claim_type_of
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.offline.stories import Stage, evidence_item, moment, usual_event
 from lictor_policy.packs.lint import LintFinding, findings_in, lint_pack
 from lictor_policy.packs.lint_directory import lint_packs
 from lictor_policy.packs.pack import read_pack
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.event_types import EVENT_TYPES
 from lictor_schema.events.evidence import Quality
 from lictor_schema.packs.pack import Condition

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from lictor_policy.errors import Unacceptable
-from lictor_policy.events.position import to_micros
 from lictor_policy.gates import judgement
 from lictor_policy.gates.judgement import judge_report
 from lictor_policy.offline.stories import Stage, moment, usual_event
+from lictor_schema.core.time import to_micros
 from lictor_schema.gates.gate import ReportGateRequest
 
 DONE = {"type": "completion", "text": "done"}

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from lictor_policy.conditions.facts import FACTS
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.offline.stories import Stage, moment, usual_event
 from lictor_policy.task.obligations import MAX_OWED, MAX_PROMISES, Owed, read_owed
 from lictor_policy.task.timers import SetReportingTimer, all_timer_orders, timer_orders
+from lictor_schema.core.time import to_micros
 from lictor_schema.events.event import Event, parse_event
 
 PROMISE = {"what": "the row counts", "due_at": "t+300"}

@@ -16,10 +16,9 @@ from lictor_policy.conditions.temporal_conditions import (
 from lictor_policy.task.history import Amounts, Latest, Order, Previous, Times
 from lictor_prove.packs.fact_symbols import CHANNEL, Kind, Literals, Symbol, Symbols
 from lictor_prove.packs.z3_questions import Term
+from lictor_schema.core.time import SECOND_US
 from lictor_schema.packs.pack import Condition
 from lictor_schema.packs.temporal_conditions import duration_seconds
-
-_SECOND = 1_000_000
 
 
 def condition_term(condition: Condition, symbols: Symbols) -> Term:
@@ -153,4 +152,4 @@ def _each(expected: Any) -> Iterable[Any]:
 def _window(condition: Condition) -> int | None:
     form = condition.count or condition.total or condition.before or condition.previous
     within = None if form is None else form.within
-    return None if within is None else (duration_seconds(within) or 0) * _SECOND
+    return None if within is None else (duration_seconds(within) or 0) * SECOND_US

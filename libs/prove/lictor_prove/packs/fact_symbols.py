@@ -25,6 +25,7 @@ from lictor_policy.task.history import (
 )
 from lictor_policy.task.state import QUALITIES
 from lictor_prove.packs.z3_questions import NotExpressible, Term, Terms, spelled, truth, whole
+from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.events.payloads import WatchdogFiredPayload
 
 RUNTIME = "task.runtime"
@@ -42,8 +43,7 @@ LONGEST = 1 << 50
 _LABEL = 256
 """The most characters of a channel or a runtime."""
 _FRESH = {CHANNEL: "operator", RUNTIME: "some-runtime"}
-_SECOND = 1_000_000
-_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+_UNITS = (("d", DAY_S), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 class Kind(Enum):
@@ -279,8 +279,8 @@ class Symbols:
 
 
 def _duration(micros: int) -> str:
-    if micros % _SECOND:
-        return f"{micros / _SECOND:g}s"
-    seconds = micros // _SECOND
+    if micros % SECOND_US:
+        return f"{micros / SECOND_US:g}s"
+    seconds = micros // SECOND_US
     unit, size = next((each for each in _UNITS if seconds and seconds % each[1] == 0), ("s", 1))
     return f"{seconds // size}{unit}"

@@ -13,7 +13,7 @@ from lictor_policy.conditions.facts import FACTS, FactType
 from lictor_policy.conditions.partial_evaluation import CLAIMING
 from lictor_policy.conditions.temporal_conditions import NEVER
 from lictor_policy.events.content import CHECKPOINT_ANSWERS
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.resolution import NOTHING_FIRED, resolve
 from lictor_policy.offline.stories import evidence_item, moment, usual_event
@@ -39,12 +39,13 @@ from lictor_prove.packs.fact_symbols import (
     Remembered,
     Symbols,
 )
+from lictor_schema.core.time import SECOND_US, to_micros
 from lictor_schema.decisions.decision import Disposition, Severity
 from lictor_schema.events.event import Event
 from lictor_schema.events.event_types import EventType
 
 _AT_S = 3_600
-_MINUTE = 60 * 1_000_000
+_MINUTE = 60 * SECOND_US
 _HOUR = 60 * _MINUTE
 _MOST_KEPT = 10_000
 _RANKS = {each.value: each.rank for each in QUALITIES}

@@ -15,17 +15,16 @@ from lictor_prove.proof.result import GuaranteeResult as Found
 from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ENGINE
 from lictor_schema.core.base_model import MAX_ITEMS, MAX_TEXT_LENGTH
+from lictor_schema.proofs.program import Language, program_hash
 from lictor_schema.proofs.proof import (
     GuaranteePossibility,
     GuaranteeResult,
     GuaranteeStanding,
-    Language,
     ProofAnalysis,
     ProofReason,
     ProofResult,
     ProofTimings,
     ProofVerdict,
-    program_hash,
     why_descriptive,
 )
 

@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 from lictor_ir.document import Span
 from lictor_ir.errors import IrError
+from lictor_ir.provenance import ORIGIN_OPERATORS
 from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, variables
 from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
@@ -52,7 +53,6 @@ from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names, parameters
 from lictor_prove.python.syntax.subset import check_subset
 
-ORIGIN: Final = frozenset({"from", "not_from", "same_row"})
 ORIGIN_ATTRIBUTE: Final = "__lictor_origin__"
 _OURS: Final = ("lictor_layer.", "lictor_prove.compat.")
 """Modules whose functions predicates may call, though no layer holds them: they change with the engine."""
@@ -147,7 +147,7 @@ def _read(
 
 
 def _speaks_of_origin(term: Term) -> bool:
-    return any(isinstance(part, App) and part.op in ORIGIN for part in postorder(term))
+    return any(isinstance(part, App) and part.op in ORIGIN_OPERATORS for part in postorder(term))
 
 
 def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term:

@@ -28,7 +28,7 @@ from lictor_prove.layers.installed import shelf
 from lictor_prove.workers.process import Roots
 from lictor_schema.approvals.approval import ApprovalBinding
 from lictor_schema.approvals.approval_policy import ContractCall
-from lictor_schema.proofs.proof import is_executable
+from lictor_schema.proofs.program import is_executable
 
 BUDGET_MS: Final = 2_000
 """For one contract."""

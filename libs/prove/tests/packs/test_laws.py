@@ -13,7 +13,7 @@ from lictor_policy.conditions.facts import FACTS, REQUIREMENTS_MET, FactType
 from lictor_policy.conditions.temporal_conditions import NEVER
 from lictor_policy.decisions.json_text import rfc3339
 from lictor_policy.events.content import CHECKPOINT_ANSWERS
-from lictor_policy.events.position import EventPosition, to_micros
+from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import Unacceptable, observed, step
 from lictor_policy.offline.stories import evidence_item, moment, usual_event
@@ -33,6 +33,7 @@ from lictor_prove.packs.fact_symbols import (
 from lictor_prove.packs.invariants import known_on, signal_term
 from lictor_prove.packs.pack_terms import Side, symbols_for, translate
 from lictor_prove.packs.staged_tasks import NoSuchScene, judge, stage
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition, Severity
 from lictor_schema.events.event import Event
 from lictor_schema.events.event_types import EVENT_TYPES, EventType

@@ -24,17 +24,16 @@ from lictor_schema.core.base_model import (
 )
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_request_id
+from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.coverage import CoverageReport
-from lictor_schema.proofs.proof import (
-    PROGRAM_HASH_OF,
-    CertificateLevel,
-    GuaranteeResult,
-    ProgramHashOf,
-    ProofVerdict,
-)
+from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
+from lictor_schema.proofs.proof import CertificateLevel, GuaranteeResult, ProofVerdict
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
+
+MAX_VALID_S = 30 * DAY_S
+"""The longest time in which a request may be decided on, or its program be started."""
 
 
 class ApprovalState(StrEnum):

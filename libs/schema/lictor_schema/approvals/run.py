@@ -22,7 +22,7 @@ from lictor_schema.core.base_model import (
     UuidText,
 )
 from lictor_schema.core.canonical_json import refuse_duplicate_keys
-from lictor_schema.proofs.proof import PROGRAM_HASH_OF, ProgramHashOf
+from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
 
 K = TypeVar("K", bound=str)
 

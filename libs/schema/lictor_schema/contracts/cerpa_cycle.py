@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.contracts.drift import DriftSeverity
-from lictor_schema.contracts.patch import PatchProposal
+from lictor_schema.contracts.patch import Ids, PatchProposal
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     DecimalText,
@@ -20,8 +20,6 @@ from lictor_schema.core.base_model import (
     Text,
     Timestamp,
 )
-
-Ids = Annotated[tuple[Identifier, ...], Field(max_length=MAX_ITEMS)]
 
 
 class CerpaDomain(StrEnum):

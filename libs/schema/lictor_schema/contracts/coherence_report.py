@@ -10,7 +10,17 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.contracts.drift import DriftSeverity, DriftType
-from lictor_schema.core.base_model import MAX_ITEMS, Count, Label, Model, Positive, Text, UtcMillis
+from lictor_schema.core.base_model import (
+    MAX_ITEMS,
+    Count,
+    Identifier,
+    Label,
+    Model,
+    Positive,
+    Text,
+    Timestamp,
+    UtcMillis,
+)
 
 
 class SloName(StrEnum):
@@ -131,3 +141,28 @@ class CoherenceReport(Model):
         if SloVerdict.FAIL in verdicts:
             return SloVerdict.FAIL
         return SloVerdict.PASS if verdicts == {SloVerdict.PASS} else SloVerdict.NOT_MEASURED
+
+
+class CoherenceQuestion(Model):
+    """How do decisions keep to their contracts?"""
+
+    request_id: Identifier = Field(description="Unique id")
+    since: Timestamp | None = Field(
+        default=None, description="From when on; null for everything there is"
+    )
+
+
+class CoherenceAnswer(Model):
+    """The report, or why there is none."""
+
+    request_id: Identifier = Field(description="The question")
+    report: CoherenceReport | None = Field(default=None, description="The report")
+    problem: Text | None = Field(default=None, description="Why there is none, and what to do")
+
+    @model_validator(mode="after")
+    def _says_one_of_both(self) -> Self:
+        if (self.report is None) == (self.problem is None):
+            raise PydanticCustomError(
+                "coherence_answer", "exactly one of report and problem must be given"
+            )
+        return self

@@ -9,7 +9,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.contracts.envelope import DTE, DegradeStep, SafeActionContract, Verification
+from lictor_schema.contracts.action import SafeActionContract
+from lictor_schema.contracts.envelope import DTE, DegradeStep
+from lictor_schema.contracts.verification import Verification
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     ContentHash,

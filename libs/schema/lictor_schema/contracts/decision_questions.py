@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from lictor_schema.contracts.action import Precondition, SafeActionContract
 from lictor_schema.contracts.decision_log import (
     ActionOutcome,
     FeatureValue,
@@ -13,7 +14,7 @@ from lictor_schema.contracts.decision_log import (
     StageName,
     Violations,
 )
-from lictor_schema.contracts.envelope import Precondition, SafeActionContract, Verification
+from lictor_schema.contracts.verification import Verification
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     ContentHash,

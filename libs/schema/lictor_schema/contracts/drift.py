@@ -1,9 +1,10 @@
 """Drift: a decision that did not go as its contract says, named by its cause."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
@@ -11,11 +12,15 @@ from lictor_schema.core.base_model import (
     ContentHash,
     Identifier,
     Label,
+    Model,
     OptionalText,
     Positive,
+    Text,
     Timestamp,
+    UuidText,
 )
 from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.core.ranked_text import RankedText
 
 FINGERPRINT_VERSION = 1
 
@@ -33,16 +38,8 @@ class DriftType(StrEnum):
     CONTENTION = "contention"
 
 
-class DriftSeverity(StrEnum):
+class DriftSeverity(RankedText):
     """How soon somebody must look: green (log only) < yellow (review) < red (at once)."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "DriftSeverity":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     GREEN = "green"
     YELLOW = "yellow"
@@ -61,16 +58,8 @@ class PatchType(StrEnum):
     MANUAL_REVIEW = "manual_review"
 
 
-class TriageState(StrEnum):
+class TriageState(RankedText):
     """How far the handling of a drift event is; it only moves forward."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "TriageState":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     NEW = "new"
     TRIAGED = "triaged"
@@ -112,3 +101,36 @@ class DriftEvent(CamelModel):
     recommended_patch_type: PatchType = Field(description="What would stop it")
     fingerprint: Fingerprint = Field(description="What its recurrences have in common")
     notes: OptionalText | None = Field(default=None, description="More about it")
+
+
+class TriageEntry(Model):
+    """One step in the handling of a drift event."""
+
+    entry_id: UuidText = Field(description="Unique id, also the message id")
+    drift_id: Identifier = Field(description="The drift event")
+    state: TriageState = Field(description="Where it stands from here on")
+    by: Identifier = Field(description="Who moved it; the sealer for the first")
+    at: Timestamp = Field(description="When")
+    request_id: UuidText | None = Field(default=None, description="The request that asked for it")
+    reason: Text | None = Field(default=None, description="Why")
+    event: DriftEvent | None = Field(
+        default=None, description="The drift event as published; exactly in state `new`"
+    )
+
+    @model_validator(mode="after")
+    def _begins_with_the_event(self) -> Self:
+        if (self.state is TriageState.NEW) != (self.event is not None):
+            raise PydanticCustomError("triage_event", "event must be given exactly in state `new`")
+        if self.event is not None and self.event.drift_id != self.drift_id:
+            raise PydanticCustomError("triage_drift", "event must be the one that drift_id names")
+        return self
+
+
+class TriageMove(Model):
+    """An operator moves a drift event one step forward."""
+
+    request_id: UuidText = Field(description="Unique id; asking again with it changes nothing")
+    drift_id: Identifier = Field(description="The drift event")
+    to: TriageState = Field(description="Where it shall stand")
+    by: Identifier = Field(description="Who moves it")
+    reason: Text | None = Field(default=None, description="Why")

@@ -1,11 +1,11 @@
-"""Contracts that bound a decision: the timing envelope, the safe action, verification.
+"""The envelope of a decision: how long it may take, what it may rest on, and what happens when it does not hold.
 
 Field names are camelCase at the wire. Checks that a contract can hold at all (stage budgets within
 the deadline, a ladder that ends in safety) are made where it is read, so no such contract exists.
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,14 +15,12 @@ from lictor_schema.core.base_model import (
     CamelModel,
     ContentHash,
     Count,
-    Details,
     Identifier,
     Label,
     OptionalText,
     Positive,
-    Scalar,
-    Text,
 )
+from lictor_schema.core.ranked_text import RankedText
 
 
 class BlastRadius(StrEnum):
@@ -46,16 +44,8 @@ class BlastRadius(StrEnum):
     LARGE = "large"
 
 
-class Threshold(StrEnum):
+class Threshold(RankedText):
     """A blast radius that obligations start strictly above; `none` means from tiny on."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "Threshold":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     NONE = "none"
     TINY = "tiny"
@@ -197,115 +187,5 @@ class DTE(CamelModel):
         if len(set(steps)) != len(steps):
             raise PydanticCustomError(
                 "ladder_repeats", "degradeLadder names a step twice; keep one rung of each"
-            )
-        return self
-
-
-class TargetRef(CamelModel):
-    """One resource an action touches."""
-
-    type: Label = Field(description="What kind of resource")
-    id: Identifier = Field(description="Which one")
-
-
-class Precondition(CamelModel):
-    """A declarative check made before dispatch; never code."""
-
-    fact: Label = Field(description="The fact looked at")
-    operator: Literal["equals", "not_equals", "greater_than", "less_than", "in", "contains"] = (
-        Field(description="How it is compared")
-    )
-    value: Scalar = Field(default=None, description="What it is compared with")
-    values: Annotated[tuple[Scalar, ...], Field(min_length=1, max_length=64)] | None = Field(
-        default=None, description="The choices, exactly for the operator `in`"
-    )
-
-    @model_validator(mode="after")
-    def _choices_go_with_in(self) -> Self:
-        if (self.operator == "in") != (self.values is not None):
-            raise PydanticCustomError(
-                "precondition_values", "values must be given exactly for the operator `in`"
-            )
-        return self
-
-
-class Authorization(CamelModel):
-    """Who lets the action happen."""
-
-    mode: Literal["auto", "hitl", "blocked"] = Field(
-        description="At once, after a human's approval, or not at all"
-    )
-    policy_ref: Identifier | None = Field(default=None, description="The rule that says so")
-    approver: Identifier | None = Field(default=None, description="Who approves")
-
-
-class RollbackPlan(CamelModel):
-    """How the action can be undone."""
-
-    type: Literal["none", "compensate", "restore", "revert"] = Field(description="In which way")
-    instructions: Details | None = Field(default=None, description="Parameters of the undoing")
-    timeout_ms: Count | None = Field(default=None, description="Time the undoing may take")
-
-
-class RetryPolicy(CamelModel):
-    """How often an action is tried again."""
-
-    max_retries: Count | None = Field(default=None, description="Tries after the first")
-    backoff_ms: Count | None = Field(default=None, description="Wait between tries")
-
-
-class ExecutionPlan(CamelModel):
-    """How the action is carried out."""
-
-    execution_slo_ms: Count | None = Field(default=None, description="Time it should take")
-    timeout_ms: Count | None = Field(default=None, description="Time it may take")
-    retry_policy: RetryPolicy | None = Field(default=None, description="Tries after a failure")
-
-
-class SafeActionContract(CamelModel):
-    """What one action may do; satisfied before it is dispatched (the strict form)."""
-
-    action_id: Identifier = Field(description="Unique, never reused")
-    action_type: Label = Field(description="What is done")
-    blast_radius_tier: BlastRadius = Field(description="How far it can reach")
-    target_refs: Annotated[tuple[TargetRef, ...], Field(min_length=1, max_length=MAX_ITEMS)] = (
-        Field(description="What it touches; at least one resource")
-    )
-    preconditions: Annotated[tuple[Precondition, ...], Field(max_length=64)] = Field(
-        default=(), description="Checks made before dispatch"
-    )
-    constraints: Details = Field(description="Rate limits, scope bounds, change windows")
-    authorization: Authorization = Field(description="Who lets it happen")
-    idempotency_key: Identifier | None = Field(
-        default=None,
-        description="Same key and body: done once; null only where the envelope demands no key",
-    )
-    rollback_plan: RollbackPlan = Field(description="How it is undone")
-    execution: ExecutionPlan | None = Field(default=None, description="How it is carried out")
-
-
-class VerificationResult(StrEnum):
-    """What a verifier found; `na` when none had to run."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    INCONCLUSIVE = "inconclusive"
-    NA = "na"
-
-
-class Verification(CamelModel):
-    """Whether the result of a decision was checked, and what came out."""
-
-    required: bool = Field(description="Whether it was mandatory")
-    result: VerificationResult = Field(description="What came out")
-    method: Label | None = Field(default=None, description="The verifier used")
-    details: Details | None = Field(default=None, description="What it saw")
-    explanation: Text | None = Field(default=None, description="The result in words")
-
-    @model_validator(mode="after")
-    def _result_names_its_method(self) -> Self:
-        if self.result is not VerificationResult.NA and self.method is None:
-            raise PydanticCustomError(
-                "verification_without_method", "a verification result must name its method"
             )
         return self

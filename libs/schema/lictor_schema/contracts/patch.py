@@ -9,19 +9,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from lictor_schema.contracts.coherence_report import CoherenceReport
-from lictor_schema.contracts.drift import (
-    DriftEvent,
-    DriftSeverity,
-    DriftType,
-    Fingerprint,
-    PatchType,
-    TriageState,
-)
+from lictor_schema.contracts.drift import DriftSeverity, DriftType, Fingerprint, PatchType
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     ContentHash,
-    Count,
     Identifier,
     Label,
     Model,
@@ -31,7 +22,6 @@ from lictor_schema.core.base_model import (
     UtcMillis,
     UuidText,
 )
-from lictor_schema.seals.episode import OutcomeCode
 
 JsonPointer = Annotated[
     str, StringConstraints(pattern=r"^(/([^~/]|~[01])*)+$", min_length=1, max_length=1024)
@@ -159,39 +149,6 @@ class PatchState(StrEnum):
         return self in (PatchState.REJECTED, PatchState.APPLIED)
 
 
-class TriageEntry(Model):
-    """One step in the handling of a drift event."""
-
-    entry_id: UuidText = Field(description="Unique id, also the message id")
-    drift_id: Identifier = Field(description="The drift event")
-    state: TriageState = Field(description="Where it stands from here on")
-    by: Identifier = Field(description="Who moved it; the sealer for the first")
-    at: Timestamp = Field(description="When")
-    request_id: UuidText | None = Field(default=None, description="The request that asked for it")
-    reason: Text | None = Field(default=None, description="Why")
-    event: DriftEvent | None = Field(
-        default=None, description="The drift event as published; exactly in state `new`"
-    )
-
-    @model_validator(mode="after")
-    def _begins_with_the_event(self) -> Self:
-        if (self.state is TriageState.NEW) != (self.event is not None):
-            raise PydanticCustomError("triage_event", "event must be given exactly in state `new`")
-        if self.event is not None and self.event.drift_id != self.drift_id:
-            raise PydanticCustomError("triage_drift", "event must be the one that drift_id names")
-        return self
-
-
-class TriageMove(Model):
-    """An operator moves a drift event one step forward."""
-
-    request_id: UuidText = Field(description="Unique id; asking again with it changes nothing")
-    drift_id: Identifier = Field(description="The drift event")
-    to: TriageState = Field(description="Where it shall stand")
-    by: Identifier = Field(description="Who moves it")
-    reason: Text | None = Field(default=None, description="Why")
-
-
 class AppliedPatch(Model):
     """What the application of a patch made."""
 
@@ -291,82 +248,3 @@ class PatchSettled(Model):
     fingerprint: Fingerprint = Field(description="The cause")
     state: PatchState = Field(description="What became of it")
     at: Timestamp = Field(description="When")
-
-
-class DeskAnswer(Model):
-    """What came of a request: it was done and kept, or nothing was."""
-
-    request_id: Identifier = Field(description="The request")
-    outcome: Literal["done", "refused"] = Field(description="Whether it was done")
-    state: Label | None = Field(default=None, description="Where it stands now, if that is known")
-    sequence: Count | None = Field(default=None, description="The place of the entry")
-    reason: Text | None = Field(default=None, description="Why not")
-    remedy: Text | None = Field(default=None, description="What to do")
-
-    @model_validator(mode="after")
-    def _a_refusal_says_why(self) -> Self:
-        refused = self.outcome == "refused"
-        if refused != (self.reason is not None and self.remedy is not None):
-            raise PydanticCustomError(
-                "desk_reason", "reason and remedy must be given exactly for a refusal"
-            )
-        return self
-
-    @classmethod
-    def refused(cls, request_id: str, reason: str, remedy: str, state: str | None = None) -> Self:
-        """Nothing was changed."""
-        return cls(
-            request_id=request_id, outcome="refused", reason=reason, remedy=remedy, state=state
-        )
-
-
-class CorrectionOrder(Model):
-    """An operator has a sealed episode corrected: sealed once more, as its next version."""
-
-    request_id: UuidText = Field(description="Unique id; asking again with it changes nothing")
-    episode_id: Identifier = Field(description="The episode")
-    by: Identifier = Field(description="Who orders it; never the actor of the episode")
-    reason: Text = Field(description="Why; it is sealed with the correction")
-    outcome: OutcomeCode | None = Field(
-        default=None, description="How it really ended; null leaves the outcome as it is"
-    )
-    archive: bool = Field(
-        default=False,
-        description="Whether this is the last version: an archived episode stays as it is",
-    )
-    dry_run: bool = Field(default=False, description="Whether to tell only what would be sealed")
-
-
-class CorrectionAnswer(DeskAnswer):
-    """What came of the order to correct an episode."""
-
-    version: Positive | None = Field(default=None, description="The version that was sealed")
-    hash: ContentHash | None = Field(default=None, description="The hash of its seal")
-    late: Count | None = Field(
-        default=None, description="How many messages it covers that the version before did not"
-    )
-
-
-class CoherenceQuestion(Model):
-    """How do decisions keep to their contracts?"""
-
-    request_id: Identifier = Field(description="Unique id")
-    since: Timestamp | None = Field(
-        default=None, description="From when on; null for everything there is"
-    )
-
-
-class CoherenceAnswer(Model):
-    """The report, or why there is none."""
-
-    request_id: Identifier = Field(description="The question")
-    report: CoherenceReport | None = Field(default=None, description="The report")
-    problem: Text | None = Field(default=None, description="Why there is none, and what to do")
-
-    @model_validator(mode="after")
-    def _says_one_of_both(self) -> Self:
-        if (self.report is None) == (self.problem is None):
-            raise PydanticCustomError(
-                "coherence_answer", "exactly one of report and problem must be given"
-            )
-        return self

@@ -21,6 +21,7 @@ from lictor_schema.core.base_model import (
     UtcMillis,
     UuidText,
 )
+from lictor_schema.core.ranked_text import RankedText
 from lictor_schema.decisions.receipt import ActionName, DeliveryReceipt
 from lictor_schema.events.claim import TaskStatus
 from lictor_schema.events.event_types import EventType
@@ -54,16 +55,8 @@ class Disposition(StrEnum):
     ANNOTATE_PLACEHOLDER = "annotate_placeholder", 1
 
 
-class Severity(StrEnum):
+class Severity(RankedText):
     """How bad it is: info < low < medium < high < critical."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "Severity":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     INFO = "info"
     LOW = "low"

@@ -19,6 +19,7 @@ from lictor_schema.events.operator_context import (
 __all__ = [
     "EVENT_ADAPTER",
     "EVENT_TYPES",
+    "MAX_EVENT_BYTES",
     "Event",
     "EventEnvelope",
     "EventType",
@@ -44,6 +45,9 @@ __all__ = [
     "WatchdogFired",
     "parse_event",
 ]
+
+MAX_EVENT_BYTES = 1024 * 1024
+"""The largest event that is judged, as JSON."""
 
 TypeT = TypeVar("TypeT", bound=str, covariant=True)
 PayloadT = TypeVar("PayloadT", bound=Model, covariant=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from lictor_schema.core.base_model import MAX_ITEMS, Identifier, Model, Text, Timestamp
+from lictor_schema.core.ranked_text import RankedText
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.operator_context import EvidenceRef, OperatorContext
 
@@ -22,16 +23,8 @@ class EvidenceClass(StrEnum):
     OPERATOR_MESSAGE = "operator_message"
 
 
-class Quality(StrEnum):
+class Quality(RankedText):
     """How strong evidence is: none < weak < moderate < strong < decisive."""
-
-    rank: int
-
-    def __new__(cls, value: str) -> "Quality":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = len(cls.__members__)
-        return member
 
     NONE = "none"
     WEAK = "weak"

@@ -1,9 +1,9 @@
 """Programs submitted for proof, and what the prover answers."""
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal, Self, TypeGuard
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.core.base_model import (
@@ -17,18 +17,18 @@ from lictor_schema.core.base_model import (
     Text,
     Timestamp,
 )
-from lictor_schema.core.canonical_json import content_hash, hash_bytes
 from lictor_schema.proofs.coverage import CoverageReport
+from lictor_schema.proofs.program import (
+    PROGRAM_HASH_OF,
+    Language,
+    ProgramHashOf,
+    ProgramSubmission,
+    is_executable,
+)
 from lictor_schema.proofs.proof_strength import ProofStrength
 
-MAX_PROGRAM_LENGTH = 512 * 1024
-
-Language = Literal["python", "ir", "commands"]
-"""The front-end that a program is written for."""
-Executable = Literal["python", "commands"]
 CertificateLevel = Literal["a", "b", "c"]
 """What a certificate shows, the least first: `c` needs no solver to be believed, `b` two, `a` one."""
-EXECUTABLE: tuple[Executable, ...] = ("python", "commands")
 
 
 class ProofVerdict(StrEnum):
@@ -40,28 +40,6 @@ class ProofVerdict(StrEnum):
     REJECTED = "rejected"
 
 
-class ProgramSubmission(Model):
-    """A program an agent wants to run."""
-
-    submission_id: Identifier = Field(description="Unique id")
-    task_id: Identifier = Field(description="The governed task")
-    agent_id: Identifier = Field(description="The agent that submits it")
-    correlation_id: Identifier = Field(description="The workflow it belongs to")
-    submitted_at: Timestamp = Field(description="When it was submitted")
-    language: Language = Field(
-        description="The front-end it is written for; `ir` is a description, which nothing can run"
-    )
-    source_name: Label = Field(description="A name for messages, such as a file name")
-    target: Label = Field(default="main", description="The function to prove and run")
-    program: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PROGRAM_LENGTH)] = Field(
-        description="The program's text"
-    )
-    layer_hash: ContentHash | None = Field(
-        default=None, description="The trusted layer it was written against; null for the current"
-    )
-    timeout_ms: Positive | None = Field(default=None, description="Time the proof may take")
-
-
 class ProofReason(Model):
     """Why a program was not proved, or must not run."""
 
@@ -70,12 +48,6 @@ class ProofReason(Model):
     remedy: Text = Field(description="What to do about it")
     line: Positive | None = Field(default=None, description="Where in the program")
     column: Positive | None = Field(default=None, description="Where in the line")
-
-
-def is_executable(language: str) -> TypeGuard[Executable]:
-    """Whether what was proved is what would run. An Effect IR document only tells what happens: nothing holds a program
-    to it, so it is never approved or run."""
-    return language in EXECUTABLE
 
 
 def refuse_descriptive(submission: ProgramSubmission) -> ProofReason | None:
@@ -168,23 +140,6 @@ class ProofProgress(Model):
     done: Count = Field(default=0, description="Goals decided")
     total: Count = Field(default=0, description="Goals there are, as far as is known")
     elapsed_ms: Count = Field(description="How long it has taken so far")
-
-
-ProgramHashOf = Literal["bytes"]
-"""What a program's hash was made of: its text's bytes. Null in what older versions wrote: the text as a JSON string."""
-
-PROGRAM_HASH_OF: Final = (
-    "`bytes`: `program_hash` is the SHA-256 of the program's text in UTF-8; null in older ones: of the text as a"
-    " JSON string"
-)
-
-
-def program_hash(program: str, of: ProgramHashOf | None = "bytes") -> str:
-    """The hash of a program; with None as older versions made it, to check what they wrote and nothing else.
-
-    The two are never taken for each other: the one of a text is the other of that text in quotes.
-    """
-    return content_hash(program) if of is None else hash_bytes(program.encode())
 
 
 class ProofResult(Model):

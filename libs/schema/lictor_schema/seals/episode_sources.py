@@ -24,7 +24,8 @@ from lictor_schema.core.base_model import (
 )
 from lictor_schema.decisions.decision import Disposition
 from lictor_schema.decisions.receipt import DeliveryState, ReceiptStatus
-from lictor_schema.proofs.proof import PROGRAM_HASH_OF, ProgramHashOf, ProofVerdict
+from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
+from lictor_schema.proofs.proof import ProofVerdict
 from lictor_schema.sessions.feedback import FeedbackSeverity
 
 MAX_NOTES = 200

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.core.base_model import (
     MAX_ITEMS,
     ContentHash,
@@ -17,6 +16,7 @@ from lictor_schema.core.base_model import (
     UtcMillis,
     UuidText,
 )
+from lictor_schema.services.desk_answer import DeskAnswer
 
 ErasedPart = Annotated[
     str,

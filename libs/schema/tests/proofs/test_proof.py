@@ -6,12 +6,8 @@ from typing import get_args
 
 import pytest
 
-from lictor_schema.proofs.proof import (
-    Language,
-    ProgramSubmission,
-    is_executable,
-    refuse_descriptive,
-)
+from lictor_schema.proofs.program import Language, ProgramSubmission, is_executable
+from lictor_schema.proofs.proof import refuse_descriptive
 
 
 def submission(language: str) -> ProgramSubmission:

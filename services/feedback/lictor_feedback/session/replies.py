@@ -18,6 +18,7 @@ from lictor_feedback.session.questions import SessionQuestions
 from lictor_feedback.session.store import Behind, StoreAway
 from lictor_feedback.unlogged_denials import decision_on
 from lictor_guard.errors import DefinitionError, GuardError
+from lictor_guard.session.tool_gate import UNKNOWN_SESSION
 from lictor_guard.text.wording import beyond_agent
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.gates.gate import GateAnswer, GateRequest
@@ -27,7 +28,6 @@ from lictor_schema.sessions.session_questions import (
     ToolGateRequest,
 )
 
-UNKNOWN_SESSION = "lictor.unknown-session"
 UNUSABLE = "lictor.unusable-definition"
 
 

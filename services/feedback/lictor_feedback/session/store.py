@@ -19,13 +19,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from lictor_bus.errors import BusError
+from lictor_bus.fold.processor import KEEP_QUIET_S
 from lictor_bus.wire.quick_redis import QuickRedis, Script
 
 STORE_TROUBLE = (RedisError, OSError, TimeoutError)
 CURSOR = "@cursor"
 PENDING = "@pending"
-KEEP_S = 30 * 24 * 3600
-"""A session that was quiet for so long is folded anew from its log, should it go on."""
 
 # Well within the time in which a question must be answered, so that a report can still be recorded without the store.
 WITHIN_S = 0.8
@@ -220,7 +219,7 @@ class SessionStore:
             "" if expected is None else expected,
             new,
             _REBUILDING if more_to_come else "",
-            KEEP_S,
+            KEEP_QUIET_S,
             len(removed),
             *removed,
             *kept,
@@ -251,7 +250,7 @@ class SessionStore:
             step.delete(name)
             # Even of no facts at all it must be known that they are none.
             step.hset(name, mapping=cast(Any, {CURSOR: sequence, **state}))
-            step.expire(name, KEEP_S)
+            step.expire(name, KEEP_QUIET_S)
             await step.execute()
 
     async def kept_state(self, key: str, sequence: int) -> Mapping[str, bytes] | None:

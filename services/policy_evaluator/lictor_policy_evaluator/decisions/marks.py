@@ -16,8 +16,8 @@ from lictor_bus.wire.appends import Appends
 from lictor_policy.decisions.marks import marked
 from lictor_policy.errors import Unacceptable
 from lictor_policy_evaluator.decisions.record_lookup import find_record
-from lictor_schema.contracts.patch import DeskAnswer
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
+from lictor_schema.services.desk_answer import DeskAnswer
 
 # Random once, fixed for ever: changing it keeps every order that is repeated twice.
 _ENTRY = uuid.UUID("0b6f5a0e-57b1-4a3f-9c35-2f2f5f0d9b5e")

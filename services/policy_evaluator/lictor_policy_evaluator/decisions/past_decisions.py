@@ -10,11 +10,10 @@ from nats.aio.client import Client
 
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DECISIONS
-from lictor_bus.wire.read import read_all
+from lictor_bus.wire.read import PAGE, read_all
 from lictor_policy.judge.step import PastDecision, decided_in
 
-_PAGE = 500
-_ON_EVENTS = "lictor.dec.*.*"
+_ON_EVENTS = subjects.DECISION.any
 
 
 class PastDecisions:
@@ -36,7 +35,7 @@ class PastDecisions:
         self._until = sequences[-1]
         wanted = set(sequences)
         found: dict[int, PastDecision] = {}
-        async for stored in read_all(self._client, DECISIONS, _ON_EVENTS, _PAGE, after=self._after):
+        async for stored in read_all(self._client, DECISIONS, _ON_EVENTS, PAGE, after=self._after):
             task = stored.subject.rpartition(".")[2]
             if subjects.partition_of(task, self._partitions) == self._partition:
                 told = decided_in(stored.body)

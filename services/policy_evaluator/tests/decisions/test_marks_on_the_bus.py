@@ -73,7 +73,7 @@ async def counted(infra: Endpoints) -> int:
 
 
 async def kept(client: Client) -> int:
-    return len(await read_from(client, streams.MARKS, "lictor.mark.*.*", 1, 100))
+    return len(await read_from(client, streams.MARKS, subjects.MARK.any, 1, 100))
 
 
 async def test_an_operator_marks_a_false_alarm_and_takes_it_back(

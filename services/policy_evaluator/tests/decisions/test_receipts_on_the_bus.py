@@ -68,7 +68,7 @@ def receipt(record: DecisionRecord, status: str, state: str, **changes: Any) -> 
 
 
 async def kept(client: Client) -> int:
-    return len(await read_from(client, streams.RECEIPTS, "lictor.rcpt.>", 1, 100))
+    return len(await read_from(client, streams.RECEIPTS, subjects.RECEIPT.all, 1, 100))
 
 
 async def test_a_decision_is_carried_out_step_by_step_and_each_step_is_kept(
@@ -120,7 +120,7 @@ async def test_the_same_report_is_kept_once_however_often_it_comes(
     other = receipt(record, "planned", "dispatched")
     changed = await governor.report_receipt(record, other, report_id="r1")
     assert (changed.outcome, changed.field) == ("refused", "report_id")
-    stored = (await read_from(client, streams.RECEIPTS, "lictor.rcpt.>", 1, 1))[0]
+    stored = (await read_from(client, streams.RECEIPTS, subjects.RECEIPT.all, 1, 1))[0]
     for _ in range(3):
         reply = await client.request("lictor.receipt.openclaw", stored.body, 5)
         answer = ReceiptAnswer.from_json(reply.data)
@@ -143,7 +143,7 @@ async def test_what_is_no_receipt_is_refused_with_the_field(
 ):
     record = await held_back(governor)
     await governor.report_receipt(record, receipt(record, "planned", "queued"))
-    stored = (await read_from(client, streams.RECEIPTS, "lictor.rcpt.>", 1, 1))[0]
+    stored = (await read_from(client, streams.RECEIPTS, subjects.RECEIPT.all, 1, 1))[0]
     honest = json.loads(stored.body) | {"report_id": "another"}
 
     async def told(change: dict[str, Any], runtime: str = "openclaw") -> str | None:

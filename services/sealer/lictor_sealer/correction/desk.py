@@ -20,22 +20,16 @@ from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_bus.wire.read import last_on_subjects
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.base_model import MAX_SAFE_INTEGER, utc_millis
 from lictor_schema.core.canonical_json import content_hash
-from lictor_schema.seals.episode import DecisionEpisode, SealedEpisode
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
+from lictor_schema.seals.episode import DecisionEpisode
 from lictor_schema.seals.episode_sources import EpisodeSources
 from lictor_schema.seals.erasure import ErasureEntry
-from lictor_seal import (
-    Erased,
-    Part,
-    SealBundle,
-    TrustStore,
-    is_part,
-    last_part_id,
-    verify_bundle,
-)
+from lictor_schema.seals.seal import SealedEpisode
+from lictor_seal import Erased, Part, SealBundle, TrustStore, is_part, last_part_id, verify_bundle
 from lictor_sealer.correction.next_version import (
     CorrectionRefused,
     Split,
@@ -49,13 +43,7 @@ from lictor_sealer.episode.contents import EpisodeContents
 from lictor_sealer.episode.decision_closing import Closings
 from lictor_sealer.episode.gathering import Gathering, Window
 from lictor_sealer.episode.leaf_size import fitted
-from lictor_sealer.episode.sealing import (
-    HEADER_ROOM,
-    TASK_HEADER,
-    covered_until,
-    weave_decision,
-    weave_sessions,
-)
+from lictor_sealer.episode.sealing import TASK_HEADER, covered_until, weave_decision, weave_sessions
 from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import StoredRecord, TaskRecords, covered, task_records
 from lictor_sealer.erasure.desk import carry_out, part_subjects

@@ -10,17 +10,17 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from lictor_contracts.decision.outcome_signs import Sign, badness
-from lictor_schema.contracts.patch import CorrectionOrder
 from lictor_schema.errors import describe_validation_error
+from lictor_schema.seals.correction import CorrectionOrder
 from lictor_schema.seals.episode import (
     DecisionEpisode,
     EpisodeState,
     Outcome,
     OutcomeCode,
     RecordDigest,
-    SealedEpisode,
 )
 from lictor_schema.seals.episode_sources import Correction, EpisodeSources
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_sealer.episode.assembly import lowered
 from lictor_sealer.episode.signs import source_signs
 from lictor_sealer.episode.sources import covered_messages, covered_records

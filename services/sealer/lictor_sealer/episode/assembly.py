@@ -10,7 +10,7 @@ from datetime import datetime
 from lictor_contracts.decision.outcome import did_something
 from lictor_contracts.decision.outcome_signs import Sign, badness, in_words, worst
 from lictor_contracts.decision.state import Deciding
-from lictor_schema.contracts.envelope import Verification, VerificationResult
+from lictor_schema.contracts.verification import Verification, VerificationResult
 from lictor_schema.core.ids import episode_id
 from lictor_schema.seals.episode import (
     Actor,

@@ -5,7 +5,7 @@ What is asked after that is refused, so the episode is the same whenever it is a
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from lictor_bus.errors import Refused
@@ -20,11 +20,9 @@ from lictor_contracts.decision.transitions import close
 from lictor_contracts.errors import ContractError
 from lictor_schema.contracts.decision_log import DecisionClosed, SwitchEngaged, SwitchReleased
 from lictor_schema.core.ids import episode_id
+from lictor_schema.core.time import to_micros
 from lictor_sealer.episode.assembly import claimed_outcome
 from lictor_sealer.episode.task_records import RecordsSeen
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_US: Final = timedelta(microseconds=1)
 
 FOLDS: Final = Folds(fold, fold_switch, Switch(), ContractError)
 
@@ -134,7 +132,7 @@ def _governs(state: Deciding, seen: RecordsSeen, episode: str, closing: Delivery
         return True
     began = datetime.fromisoformat(seen.first.recorded_at)
     return state.closed is None and (
-        (began - _EPOCH) // _US <= state.begun.at_us <= closing.stored_at_ns // 1000
+        to_micros(began) <= state.begun.at_us <= closing.stored_at_ns // 1000
     )
 
 

@@ -7,15 +7,16 @@ becomes readable only after the sealer looked, is late: a correction covers it.
 import heapq
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from nats.aio.client import Client
 
 from lictor_bus.names import streams, subjects
+from lictor_bus.names.subject_pattern import SubjectPattern
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import any_on_subjects, read_from, read_since
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.core.time import from_micros
 from lictor_schema.seals.episode_sources import StrandName
 from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import RecordsSeen, StoredRecord, TaskRecords
@@ -34,25 +35,22 @@ STREAMS: Final = (
 _PAGE = 200
 # A session may hold the work of many tasks: so many entries of others are passed over.
 _MAX_SCANNED = 50_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     stream: str
-    subject: str
-    """With the task's token as `{}`."""
-    place: int
-    """Which token of the subject that is."""
+    subjects: SubjectPattern
+    """With the task's token as `{task}`."""
 
 
 _KINDS: Final[dict[StrandName, _Kind]] = {
     # Those of the tool and stop gates, and refusals outside of a session; not the records on events.
-    "guard": _Kind(streams.DECISIONS, "lictor.dec.*.*.{}", 4),
-    "proofs": _Kind(streams.PROOFS, "lictor.proof.*.{}", 3),
-    "runs": _Kind(streams.RUNS, "lictor.run.{}.*", 2),
-    "gates": _Kind(streams.GATES, "lictor.gated.*.{}", 3),
-    "receipts": _Kind(streams.RECEIPTS, "lictor.rcpt.*.{}.*", 3),
+    "guard": _Kind(streams.DECISIONS, subjects.DECISION_OF_GATE),
+    "proofs": _Kind(streams.PROOFS, subjects.PROOF),
+    "runs": _Kind(streams.RUNS, subjects.RUN),
+    "gates": _Kind(streams.GATES, subjects.GATED),
+    "receipts": _Kind(streams.RECEIPTS, subjects.RECEIPT),
 }
 
 
@@ -75,9 +73,9 @@ class Gathering:
         """Of these tasks, by their tokens, those that have any message of a kind: most have none."""
         return {
             name: {
-                subject.split(".")[kind.place]
+                subject.split(".")[kind.subjects.place("task")]
                 for subject in await any_on_subjects(
-                    self._client, kind.stream, [kind.subject.format(task) for task in tasks]
+                    self._client, kind.stream, [kind.subjects.where(task=task) for task in tasks]
                 )
             }
             for name, kind in _KINDS.items()
@@ -100,7 +98,7 @@ class Gathering:
         for name, kind in _KINDS.items():
             if name not in kinds:
                 continue
-            async for page in self._pages(kind.stream, kind.subject.format(task), window):
+            async for page in self._pages(kind.stream, kind.subjects.where(task=task), window):
                 for stored in page:
                     weaver.take(name, stored)
                 await weaver.store()
@@ -172,7 +170,7 @@ class Gathering:
         self, stream: str, subject: str, window: Window
     ) -> AsyncIterator[list[Delivery]]:
         if window.after_us:
-            moment = _EPOCH + timedelta(microseconds=window.after_us + 1)
+            moment = from_micros(window.after_us + 1)
             page = await read_since(self._client, stream, subject, moment, _PAGE)
         else:
             page = await read_from(self._client, stream, subject, 1, _PAGE)

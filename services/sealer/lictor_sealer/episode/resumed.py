@@ -7,15 +7,15 @@ resume is still ahead of this fold; a closing that comes later is sealed by the 
 from collections.abc import Collection, Mapping, Sequence
 
 from lictor_bus.errors import BusError, Refused
-from lictor_bus.fold.processor import CountingState, Parsed, Sourced, Stepped
+from lictor_bus.fold.processor import KEEP_QUIET_S, CountingState, Parsed, Sourced, Stepped
 from lictor_bus.logs.decision_log import read_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.contracts.decision_log import DecisionResumed
-from lictor_sealer.episode.sealing import KEEP_STATE_S, SealerProcessor, SealingOutbox
+from lictor_sealer.episode.sealing import SealerProcessor, SealingOutbox
 
-LOGS = "lictor.act.*"
+LOGS = subjects.DECISION_LOG.any
 _KIND = b'"decision_resumed"'
 
 
@@ -43,7 +43,7 @@ class ResumedProcessor(CountingState):
         """The token of the task to look at."""
         del delivery
         task = subjects.token(message.value.task_id)
-        return Stepped((state or 0) + 1, (task,), "resumed", keep_state_s=KEEP_STATE_S)
+        return Stepped((state or 0) + 1, (task,), "resumed", keep_state_s=KEEP_QUIET_S)
 
 
 class ResumedOutbox:
@@ -67,7 +67,7 @@ def sealing_loops(runtime: ServiceRuntime, outbox: SealingOutbox) -> Sequence[Ru
     """What closes is sealed, and what a resume allows."""
     resumed = ResumedProcessor()
     return [
-        runtime.worker(streams.DECISIONS, "lictor.dec.*.*", SealerProcessor(), outbox),
+        runtime.worker(streams.DECISIONS, subjects.DECISION.any, SealerProcessor(), outbox),
         runtime.worker(
             streams.ACTIONS,
             LOGS,

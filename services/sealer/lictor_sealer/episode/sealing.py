@@ -2,20 +2,29 @@
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 
 from lictor_bus.errors import Refused
-from lictor_bus.fold.processor import SOURCE_SEQUENCE, CountingState, Parsed, Sourced, Stepped
+from lictor_bus.fold.processor import (
+    KEEP_QUIET_S,
+    SOURCE_SEQUENCE,
+    CountingState,
+    Parsed,
+    Sourced,
+    Stepped,
+)
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.episode_contents import PartToStore, store_parts
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.publish import HEADER_ROOM
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_contracts.decision.state import Deciding
 from lictor_schema.core.base_model import utc_millis
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.seals.episode_sources import StrandName
 from lictor_sealer.episode.assembly import assemble
@@ -38,14 +47,9 @@ from lictor_sealer.log.stream import Entry, EpisodeLog, sealed_episode_of
 from lictor_sealer.log.tree import Draft
 
 TASK_HEADER = "Lictor-Task"
-KEEP_STATE_S = 30 * 24 * 3600
 
-_PAGE = 500
 # So many closings are looked up together.
 _TOGETHER = 64
-# Room in a message for its headers.
-HEADER_ROOM = 16 * 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
 
@@ -108,7 +112,7 @@ class SealerProcessor(CountingState):
         """One more record; the closing one leads to an episode."""
         count = (state or 0) + 1
         if message.value.task_closed:
-            return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_STATE_S)
+            return Stepped(count, (ClosedTask(delivery),), "closed", keep_state_s=KEEP_QUIET_S)
         return Stepped(count, (), "recorded")
 
 
@@ -253,7 +257,7 @@ class SealingOutbox:
         closings: list[Sourced[ClosedTask]] = []
         sequence = 1
         while page := await read_from(
-            self._client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE
+            self._client, streams.DECISIONS, subjects.DECISION.where(task=task), sequence, PAGE
         ):
             closings += [
                 Sourced(task, stored.sequence, ClosedTask(stored))
@@ -340,6 +344,6 @@ async def weave_sessions(
 ) -> None:
     """What the logs of these sessions hold of the weaver's task: nothing of it is before the task's first event."""
     began = datetime.fromisoformat(first.recorded_at)
-    began_us = min(stored.stored_us, (began - _EPOCH) // timedelta(microseconds=1)) - 1
+    began_us = min(stored.stored_us, to_micros(began)) - 1
     narrowed = Window(max(window.after_us, began_us, 0), window.until_us)
     await gathering.weave_sessions(weaver, sessions, narrowed)

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError
 from lictor_bus.fold.processor import read_or_refuse
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_from
 from lictor_schema.core.ids import episode_id
@@ -145,7 +145,12 @@ async def _stored(
 ) -> AsyncIterator[Delivery]:
     while True:
         page = await read_from(
-            client, streams.DECISIONS, f"lictor.dec.*.{task}", sequence, _PAGE, known=last or 0
+            client,
+            streams.DECISIONS,
+            subjects.DECISION.where(task=task),
+            sequence,
+            _PAGE,
+            known=last or 0,
         )
         if last is not None and not page:
             # Known to be there, as it was delivered: an episode without it would be another one.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from nats.aio.client import Client
 
@@ -10,15 +10,14 @@ from lictor_bus.errors import BatchRefused, BusError
 from lictor_bus.ledger import OutOfDate
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCE
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.canonical_json import canonical_json
-from lictor_schema.seals.episode import SealedEpisode
+from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import Frontier, SealBundle, SigningKey
 from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
-
-_WRONG_LAST_SEQUENCE: Final = 10071
 
 
 class LogOvertaken(OutOfDate):
@@ -75,7 +74,7 @@ class EpisodeLog:
         try:
             sequence = await publish_batch(self._client, streams.EPISODES, messages)
         except BatchRefused as error:
-            if error.code == _WRONG_LAST_SEQUENCE:
+            if error.code == WRONG_LAST_SEQUENCE:
                 raise LogOvertaken(
                     "another sealer appended to the log; reading its head again"
                 ) from error

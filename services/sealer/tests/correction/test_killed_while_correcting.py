@@ -16,8 +16,8 @@ from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import EmbeddedServers
-from lictor_schema.contracts.patch import CorrectionAnswer, CorrectionOrder
 from lictor_schema.core.ids import episode_id
+from lictor_schema.seals.correction import CorrectionAnswer, CorrectionOrder
 from lictor_seal import StreamAudit, TrustStore, verify_bundle
 from lictor_sealer.episode import gathering
 from lictor_sealer.log.stream import sealed_episode_of

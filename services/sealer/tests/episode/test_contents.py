@@ -44,11 +44,13 @@ async def told(log: Log, event_id: str, body: bytes, **fields: Any) -> DecisionR
 
 
 async def stored_parts(log: Log) -> list[bytes]:
-    return [each.body async for each in read_all(log.client, streams.CONTENTS, "lictor.contents.>")]
+    return [
+        each.body async for each in read_all(log.client, streams.CONTENTS, subjects.CONTENTS.all)
+    ]
 
 
 async def leaf(log: Log) -> bytes:
-    [stored] = [each async for each in read_all(log.client, streams.EPISODES, "lictor.ep.>")]
+    [stored] = [each async for each in read_all(log.client, streams.EPISODES, subjects.EPISODE.all)]
     return stored.body
 
 
@@ -207,7 +209,7 @@ async def test_what_the_broker_puts_beside_the_parts_changes_nothing(log):
     await told(log, "e1", b"{}", closes=True)
     await log.seal()
     before = await log.messages()
-    [part] = [each async for each in read_all(log.client, streams.CONTENTS, "lictor.contents.>")]
+    [part] = [each async for each in read_all(log.client, streams.CONTENTS, subjects.CONTENTS.all)]
     await publish_one(log.client, streams.CONTENTS, Outgoing(part.subject, b'{"type":"io.nats"}'))
     assert await log.messages() == before
 

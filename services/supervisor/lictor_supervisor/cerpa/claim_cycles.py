@@ -45,7 +45,7 @@ from lictor_schema.contracts.patch import PatchEntry
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_supervisor.drift.recurrence import BY
 
-CLAIMS = "lictor.claim.*.*"
+CLAIMS = subjects.CLAIM.any
 
 # Random once, fixed for ever: changing it makes every replay tell all drift again.
 _SEEN = uuid.UUID("f2a7c5e1-8d04-4b93-a1f6-30e9b7d64c58")
@@ -91,7 +91,7 @@ class ClaimsProcessor:
             raise Refused(str(error), remedy="see what it says") from None
         outputs = tuple(
             Outgoing(
-                f"lictor.cycle.{cycle.status.value}.{message.key}",
+                subjects.CYCLE.at(cycle.status.value, message.key),
                 cycle.to_json(),
                 f"{cycle.cycle_id}:{delivery.sequence}",
             )

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 from nats.aio.client import Client
@@ -10,7 +9,7 @@ from nats.aio.client import Client
 from lictor_bus.errors import BusError
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import PAGE, read_from
 from lictor_contracts.action.gate import Judged, judge
 from lictor_contracts.action.verification import Methods
 from lictor_contracts.decision import kill_switch, progress, transitions
@@ -36,6 +35,7 @@ from lictor_schema.contracts.decision_questions import (
 )
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.core.ids import episode_id
+from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.gates.gate import GateRequest
 from lictor_schema.seals.episode import EpisodeState
@@ -57,9 +57,6 @@ class Calls(Protocol):
 At = DecisionAt[Deciding, Switch]
 FOLDS = Folds(fold, fold_switch, Switch(), ContractError)
 OPERATOR = "operator"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PAGE = 500
-_US = timedelta(microseconds=1)
 # The evaluator decides on the event that starts a task within milliseconds; who begins at once need not ask again.
 _TASK_WITHIN_S = 1.0
 _LOOK_EVERY_S = 0.05
@@ -135,7 +132,7 @@ class ContractDesk:
         said = request.report
         at_us = 0
         if isinstance(said, CaptureReport):
-            at_us = (said.captured_at - _EPOCH) // _US
+            at_us = to_micros(said.captured_at)
 
         async def decide(at: At, asked: Asked) -> Decided:
             state = at.state
@@ -315,7 +312,7 @@ class ContractDesk:
                 streams.DECISIONS,
                 subjects.decisions_on_task(task_id),
                 after + 1,
-                _PAGE,
+                PAGE,
             )
             for stored in page:
                 record = _read(stored.body, stored.sequence)

@@ -29,23 +29,28 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
-from lictor_bus.wire.read import last_on_subjects, read_from
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_contracts.drift.recurrence import Recurrence, RecurrenceError, counted, settled
-from lictor_schema.contracts.drift import DriftEvent, DriftSeverity, Fingerprint, TriageState
+from lictor_schema.contracts.drift import (
+    DriftEvent,
+    DriftSeverity,
+    Fingerprint,
+    TriageEntry,
+    TriageState,
+)
 from lictor_schema.contracts.patch import (
     PatchEntry,
     PatchProposal,
     PatchRequest,
     PatchSettled,
     PatchState,
-    TriageEntry,
 )
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_supervisor.ledgers import PATCHES
 
-SIGHTINGS = "lictor.drifting.>"
-ALL_DRIFT = "lictor.drift.*.*"
+SIGHTINGS = subjects.SIGHTING.all
+ALL_DRIFT = subjects.DRIFT.any
 BY = "lictor-sealer"
 """Who files what no human did; by the name that stands in stored entries since the sealer did it."""
 
@@ -56,7 +61,6 @@ _PROPOSED = uuid.UUID("b7915ce0-28f4-4d6a-9c03-1ea84d5f7b69")
 _STATE_FORMAT = 2
 _RAISED = "raised:"
 _SETTLED = ".settled"
-_PAGE = 500
 _AT_ONCE = 32
 _REMEDY = "only the supervisor may write sightings of drift; find out who wrote this one"
 
@@ -189,7 +193,7 @@ class RecurrenceOutbox:
 
     async def _search(self) -> int:
         until, sequence = 0, 1
-        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, _PAGE):
+        while page := await read_from(self._client, streams.DRIFT, ALL_DRIFT, sequence, PAGE):
             until = max(until, *(_source(stored) or 0 for stored in page))
             sequence = page[-1].sequence + 1
         return until

@@ -13,14 +13,21 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import Refused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
-from lictor_bus.fold.processor import SOURCE_SEQUENCE, Parsed, Sourced, Stepped, read_or_refuse
+from lictor_bus.fold.processor import (
+    KEEP_QUIET_S,
+    SOURCE_SEQUENCE,
+    Parsed,
+    Sourced,
+    Stepped,
+    read_or_refuse,
+)
 from lictor_bus.fold.timers import Timer
 from lictor_bus.logs.decision_log import key_of
 from lictor_bus.logs.session_log import is_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
-from lictor_bus.wire.read import read_from, read_since
+from lictor_bus.wire.read import PAGE, read_from, read_since
 from lictor_contracts.drift.sightings import sightings
 from lictor_schema.contracts.decision_log import (
     DECISION_ENTRY_ADAPTER,
@@ -30,9 +37,7 @@ from lictor_schema.contracts.decision_log import (
 )
 from lictor_schema.contracts.drift import DriftEvent
 
-LOGS = "lictor.act.*"
-_KEEP_S = 30 * 24 * 3600
-_PAGE = 500
+LOGS = subjects.DECISION_LOG.any
 _REMEDY = "only the supervisor may write logs of decisions; find out who wrote this entry"
 # How far the broker's clock may have gone back between an entry and what it led to.
 _CLOCK = timedelta(seconds=60)
@@ -71,7 +76,7 @@ class SightingProcessor:
         entry = message.value
         before = state or SightingState(message.key)
         if isinstance(entry, SwitchEngaged | SwitchReleased):
-            return Stepped(before, (), "switched", _KEEP_S)
+            return Stepped(before, (), "switched", KEEP_QUIET_S)
         drift = dict(before.drift)
         outputs: list[Outgoing] = []
         for event in sightings(entry):
@@ -85,7 +90,7 @@ class SightingProcessor:
             subject = subjects.sighting(event.fingerprint.key)
             outputs.append(Outgoing(subject, event.to_json(), name))
         after = SightingState(message.key, entry.next_due_us, drift)
-        return Stepped(after, tuple(outputs), "sighted" if outputs else entry.kind, _KEEP_S)
+        return Stepped(after, tuple(outputs), "sighted" if outputs else entry.kind, KEEP_QUIET_S)
 
     def timers(
         self, before: SightingState | None, after: SightingState, certain: bool
@@ -137,12 +142,12 @@ class SightingOutbox:
         output = sourced.output
         event = DriftEvent.from_json(output.body)
         since = event.detected_at - _CLOCK
-        page = await read_since(self._client, streams.DRIFT, output.subject, since, _PAGE)
+        page = await read_since(self._client, streams.DRIFT, output.subject, since, PAGE)
         while page:
             if any(each.headers.get("Nats-Msg-Id") == output.message_id for each in page):
                 return True
             page = await read_from(
-                self._client, streams.DRIFT, output.subject, page[-1].sequence + 1, _PAGE
+                self._client, streams.DRIFT, output.subject, page[-1].sequence + 1, PAGE
             )
         return False
 

@@ -13,7 +13,7 @@ from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_bus.wire.read import last_on_subjects
 from lictor_schema.contracts.patch import PatchEntry, PatchSettled
 
-PATCH_ENTRIES = "lictor.patch.*.*"
+PATCH_ENTRIES = subjects.PATCH.any
 _SETTLED = "settled:"
 
 
@@ -58,7 +58,7 @@ class SettlementOutbox:
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
         """By cause, the last entry that was told on."""
-        filters = [f"lictor.drifting.{key}.settled" for key in sorted(keys)]
+        filters = [subjects.SETTLEMENT.at(key) for key in sorted(keys)]
         found = await last_on_subjects(self._client, streams.DRIFT, filters)
         return {stored.subject.split(".")[2]: _source(stored) for stored in found}
 

@@ -12,7 +12,7 @@ import redis.asyncio
 from learning_bus import PACK, Bus, learning_bus, learning_supervisor, sighting
 
 from lictor_bus.logs.dead_letters import list_dead
-from lictor_bus.names import streams
+from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
 from lictor_contracts.patch.document import read_document
 from lictor_contracts.patch.proposal import propose
@@ -27,8 +27,9 @@ from lictor_schema.contracts.cerpa_cycle import (
     Measurement,
 )
 from lictor_schema.contracts.drift import DriftSeverity
-from lictor_schema.contracts.patch import DeskAnswer, PatchOperation, PatchProposal
+from lictor_schema.contracts.patch import PatchOperation, PatchProposal
 from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.services.desk_answer import DeskAnswer
 
 NOW = datetime.now(UTC)
 BEFORE = NOW - timedelta(hours=1)
@@ -80,7 +81,7 @@ async def cycles(bus: Bus, count: int) -> list[CerpaCycle]:
     """Wait until that many cycles are published; in their order."""
     async with asyncio.timeout(60):
         while True:
-            stored = await read_from(bus.client, streams.CERPA, "lictor.cycle.*.*", 1, 100)
+            stored = await read_from(bus.client, streams.CERPA, subjects.CYCLE.any, 1, 100)
             if len(stored) >= count:
                 found = [CerpaCycle.from_json(each.body) for each in stored]
                 assert [each.subject.split(".")[2] for each in stored] == [

@@ -1,0 +1,117 @@
+"""Tools of an agent, and the policies that gate them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from lictor_schema.core.base_model import Label, Model, Text
+from lictor_schema.sessions.definition_names import ClockTime, Name, Pattern, ToolName, Tools
+
+
+class ToolSpec(Model):
+    """A tool that the agent may be given."""
+
+    name: ToolName = Field(description="As the runtime calls it; may end with `*`")
+    access: Literal["read", "write", "none"] = Field(
+        default="none", description="What a call does to the files it names"
+    )
+    resources: Annotated[tuple[Label, ...], Field(max_length=16)] = Field(
+        default=(), description="The parameters that name files; needed unless access is `none`"
+    )
+
+
+class SequentialDependencySpec(Model):
+    """A tool needs others to have succeeded first."""
+
+    kind: Literal["sequential-dependency"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name, unique in the definition")
+    requires: Annotated[dict[ToolName, Tools], Field(min_length=1, max_length=256)] = Field(
+        description="By tool, those that must have succeeded"
+    )
+    invalidated_by: Annotated[dict[ToolName, Tools], Field(max_length=256)] = Field(
+        default_factory=dict[str, tuple[str, ...]],
+        description="By required tool, those whose success makes it stale (an `edit` after a `test`)",
+    )
+
+
+class ReadBeforeWriteSpec(Model):
+    """A file that exists must have been read, in the version that is there, before it is written."""
+
+    kind: Literal["read-before-write"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+
+
+class RateLimitSpec(Model):
+    """No more than so many calls in a window of time."""
+
+    kind: Literal["rate-limit"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools that are counted together")
+    limit: Annotated[int, Field(ge=1, le=10_000)] = Field(description="Calls allowed in the window")
+    window_s: Annotated[int, Field(ge=1, le=86_400 * 31)] = Field(description="Its length")
+
+
+class ParameterRule(Model):
+    """What one parameter may hold. Text is matched as it is, other values as JSON, files by their keys."""
+
+    param: Label = Field(description="The parameter; `a.b` for one inside another")
+    allow: Annotated[tuple[Pattern, ...], Field(max_length=64)] = Field(
+        default=(), description="One of these must match the whole value; none given: anything"
+    )
+    deny: Annotated[tuple[Pattern, ...], Field(max_length=64)] = Field(
+        default=(), description="None of these may match anywhere in it"
+    )
+    required: bool = Field(default=False, description="Whether a call without it is denied")
+    remedy: Text | None = Field(default=None, description="What to tell the agent")
+
+
+class ParameterPatternSpec(Model):
+    """What the parameters of a tool may hold."""
+
+    kind: Literal["parameters"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools it gates")
+    rules: Annotated[tuple[ParameterRule, ...], Field(min_length=1, max_length=64)] = Field(
+        description="One rule a parameter"
+    )
+
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class TimeWindowSpec(Model):
+    """Tools that may be called only at certain times."""
+
+    kind: Literal["time-window"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="The policy's name")
+    tools: Tools = Field(description="The tools it gates")
+    days: Annotated[tuple[Weekday, ...], Field(min_length=1, max_length=7)] = Field(
+        default=("mon", "tue", "wed", "thu", "fri", "sat", "sun"), description="On these days"
+    )
+    begins: ClockTime = Field(description="From this time on")
+    ends: ClockTime = Field(
+        description="Until before this time; earlier than `begins`: past midnight"
+    )
+    timezone: Label = Field(default="UTC", description="An IANA time zone")
+
+
+class PluginSpec(Model):
+    """A policy, provider or checker from an installed package."""
+
+    kind: Literal["plugin"] = Field(description="Tells it from the other kinds")
+    name: Name = Field(description="Its name in the definition")
+    plugin: Label = Field(description="Name of the entry point")
+    settings: Annotated[dict[Label, JsonValue], Field(max_length=64)] = Field(
+        default_factory=dict[str, JsonValue], description="Handed to it as they stand"
+    )
+
+
+PolicySpec = Annotated[
+    SequentialDependencySpec
+    | ReadBeforeWriteSpec
+    | RateLimitSpec
+    | ParameterPatternSpec
+    | TimeWindowSpec
+    | PluginSpec,
+    Field(discriminator="kind"),
+]
