@@ -85,9 +85,9 @@ def _goal(name: str) -> Goal:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_z3_answers_the_text_as_it_answers_the_goal(name: str) -> None:
     parsed: Any = z3.Solver(ctx=z3.Context())
-    parsed.set("timeout", 5_000)
+    parsed.set("timeout", 60_000)
     parsed.from_string(script(_goal(name)))
-    direct = decide(_goal(name), 5_000, 1_024)
+    direct = decide(_goal(name), 60_000, 1_024)
     outcomes = {"unsat": Conclusion.HOLDS, "sat": Conclusion.FAILS}
     assert direct.conclusion is not Conclusion.UNDECIDED
     assert outcomes[str(parsed.check())] is direct.conclusion
