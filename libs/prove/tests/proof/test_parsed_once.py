@@ -14,7 +14,7 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import Verdict, document_of, prove
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 @pytest.fixture(scope="module")
