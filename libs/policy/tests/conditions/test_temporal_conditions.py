@@ -69,6 +69,14 @@ def test_a_decision_counts_from_the_next_event_on(new_stage: Any, asking: Asking
     assert fired == [["rule-0"], ["rule-0", "rule-1"], ["rule-0", "rule-1"]]
 
 
+def test_the_event_before_is_looked_for_within_its_time(new_stage: Any, asking: Asking) -> None:
+    stage = new_stage(asking({"previous": {**CHECKPOINTS, "within": "90s"}}))
+    stage.say("task_started")
+    stage.say("task_checkpoint_sent", 10)
+    assert fires(stage.say("task_checkpoint_sent", 100))
+    assert not fires(stage.say("task_checkpoint_sent", 190.000001))
+
+
 def test_order_is_judged_at_the_latest_then(
     new_stage: Any, asking: Asking, make_evidence: Any
 ) -> None:
