@@ -50,6 +50,8 @@ def test_the_window_of_a_key_includes_its_ends(key: SigningKey) -> None:
         assert trusted.problem_at(parse_utc(inside)) is None
     assert "from" in str(trusted.problem_at(parse_utc("2025-12-31T23:59:59.999Z")))
     assert "until" in str(trusted.problem_at(parse_utc("2026-02-01T00:00:00.001Z")))
+    moment = "2026-01-01T00:00:00.000Z"
+    assert TrustedKey(key.verifying_key, moment, moment).problem_at(parse_utc(moment)) is None
 
 
 def without(name: str) -> Callable[[dict[str, Any]], object]:

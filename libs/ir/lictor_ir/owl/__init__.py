@@ -13,6 +13,7 @@ stands on the ontology and on every axiom that rests on it. The rendering explai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 from typing import Literal as OneOf
@@ -83,7 +84,8 @@ def serialize(document: Document, format: Format = "turtle") -> str:  # noqa: A0
     """The ontology as text: the same bytes for the same document."""
     made = graph(document)
     if format == "nt":
-        return "".join(sorted(made.serialize(format="nt").splitlines(keepends=True)))
+        # Not `splitlines`: it would also cut at U+0085 or U+2028 within a string.
+        return "".join(sorted(re.findall(r"[^\n]*\n", made.serialize(format="nt"))))
     return made.serialize(format={"turtle": "longturtle", "xml": "xml"}[format])
 
 

@@ -114,6 +114,12 @@ def test_every_document_has_a_rendering_that_reads_back_as_itself(document: Docu
             )
 
 
+@pytest.mark.parametrize("end", ["85", "2028", "2029", "b", "c", "1c"])
+def test_what_python_takes_for_the_end_of_a_line_ends_no_line_of_n_triples(end: str) -> None:
+    document = read(HEAD + f'effect c1: send(addr = "b\\u{{{end}}}a", msg = t)\n')
+    assert isomorphic(graph(document), Graph().parse(data=serialize(document, "nt"), format="nt"))
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_reads_back_and_is_the_same_in_every_process(form: str) -> None:
     source = HEAD + (

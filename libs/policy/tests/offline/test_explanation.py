@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -113,6 +114,24 @@ def test_the_strongest_decision_is_said_to_win(config_of: Any, pack_of: Any, rul
     told = explain(None, usual_event("task_started"), position, config)
     assert told.why == "example.strong decides over example.weak: block comes before rewrite"
     assert told.outcome.decision.policy_id == "example.strong"
+
+
+@pytest.mark.parametrize(
+    ("severity", "why"),
+    [
+        ("low", "both block, and high is above low"),
+        ("high", "both block, equally severe, and it comes first in the order of packs and rules"),
+    ],
+)
+def test_between_equal_decisions_severity_and_then_order_are_said_to_win(
+    config_of: Any, pack_of: Any, rule_of: Any, severity: str, why: str
+) -> None:
+    first = rule_of("example.first", output={"severity": "high"})
+    second = rule_of("example.second", output={"severity": severity})
+    position = EventPosition(1, to_micros(moment(0)), HASH)
+    config = config_of(pack_of(first, second))
+    told = explain(None, usual_event("task_started"), position, config)
+    assert told.why == f"example.first decides over example.second: {why}"
 
 
 def test_a_rule_behind_the_first_match_says_why_it_did_not_look(

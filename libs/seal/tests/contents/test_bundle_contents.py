@@ -270,6 +270,14 @@ def test_nobody_but_the_log_s_key_can_call_a_missing_message_erased(sealed, part
     assert [each.name for each in report.failures] == ["contents"]
 
 
+def test_an_erased_message_without_its_commitment_is_refused(sealed, parts, trust, key):
+    erased = [erase(each, key, ("records", 9)).to_bytes() for each in parts]
+    assert sum(b'"commitment"' in each for each in erased) == 1
+    bare = [re.sub(rb'"commitment":"[^"]*",', b"", each) + b"\n" for each in erased]
+    [failed] = verify_bundle(sealed.to_bytes() + b"".join(bare), trust).failures
+    assert "it is erased and has no commitment" in failed.detail
+
+
 def test_bundles_of_older_sealers_verify_unchanged():
     trust = TrustStore.load(OLDER / "trust.json")
     for version in (1, 2):
