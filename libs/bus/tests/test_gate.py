@@ -256,6 +256,20 @@ async def test_a_handler_that_raises_is_a_denial(
     assert [each["policy"] for each in await tries.recorded()] == [policy]
 
 
+async def test_a_handler_whose_dependency_was_cancelled_is_a_denial(tries: Tries) -> None:
+    """As by a question that ran out of time and took along what others waited for too."""
+
+    async def handle(_request: Any) -> GateAnswer:
+        shared: asyncio.Future[GateAnswer] = asyncio.get_running_loop().create_future()
+        shared.cancel()
+        return await shared
+
+    await tries.run(handle)
+    answer = await tries.ask()
+    assert (answer.decision, answer.policy_id) == ("deny", "t.broken")
+    assert [each["policy"] for each in await tries.recorded()] == ["t.broken"]
+
+
 async def test_an_explanation_that_fails_is_no_silence(tries: Tries) -> None:
     async def handle(_request: Any) -> GateAnswer:
         raise Odd

@@ -259,7 +259,9 @@ class GateRunner:
             body: bytes = given.answer.to_json()
             if len(body) > self._client.max_payload:
                 raise BusError(f"the answer has {len(body)} bytes, more than the broker takes")
-        except Exception as error:  # noqa: BLE001 -- every error is a denial, and logged there
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             refusal = _refusal(bound, error, asked, is_late=timeout.expired())
             return JudgedAnswer(await self._refuse(bound, asked, refusal), is_final=False)
         if not await self._record(bound, asked, given, body):
@@ -334,13 +336,21 @@ def _given(answer: Any) -> Given[Any]:
     return cast(Given[Any], answer) if isinstance(answer, Given) else Given(answer)
 
 
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; else only something that its handler waited for was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _refusal(
-    bound: BoundGate[Any, Any], error: Exception, asked: Asked[Any], *, is_late: bool
+    bound: BoundGate[Any, Any], error: BaseException, asked: Asked[Any], *, is_late: bool
 ) -> Refusal:
     """What an error means for whoever asked."""
     ids = bound.gate.refusals
     try:
-        explained = None if is_late else bound.explain(error, asked.request)
+        explained = None
+        if isinstance(error, Exception) and not is_late:
+            explained = bound.explain(error, asked.request)
     except Exception:
         log.exception("%s: an error can't be explained", asked.subject)
         explained = None
