@@ -10,7 +10,8 @@ together as soon as there is enough of it for a batch to pay, and else by itself
 * The broker refuses a batch whole. Then its members go one by one, and each gets its own answer.
 * An append whose answer got lost is repeated. The broker compares it with the log before it looks at its message id, so
   it calls that a conflict. What it was stored as can only be the next message of the log: that is looked at. A message
-  of the same id that somebody else stored meanwhile is a conflict unless it says the same, byte for byte.
+  of the same id that somebody else stored meanwhile is a conflict unless it says the same, byte for byte. So is our own
+  when the log has gone on since.
 * Whoever gives up has been told a denial: an append is not sent, or sent again, after that.
 """
 
@@ -212,9 +213,13 @@ class Appends:
             if not append.is_perhaps_stored:
                 raise
             following = await read_from(self.client, stream, append.log, (after or 0) + 1, 1)
-            if following and _is_stored_as(message, following[0]):
-                return following[0].sequence
-            raise
+            if not following or not _is_stored_as(message, following[0]):
+                raise
+            sequence = following[0].sequence
+            if await read_from(self.client, stream, append.log, sequence + 1, 1):
+                # Whoever appended has to see what came after it before going on.
+                raise
+            return sequence
         if stored.is_duplicate:
             found = await read_from(self.client, stream, append.log, stored.sequence, 1)
             if not found or found[0].sequence != stored.sequence:

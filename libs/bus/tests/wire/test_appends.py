@@ -254,6 +254,24 @@ async def test_an_entry_of_the_same_id_that_somebody_else_stored_is_not_taken_fo
     assert [body for _, _, body in await stored(client)] == ["deny"]
 
 
+async def test_who_was_stored_and_overtaken_before_it_knew_is_told_a_conflict(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a runner whose answer got lost, while another took its run over: it must look before it goes on."""
+    send = publish.publish_expecting
+
+    async def lost(*args: Any) -> Stored:
+        monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
+        await send(*args)
+        await publish_one(client, streams.SESSIONS, message("a", "taken over"))
+        raise BusError("JetStream did not answer")
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", lost)
+    with pytest.raises(SequenceConflict):
+        await Appends(client).append(streams.SESSIONS, message("a", "begun"), 0)
+    assert [body for _, _, body in await stored(client)] == ["begun", "taken over"]
+
+
 async def test_an_append_that_can_not_be_sent_holds_up_no_other(client: Client) -> None:
     appends = Appends(client)
     odd = Outgoing(subjects.session_log("odd"), b"{}", "odd", {"Odd": "\ud800"})
