@@ -15,7 +15,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from redis.exceptions import ConnectionError as RedisAway
 
 from lictor_bus.errors import BusError, Refused
-from lictor_bus.gate import RUNTIMES, Gate, Refusal, Refusals, Repeats
+from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Refusal, Refusals, Repeats
 from lictor_bus.gates.gate_recorder import PendingRecord
 from lictor_bus.gates.gate_runner import Asked, BoundGate, GateRunner, Given, When
 from lictor_bus.names import streams, subjects
@@ -256,6 +256,20 @@ async def test_a_handler_that_raises_is_a_denial(
     assert [each["policy"] for each in await tries.recorded()] == [policy]
 
 
+async def test_a_handler_whose_dependency_was_cancelled_is_a_denial(tries: Tries) -> None:
+    """As by a question that ran out of time and took along what others waited for too."""
+
+    async def handle(_request: Any) -> GateAnswer:
+        shared: asyncio.Future[GateAnswer] = asyncio.get_running_loop().create_future()
+        shared.cancel()
+        return await shared
+
+    await tries.run(handle)
+    answer = await tries.ask()
+    assert (answer.decision, answer.policy_id) == ("deny", "t.broken")
+    assert [each["policy"] for each in await tries.recorded()] == ["t.broken"]
+
+
 async def test_an_explanation_that_fails_is_no_silence(tries: Tries) -> None:
     async def handle(_request: Any) -> GateAnswer:
         raise Odd
@@ -313,6 +327,44 @@ async def test_one_question_too_many_is_denied_at_once(tries: Tries) -> None:
     hold.set()
     assert [(await each).decision for each in (first, second)] == ["allow", "allow"]
     assert [each["policy"] for each in await tries.until_recorded(1)] == ["t.away"]
+
+
+async def test_an_operator_s_order_does_not_wait_behind_the_questions_of_runtimes(
+    tries: Tries,
+) -> None:
+    """A runtime that floods its gate can't keep the kill-switch from being engaged."""
+
+    under_way, hold = asyncio.Event(), asyncio.Event()
+
+    async def hangs(request: GateRequest) -> GateAnswer:
+        under_way.set()
+        await hold.wait()
+        return await allow(request)
+
+    slow = replace(GATE, within_s=30.0)
+    order = replace(slow, subject="lictor.desk.try", asked_by=(OPERATORS,))
+    runner = GateRunner(
+        await connect_nats(tries.url, name="gates"),
+        "tries",
+        [
+            BoundGate(gate=slow, handle=hangs, records_of=records_of),
+            BoundGate(gate=order, handle=allow, records_of=records_of),
+        ],
+        Telemetry("tries"),
+        at_once=1,
+        max_waiting=0,
+    )
+    tries.runners.append((runner, asyncio.create_task(runner.run())))
+    async with asyncio.timeout(5):
+        while runner.trouble is not None:
+            await asyncio.sleep(0.01)
+        flood = asyncio.create_task(tries.ask())
+        await under_way.wait()
+    body = json.dumps(question()).encode()
+    reply = await tries.client.request(order.subject, body, timeout=3)
+    assert GateAnswer.from_json(reply.data).decision == "allow"
+    hold.set()
+    assert (await flood).decision == "allow"
 
 
 async def test_a_question_that_waited_too_long_is_not_judged(tries: Tries) -> None:

@@ -15,8 +15,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, NamedTuple, cast
 
 from nats.aio.msg import Msg
@@ -24,7 +25,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError, MalformedQuestion, Refused
-from lictor_bus.gate import A, Gate, Q, Refusal, Repeats, printable
+from lictor_bus.gate import RUNTIMES, A, Gate, Q, Refusal, Repeats, printable
 from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
 from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.loops.outages import OUTAGES
@@ -109,6 +110,15 @@ class _Question(NamedTuple):
     """By the event loop's clock."""
 
 
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """Questions that wait for each other."""
+
+    answering: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    waiting: deque[_Question] = field(default_factory=deque[_Question])
+    waiting_bytes: int = 0
+
+
 class GateRunner:
     """Answers the gates of a service, as one instance of many, until stopped; owns its connection.
 
@@ -137,10 +147,9 @@ class GateRunner:
         self._recorder = GateRecorder(client, telemetry, linger_s=records_linger_s)
         self._firsts = FirstAnswers()
         self._stopping = asyncio.Event()
-        self._answering: set[asyncio.Task[None]] = set()
+        # However many questions runtimes ask, an operator's order to stop them does not wait behind these.
+        self._of_runtimes, self._of_others = _Lane(), _Lane()
         self._refusing: set[asyncio.Task[None]] = set()
-        self._waiting: deque[_Question] = deque()
-        self._waiting_bytes = 0
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -161,8 +170,8 @@ class GateRunner:
             for subscription in subscriptions:
                 if not self._client.is_closed:
                     await subscription.unsubscribe()
-            while self._answering or self._refusing:
-                await asyncio.wait(self._answering | self._refusing)
+            while under_way := self._under_way():
+                await asyncio.wait(under_way)
             await self._recorder.close()
             if self._close is not None:
                 await self._close()
@@ -189,31 +198,36 @@ class GateRunner:
         self._client.hand_over(subscription, take)
         return subscription
 
+    def _under_way(self) -> set["asyncio.Task[None]"]:
+        return self._of_runtimes.answering | self._of_others.answering | self._refusing
+
     def _take(self, question: _Question) -> None:
-        if len(self._answering) < self._at_once:
-            self._begin(question)
+        is_of_runtimes = RUNTIMES in question.bound.gate.asked_by
+        lane = self._of_runtimes if is_of_runtimes else self._of_others
+        if len(lane.answering) < self._at_once:
+            self._begin(lane, question)
         elif (
-            len(self._waiting) < self._max_waiting
-            and self._waiting_bytes + len(question.body) <= _MAX_WAITING_BYTES
+            len(lane.waiting) < self._max_waiting
+            and lane.waiting_bytes + len(question.body) <= _MAX_WAITING_BYTES
         ):
-            self._waiting.append(question)
-            self._waiting_bytes += len(question.body)
+            lane.waiting.append(question)
+            lane.waiting_bytes += len(question.body)
         else:
             task = asyncio.create_task(self._respond(question, self._refuse_overload))
             self._refusing.add(task)
             task.add_done_callback(self._refusing.discard)
 
-    def _begin(self, question: _Question) -> None:
+    def _begin(self, lane: _Lane, question: _Question) -> None:
         task = asyncio.create_task(self._respond(question, self._answer))
-        self._answering.add(task)
-        task.add_done_callback(self._done)
+        lane.answering.add(task)
+        task.add_done_callback(partial(self._done, lane))
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._answering.discard(task)
-        if self._waiting:
-            question = self._waiting.popleft()
-            self._waiting_bytes -= len(question.body)
-            self._begin(question)
+    def _done(self, lane: _Lane, task: "asyncio.Task[None]") -> None:
+        lane.answering.discard(task)
+        if lane.waiting:
+            question = lane.waiting.popleft()
+            lane.waiting_bytes -= len(question.body)
+            self._begin(lane, question)
 
     async def _respond(
         self, question: _Question, answer: Callable[[_Question], Awaitable[bytes]]
@@ -257,7 +271,9 @@ class GateRunner:
             body: bytes = given.answer.to_json()
             if len(body) > self._client.max_payload:
                 raise BusError(f"the answer has {len(body)} bytes, more than the broker takes")
-        except Exception as error:  # noqa: BLE001 -- every error is a denial, and logged there
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             refusal = _refusal(bound, error, asked, is_late=timeout.expired())
             return JudgedAnswer(await self._refuse(bound, asked, refusal), is_final=False)
         if not await self._record(bound, asked, given, body):
@@ -332,13 +348,21 @@ def _given(answer: Any) -> Given[Any]:
     return cast(Given[Any], answer) if isinstance(answer, Given) else Given(answer)
 
 
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; else only something that its handler waited for was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _refusal(
-    bound: BoundGate[Any, Any], error: Exception, asked: Asked[Any], *, is_late: bool
+    bound: BoundGate[Any, Any], error: BaseException, asked: Asked[Any], *, is_late: bool
 ) -> Refusal:
     """What an error means for whoever asked."""
     ids = bound.gate.refusals
     try:
-        explained = None if is_late else bound.explain(error, asked.request)
+        explained = None
+        if isinstance(error, Exception) and not is_late:
+            explained = bound.explain(error, asked.request)
     except Exception:
         log.exception("%s: an error can't be explained", asked.subject)
         explained = None
