@@ -1,7 +1,8 @@
 """The report and dispatch gates: read the task's state, judge, and say how the answer is recorded.
 
 An answer is never older than the last event that the asking runtime has stored for the task (`task.current_state`).
-Nor is it judged by older packs than an event stored now would be.
+Nor is it judged by older packs than an event stored now would be. The one exception is the same question, byte for byte
+and under the same request id, asked again within a few seconds because no answer came: it gets its first answer.
 """
 
 import asyncio
