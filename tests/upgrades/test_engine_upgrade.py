@@ -30,8 +30,8 @@ import lictor_policy.version
 lictor_policy.version.ENGINE_VERSION = "0.3.0"
 import lictor_policy.task.state
 lictor_policy.task.state.FORMAT = 3
-from lictor_policy.task.artefacts import Known
-Known.bring_something_new = lambda self, refs: True
+from lictor_policy.task.artefacts import KnownArtefacts
+KnownArtefacts.bring_something_new = lambda self, refs: True
 import runpy
 runpy.run_module("lictor_policy_evaluator", run_name="__main__")
 """

@@ -50,7 +50,7 @@ class FactError(GuardError):
     """A stored fact can't be read: another version wrote it, or it is damaged."""
 
 
-class StateError(GuardError):
+class SessionStateError(GuardError):
     """A session's state can't be kept, read or set back; says why."""
 
 

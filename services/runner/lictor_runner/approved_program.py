@@ -39,7 +39,7 @@ def approved_of(
     request: ApprovalRequest,
     submissions: Submissions,
     proof: ProofResult | None,
-    shelf: Sequence[str],
+    layers: Sequence[str],
 ) -> Approved:
     """What may run by an approval of this request; Stale when anything that it binds is another."""
     submission = dict(submissions).get(request.program_sequence)
@@ -53,7 +53,7 @@ def approved_of(
         raise StaleApproval(error.reason) from None
     if content_hash(binding) != request.binding_hash:
         raise StaleApproval("what was submitted and proved is not what was approved")
-    why = superseded(request, submissions) or layer_changed(request, shelf)
+    why = superseded(request, submissions) or layer_changed(request, layers)
     if why is not None:
         raise StaleApproval(why)
     return Approved(

@@ -11,7 +11,7 @@ from task_messages import gate_answer, proof, receipt, store, uuid
 from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.logs.episode_contents import erase_message, store_parts
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_all
@@ -107,7 +107,7 @@ async def test_an_order_that_names_what_is_not_there_erases_nothing_and_hears_wh
     stored = await everything_stored(log)
     for parts, unknown in ((["gates:999"], "gates:999"), (["gates", "events"], "events")):
         for dry_run in (False, True):
-            with pytest.raises(Refused, match=f"has no {unknown};") as refused:
+            with pytest.raises(MessageRefused, match=f"has no {unknown};") as refused:
                 await desk(log).erase(order(parts=parts, dry_run=dry_run))
             assert refused.value.remedy == (
                 "name what there is: gates (at 1, 2), proofs (at 1), records (at 1, 2)"
@@ -211,7 +211,7 @@ async def test_a_task_that_is_sealed_again_after_an_erasure_stays_erased(log):
     ],
 )
 async def test_an_order_without_authority_or_about_nothing_is_refused(log, fields, why):
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(MessageRefused, match=why):
         await desk(log).erase(order(**fields))
     assert [each async for each in read_all(log.client, streams.ERASURES, ">")] == []
 

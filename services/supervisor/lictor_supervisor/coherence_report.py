@@ -15,7 +15,7 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
-from lictor_bus.gate import Refusal
+from lictor_bus.gate import GateRefusal
 from lictor_bus.gates.desk import COHERENCE
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
@@ -67,7 +67,7 @@ class CoherenceReports:
         return CoherenceAnswer(request_id=asked.request_id, report=report)
 
     @staticmethod
-    def explain(error: Exception, _asked: object) -> Refusal | None:
+    def explain(error: Exception, _asked: object) -> GateRefusal | None:
         """Keys or streams that can't be used are as good as away."""
         if isinstance(error, SealError):
             why = f"seals can't be verified: {error}"
@@ -75,7 +75,7 @@ class CoherenceReports:
             why = f"no report can be made: {error}"
         else:
             return None
-        return Refusal(COHERENCE.refusals.unavailable, why, "ask again")
+        return GateRefusal(COHERENCE.refusals.unavailable, why, "ask again")
 
     async def page(self) -> bytes | None:
         """The report of everything there is, as JSON; None when the streams can't be read.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.gates import desk as gates
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Judge, Ledger, Log
@@ -193,7 +193,7 @@ class Desk:
 
     def _fitting(self, body: bytes) -> bytes:
         if len(body) + HEADER_ROOM > self.client.max_payload:
-            raise Refused(
+            raise MessageRefused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
                 remedy="tell it in smaller pieces",
             )

@@ -15,13 +15,13 @@ from datetime import timedelta
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.tick_relay import TickLoop
 from lictor_bus.fold.timers import CancelTimer, SetTimer
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names.streams import TIMERS
 from lictor_bus.names.subjects import tick
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
@@ -70,15 +70,15 @@ class EntityTimerKind:
             body = json.loads(ticked.body)
             key, due_us = body[self.of], body["due_us"]
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"not a {self.kind} tick: {error!r}", remedy=remedy) from None
+            raise MessageRefused(f"not a {self.kind} tick: {error!r}", remedy=remedy) from None
         if not isinstance(key, str) or not _KEY.match(key):
-            raise Refused(f"a {self.kind} tick names no {self.of}", remedy=remedy)
+            raise MessageRefused(f"a {self.kind} tick names no {self.of}", remedy=remedy)
         if ticked.subject != tick(self.kind, key):
             reason = f"a {self.kind} tick names another {self.of} than its subject"
-            raise Refused(reason, remedy=remedy)
+            raise MessageRefused(reason, remedy=remedy)
         stored_us = ticked.stored_at_ns // 1000
         if type(due_us) is not int or not 0 < due_us <= stored_us + _SKEW_US:
-            raise Refused(f"a {self.kind} tick rings before it is due", remedy=remedy)
+            raise MessageRefused(f"a {self.kind} tick rings before it is due", remedy=remedy)
         return key, due_us
 
 
@@ -92,7 +92,7 @@ class EntityTimers(TickLoop):
         ring: DueHandler,
         *,
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
     ) -> None:
         super().__init__(client, bell.kind, self._ring_all, telemetry=telemetry, settings=_SETTINGS)
         self._bell = bell
@@ -106,7 +106,7 @@ class EntityTimers(TickLoop):
     async def _ring_one(self, ticked: Delivery) -> bool:
         try:
             await self._ring(*self._bell.read(ticked))
-        except Refused as refusal:
+        except MessageRefused as refusal:
             await self._dead.bury(TIMERS, ticked, refusal)
         except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
             log.warning("%s tick %d: %s; it comes again", self._bell.kind, ticked.sequence, error)
@@ -116,5 +116,5 @@ class EntityTimers(TickLoop):
             log.exception("%s tick %d", self._bell.kind, ticked.sequence)
             reason = f"{type(error).__name__}: {error}"
             remedy = f"a defect of {self._bell.set_by}: report it; the next question looks at the time too"
-            await self._dead.bury(TIMERS, ticked, Refused(reason, remedy=remedy))
+            await self._dead.bury(TIMERS, ticked, MessageRefused(reason, remedy=remedy))
         return True

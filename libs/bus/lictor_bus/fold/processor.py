@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import NewerState, Refused, StaleState
+from lictor_bus.errors import MessageRefused, NewerState, StaleState
 from lictor_bus.fold.timers import Timer
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
@@ -73,10 +73,10 @@ def read_or_refuse(read: Callable[[bytes], T], body: bytes, remedy: str) -> T:
     except ValidationError as error:
         problems = describe_validation_error(error)
         told = "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5])
-        raise Refused(told, remedy=remedy, problems=problems) from None
+        raise MessageRefused(told, remedy=remedy, problems=problems) from None
     except CanonicalError as error:
         problem = FieldProblem(path=WHOLE_DOCUMENT, problem=str(error)[:1000], excerpt="")
-        raise Refused(str(error), remedy=remedy, problems=(problem,)) from None
+        raise MessageRefused(str(error), remedy=remedy, problems=(problem,)) from None
 
 
 class Processor(Protocol[T, S, R]):

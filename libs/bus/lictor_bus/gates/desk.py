@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from lictor_bus.gate import OPERATORS, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import OPERATORS, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     APPROVALS,
     POLICY_EVALUATOR,
@@ -43,7 +43,7 @@ def _desk(
     away: str = "nothing is known to be stored, because the streams can't be reached",
     again: str = "ask again with the same request_id",
 ) -> Gate[Q, D]:
-    def refuse(request_id: str, refusal: Refusal) -> D:
+    def refuse(request_id: str, refusal: GateRefusal) -> D:
         return answer.refused(request_id, refusal.reason, refusal.remedy)
 
     return Gate(
@@ -129,7 +129,7 @@ APPROVAL = _desk(
 )
 
 
-def _no_report(request_id: str, refusal: Refusal) -> CoherenceAnswer:
+def _no_report(request_id: str, refusal: GateRefusal) -> CoherenceAnswer:
     return CoherenceAnswer(request_id=request_id, problem=f"{refusal.reason}; {refusal.remedy}")
 
 

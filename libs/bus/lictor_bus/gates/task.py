@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     FEEDBACK,
     POLICY_EVALUATOR,
@@ -55,7 +55,7 @@ REPORT = _judging("report", ReportGateRequest, "may this message be shown to the
 DISPATCH = _judging("dispatch", DispatchGateRequest, "may this task or subagent be dispatched?")
 
 
-def _refuses_receipt(record_id: str, refusal: Refusal) -> ReceiptAnswer:
+def _refuses_receipt(record_id: str, refusal: GateRefusal) -> ReceiptAnswer:
     field, reason = "report", refusal.reason
     if refusal.problems:
         field, reason = refusal.problems[0].path[:256], refusal.problems[0].problem
@@ -85,7 +85,7 @@ RECEIPT = Gate(
 )
 
 
-def _no_standing(request_id: str, refusal: Refusal) -> TaskStanding:
+def _no_standing(request_id: str, refusal: GateRefusal) -> TaskStanding:
     problem = f"{refusal.reason}; {refusal.remedy}"
     return TaskStanding(request_id=request_id, known=False, problem=problem)
 

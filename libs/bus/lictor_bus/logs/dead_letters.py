@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DEAD, STREAMS
 from lictor_bus.names.subjects import dead_letter
@@ -55,7 +55,7 @@ class DeadLetters:
         self._formerly = formerly
         """The service that handled the same messages before: what it buried is not buried again."""
 
-    async def bury(self, stream: str, delivery: Delivery, refusal: Refused) -> None:
+    async def bury(self, stream: str, delivery: Delivery, refusal: MessageRefused) -> None:
         """Store the message whole, with why; once, however often it is called."""
         if self._formerly is not None:
             before = dead_letter(self._formerly, stream, delivery.sequence)

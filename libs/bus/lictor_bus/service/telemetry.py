@@ -61,7 +61,7 @@ def _wanted(environment: Mapping[str, str], signal: str, everything: bool) -> bo
     return everything or bool(environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
 
 
-class Telemetry:
+class ServiceTelemetry:
     """The instruments of one service."""
 
     def __init__(self, service: str, settings: TelemetrySettings | None = None) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BatchRefused, BusError, IdTaken, Refused, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, IdTaken, MessageRefused, SequenceConflict
 from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_from
 
@@ -194,7 +194,7 @@ class Appends:
         for tries_left in reversed(range(_TRIES)):
             try:
                 return await self._tried(stream, append)
-            except (SequenceConflict, BatchRefused, Refused):
+            except (SequenceConflict, BatchRefused, MessageRefused):
                 raise
             except BusError:
                 append.is_perhaps_stored = True

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from lictor_contracts.action.judgement import one_person
 from lictor_contracts.errors import ContractError
-from lictor_contracts.patch.document import DocumentError, PolicyDocument, edited, unified_diff
+from lictor_contracts.patch.document import PatchDocumentError, PolicyDocument, edited, unified_diff
 from lictor_contracts.patch.envelope_loosening import Direction, FieldChange, changes
 from lictor_contracts.patch.operations import PatchConflict
 from lictor_contracts.patch.pack_loosening import pack_changes
@@ -248,7 +248,7 @@ def _change(
         after = edited(content, [PatchOperation(op="set", path=at, old=old, new=new)])
         before_model, after_model = _model(document), _model(after)
         diff = unified_diff(document, after)
-    except (PatchConflict, DocumentError, CanonicalError) as error:
+    except (PatchConflict, PatchDocumentError, CanonicalError) as error:
         raise PatchRefused(str(error)) from error
     if len(diff) > MAX_TEXT_LENGTH:
         raise PatchRefused(

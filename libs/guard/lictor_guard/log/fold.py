@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lictor_guard.definitions.compiled_definition import Guarded
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts, full_name
 from lictor_guard.facts.part_memory import LearnedFacts
 from lictor_guard.facts.session_fact_changes import (
@@ -136,7 +136,7 @@ class Folder:
             case StateKept():
                 return frozenset((TALLY, STATE_CHANGE, snapshot_name(entry.snapshot_id)))
             case StateRestored() | StateReset():
-                raise StateError(f"{entry.kind} concerns every fact; use fold_whole")
+                raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
 
     def names_of_reservation(self, call: Call) -> frozenset[str]:
         """What allowing a call may change: every policy and checker may count it, whichever section it stands in."""
@@ -166,7 +166,7 @@ class Folder:
         """What an entry at a sequence of the log changes, by full name."""
         folding = self._folds.get(type(entry))
         if folding is None:
-            raise StateError(f"{entry.kind} concerns every fact; use fold_whole")
+            raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
         return folding(entry, sequence, facts)
 
     def fold_whole(

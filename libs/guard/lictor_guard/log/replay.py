@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.state_document import state_of
 from lictor_guard.log.fold import Folder
@@ -35,7 +35,7 @@ class Replay:
         try:
             return self._kept[sequence]
         except KeyError:
-            raise StateError(
+            raise SessionStateError(
                 f"no snapshot at sequence {sequence} in what was folded; fold the log from its begin"
             ) from None
 

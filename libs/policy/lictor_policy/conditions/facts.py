@@ -48,7 +48,7 @@ _PROGRESS = ClaimType.PROGRESS
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
 
 REQUIREMENTS_MET = "evidence.requirements_met"
-"""The one fact that is about the rule that asks it (see `requirements`)."""
+"""The one fact that is about the rule that asks it (see `evidence_requirements`)."""
 
 
 class FactType(StrEnum):

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 from lictor_policy.conditions.facts import Predicate
 from lictor_policy.decisions.json_text import utc_micros
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_policy.events.position import EventPosition
 from lictor_policy.task.history import HistoryPlan, MemoryKind
 from lictor_policy.task.obligation_transitions import RUNTIME
@@ -57,10 +57,10 @@ class SessionState(NamedTuple):
         try:
             found, history, holding = json.loads(raw)
             if found != FORMAT:
-                raise StateError(f"session state has format {found}; replay the decisions")
+                raise TaskStateError(f"session state has format {found}; replay the decisions")
             return cls(history, tuple(holding))
         except (ValueError, TypeError) as error:
-            raise StateError(
+            raise TaskStateError(
                 f"session state is not readable ({error}); replay the decisions to rebuild it"
             ) from error
 

@@ -14,7 +14,7 @@ from lictor_policy.conditions.obligation_facts import (
 )
 from lictor_policy.decisions.json_text import optional, quoted_list, utc_millis
 from lictor_policy.decisions.records import EventVerdict
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.content import claim_type_of, has_anchor
 from lictor_policy.events.position import EventPosition
 from lictor_policy.gates.proposed_event import report_event, spawn_event, start_event
@@ -198,7 +198,7 @@ def _judge(
     # The place the event would have is not known, and nothing that is judged depends on it.
     try:
         outcome = step(state, event, EventPosition(1, now_us, _NO_HASH), config)
-    except Unacceptable as error:
+    except UnacceptableEvent as error:
         refusal = GateObjection(NOT_JUDGED, f"{error.field}: {error.problem}", error.remedy)
         return _denied(request.request_id, (*objections, refusal))
     verdict = outcome.verdict

@@ -15,7 +15,7 @@ from lictor_policy.decisions.json_text import optional
 from lictor_policy.events.content import message_of
 from lictor_policy.rules.compiled_rule import CompiledRule
 from lictor_policy.rules.record_text import DecisionText, NoticeText, cut
-from lictor_policy.rules.templates import Situation, Template
+from lictor_policy.rules.templates import Template, TemplateContext
 from lictor_policy.task.holds import is_held_back, keeps_status
 from lictor_schema.core.base_model import MAX_ITEMS, MAX_TEXT_LENGTH
 from lictor_schema.decisions.decision import Decision, OperatorNotice, RequiredAction, Severity
@@ -36,7 +36,7 @@ class Joint(NamedTuple):
     receipts_by_runtime: Mapping[str, tuple[str, str]]
     """The same, by what each runtime with a descriptor can do."""
 
-    def decide(self, situation: Situation, reason: str) -> str:
+    def decide(self, situation: TemplateContext, reason: str) -> str:
         """The decision as JSON."""
         rewritten = None
         if self.rewrite is not None and (message := message_of(situation.event)) is not None:
@@ -64,14 +64,14 @@ class JointNotice(NamedTuple):
     others: tuple[tuple[str, Template, Template], ...]
     """What the others have to tell: the rule, its channel, its text."""
 
-    def fill(self, situation: Situation, reason: str) -> NoticeText:
+    def fill(self, situation: TemplateContext, reason: str) -> NoticeText:
         """The notice about a situation."""
         to_channel, to_message, rest = self.parts
         channel = self.channel.fill(situation) or "operator"
         message = self._message(situation, reason, channel)
         return f"{to_channel}{quoted(channel)}{to_message}{optional(message)}{rest}"
 
-    def _message(self, situation: Situation, reason: str, channel: str) -> str | None:
+    def _message(self, situation: TemplateContext, reason: str, channel: str) -> str | None:
         if self.words is None and not self.is_owed and not self.others:
             return None
         message = reason if self.words is None else self.words.fill(situation)

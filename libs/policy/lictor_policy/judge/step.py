@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lictor_policy.decisions.json_text import rfc3339, utc_millis, utc_second
 from lictor_policy.decisions.records import EventVerdict, write_record
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.resolution import NOTHING_FIRED, resolve
@@ -18,7 +18,7 @@ from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.decisions.decision import Decision, DecisionRecord, Disposition, SuggestedStatus
 from lictor_schema.events.event import Event
 
-__all__ = ["EventPosition", "PastDecision", "StepOutcome", "Unacceptable", "observed", "step"]
+__all__ = ["EventPosition", "PastDecision", "StepOutcome", "UnacceptableEvent", "observed", "step"]
 
 _MAX_AHEAD_US = 5 * 60 * SECOND_US
 """How far an event's own time may lie after the broker's."""
@@ -131,14 +131,14 @@ def observed(
 def _observe(state: TaskState | None, event: Event, position: EventPosition) -> TaskState:
     if event.event_type == "task_started":
         if state is not None and state.started:
-            raise Unacceptable(
+            raise UnacceptableEvent(
                 "task_id",
                 f"task {event.task_id} has started already",
                 "give every task an id of its own",
             )
         for field in ("checkpoint_interval_s", "silence_timeout_s"):
             if (getattr(event.payload, field) or 0) > MAX_INTERVAL_S:
-                raise Unacceptable(
+                raise UnacceptableEvent(
                     f"payload.{field}",
                     "is longer than ten years",
                     "give the seconds until a report is owed, or null for none",
@@ -157,7 +157,7 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
     # A session's condition may be tipped by the task that was held back, and somebody has to be told.
     if state is not None and event.event_type == "watchdog_fired" and event.runtime == RUNTIME:
         return state
-    raise Unacceptable(
+    raise UnacceptableEvent(
         "task_id", f"task {event.task_id} never started", "publish its task_started first"
     )
 
@@ -166,7 +166,7 @@ def _refuse_stranger(state: TaskState, event: Event) -> None:
     """Whoever watches a task may tell what it owes; everything else is its own runtime's to say."""
     if event.runtime == RUNTIME or event.event_type in _FROM_ANYONE:
         return
-    raise Unacceptable(
+    raise UnacceptableEvent(
         "runtime",
         f"task {event.task_id} belongs to {state.runtime}, so {event.runtime} can't publish"
         f" {event.event_type} for it",
@@ -180,7 +180,7 @@ def _refuse_future(event: Event, happened: str, position: EventPosition) -> None
     if happened.endswith("Z") and happened[:19] < utc_second(latest_us // SECOND_US):
         return
     if event.timestamp.timestamp() * 1e6 > latest_us:
-        raise Unacceptable(
+        raise UnacceptableEvent(
             "timestamp",
             f"{happened} is more than 5 minutes after"
             f" {utc_millis(position.stored_us)}, when the event was stored",
@@ -204,7 +204,7 @@ def fold_event(
     """Judge one event; raises Unacceptable, changing nothing, when it can't be judged or told."""
     outcome = step(state, event, position, config, decided)
     if len(outcome.record_json) > MAX_RECORD_BYTES:
-        raise Unacceptable(
+        raise UnacceptableEvent(
             "payload",
             f"the decision record would have {len(outcome.record_json)} bytes,"
             f" more than {MAX_RECORD_BYTES}",

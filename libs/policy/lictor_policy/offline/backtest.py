@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import StepOutcome, step
@@ -104,7 +104,7 @@ class Backtest:
         try:
             old = step(before[0], event, position, self.old)
             new = step(before[1], event, position, self.new)
-        except Unacceptable:
+        except UnacceptableEvent:
             self.refused += 1
             return
         self._judged.add(identity)

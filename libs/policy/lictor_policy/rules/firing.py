@@ -1,6 +1,6 @@
 """On which events a rule can fire, and whether one rule fires whenever another does; decided without any state.
 
-"Never" and "whenever" are certain, as far as `satisfiable` is; the other answers are not.
+"Never" and "whenever" are certain, as far as `satisfiability` is; the other answers are not.
 """
 
 from lictor_policy.conditions.satisfiability import can_hold, claims_on, facts_on

@@ -83,11 +83,11 @@ class _OfMoment(MemoryKind):
 
 
 @dataclass(frozen=True)
-class Tally(_OfMoment):
+class MomentCount(_OfMoment):
     """How many there were: `[number]`."""
 
     @classmethod
-    def of(cls, moment: CompiledMoment) -> "Tally":
+    def of(cls, moment: CompiledMoment) -> "MomentCount":
         return cls(f"count {moment.name}", moment)
 
     def add(self, memory: Memory, now: int) -> Memory:  # noqa: ARG002 -- the shape of a memory
@@ -128,11 +128,11 @@ class Times(_OfMoment):
 
 
 @dataclass(frozen=True)
-class Previous(_OfMoment):
+class PreviousMoment(_OfMoment):
     """`[when the event before this one was such a moment, when this one is]`, `NONE` where it isn't."""
 
     @classmethod
-    def of(cls, moment: CompiledMoment) -> "Previous":
+    def of(cls, moment: CompiledMoment) -> "PreviousMoment":
         return cls(f"previous {moment.name}", moment)
 
     def add(self, memory: Memory, now: int) -> Memory:
@@ -225,11 +225,11 @@ class _OfMeasure(MemoryKind):
 
 
 @dataclass(frozen=True)
-class Sum(_OfMeasure):
+class MeasureTotal(_OfMeasure):
     """The total: `[number]`."""
 
     @classmethod
-    def of(cls, measure: Measure) -> "Sum":
+    def of(cls, measure: Measure) -> "MeasureTotal":
         return cls(f"total {measure.name}", measure)
 
     def add(self, memory: Memory, amount: int, now: int) -> Memory:  # noqa: ARG002 -- the shape of a memory

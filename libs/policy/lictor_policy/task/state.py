@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple, cast
 
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_schema.events.evidence import EvidenceClass, Quality
 
 FORMAT = 4
@@ -172,7 +172,7 @@ class TaskState(NamedTuple):
     items_total: int = 0
     """Evidence items of at least weak quality attached so far."""
     artefacts: str = ""
-    """What evidence pointed at, as `Known` marks it: one of these again is nothing new."""
+    """What evidence pointed at, as `KnownArtefacts` marks it: one of these again is nothing new."""
     status_only_in_a_row: int = 0
     """Reports in a row that brought no new evidence."""
 
@@ -232,14 +232,14 @@ class TaskState(NamedTuple):
             values = cast("list[Any]", json.loads(raw))
             found = values.pop(0)
             if found != FORMAT or len(values) != _FIELDS:
-                raise StateError(
+                raise TaskStateError(
                     f"task state has format {found} with {len(values)} fields; this engine reads"
                     f" format {FORMAT} with {_FIELDS}; replay the events to rebuild it"
                 )
             for index in _TUPLES:
                 values[index] = tuple(values[index])
         except (ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
-            raise StateError(
+            raise TaskStateError(
                 f"task state is not readable ({error}); replay the events to rebuild it"
             ) from error
         return _MAKE(cls, values)

@@ -34,7 +34,7 @@ class SolverAnswer:
     why: str = ""
 
 
-class Terms:
+class Z3Terms:
     """Makes terms, all in one context of the solver."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from lictor_ir.evaluation import (
 )
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.goals import Goal, GoalKind, Strength
-from lictor_ir.solver.answers import Filled, Model
+from lictor_ir.solver.answers import Filled, SolverModel
 from lictor_ir.spelling.value_text import value_text
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_prove.proof.result import Counterexample, Happening
@@ -38,7 +38,7 @@ MAX_TEXT: Final = 120
 class Candidate:
     """A run that may break something."""
 
-    def __init__(self, document: Document, model: Model) -> None:
+    def __init__(self, document: Document, model: SolverModel) -> None:
         self._document = document
         self._model = model
         self._filled = Filled(document, model)

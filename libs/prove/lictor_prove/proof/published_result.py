@@ -59,7 +59,7 @@ def proof_result(
     """The result of a proof; what can't be told whole is not `proved`."""
     guarantees = tuple(map(_guarantee, proof.guarantees[:MAX_ITEMS]))
     reasons = tuple(map(_reason, proof.reasons[: MAX_ITEMS - 1]))
-    verdict = ProofVerdict(proof.verdict.value)
+    verdict = proof.verdict
     whole = len(proof.guarantees) <= MAX_ITEMS and all(
         len(each.name) <= MAX_TEXT_LENGTH for each in proof.guarantees
     )
@@ -118,7 +118,7 @@ def _guarantee(found: Found) -> GuaranteeResult:
     run = None if found.counterexample is None else str(found.counterexample)
     return GuaranteeResult(
         name=_cut(found.name, MAX_TEXT_LENGTH),
-        verdict=ProofVerdict(found.verdict.value),
+        verdict=found.verdict,
         description=_cut(found.description, MAX_TEXT_LENGTH) or None,
         counterexample=None if run is None else _cut(run, MAX_RUN),
         required=bool(found.required_by),

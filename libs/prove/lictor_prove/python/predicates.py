@@ -40,8 +40,8 @@ from lictor_prove.python.machine.symbolic_values import (
     RecordV,
     Ref,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
 )
 from lictor_prove.python.operations import container_methods, string_methods
@@ -75,7 +75,7 @@ class Fields:
 
 def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> Term:
     """What the lambda says, as a term; ProveError when it is outside the language, or may raise."""
-    values: dict[str, Value] = {
+    values: dict[str, SymbolicValue] = {
         name: RecordV(given.fields) if isinstance(given, Fields) else Sym(given)
         for name, given in bind.items()
     }
@@ -94,7 +94,7 @@ def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> T
     return _read(predicate, values, read)
 
 
-def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
+def condition(predicate: Predicate, given: Mapping[str, SymbolicValue]) -> Term:
     """What a pre- or postcondition demands: that it does not raise, and gives something true."""
 
     def read(machine: Machine) -> Term:
@@ -115,7 +115,7 @@ def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
 
 
 def _read(
-    predicate: Predicate, given: Mapping[str, Value], read: Callable[[Machine], Term]
+    predicate: Predicate, given: Mapping[str, SymbolicValue], read: Callable[[Machine], Term]
 ) -> Term:
     hooks = _LayerHooks(predicate)
     machine = Machine(hooks)
@@ -191,7 +191,7 @@ class _LayerHooks:
         """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
         self.missing: set[str] = set()
 
-    def evaluate(self, machine: Machine, node: ast.expr) -> Value:
+    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue:
         return expressions.evaluate(machine, node)
 
     def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None:
@@ -200,19 +200,19 @@ class _LayerHooks:
     def call(
         self,
         machine: Machine,
-        function: Value,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value:
+        function: SymbolicValue,
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue:
         return calls.call(machine, function, args, keywords)
 
     def call_trusted(
         self,
         machine: Machine,
         function: TrustedFunction,
-        args: Sequence[Value],
-        keywords: Mapping[str, Value],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Mapping[str, SymbolicValue],
+    ) -> SymbolicValue:
         del machine, args, keywords
         refuse("predicate.effect", f"{function.name} has effects", "Predicates only read.")
 
@@ -220,7 +220,7 @@ class _LayerHooks:
         del node
         return None
 
-    def lookup(self, machine: Machine, name: str) -> Value:
+    def lookup(self, machine: Machine, name: str) -> SymbolicValue:
         frame = machine.frame
         while name not in frame.names and frame.above is not None:
             frame = frame.above
@@ -240,7 +240,7 @@ class _LayerHooks:
             return BuiltinV(name)
         refuse("predicate.name", f"the predicate reads {name}, which is not known", "Define it")
 
-    def _meaning(self, machine: Machine, held: object) -> Value:
+    def _meaning(self, machine: Machine, held: object) -> SymbolicValue:
         if getattr(held, "__lictor_column__", False) is True and not isinstance(held, type):
             return column_of(held)
         name = getattr(held, "__name__", None)
@@ -263,7 +263,7 @@ class _LayerHooks:
             return value
         return ForeignV(held)
 
-    def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
+    def attribute(self, machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
         match owner:
             case RecordV(fields):
                 if name in fields:
@@ -297,9 +297,9 @@ class _LayerHooks:
         self,
         machine: Machine,
         function: ForeignV,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue:
         held = function.object
         origin = getattr(held, ORIGIN_ATTRIBUTE, None)
         if isinstance(origin, str):
@@ -403,8 +403,8 @@ def column_of(held: object) -> ColumnV:
     return ColumnV(str(schema), str(getattr(held, "column", "")))
 
 
-def _origin(machine: Machine, op: str, args: Sequence[Value]) -> Term:
-    pairs: list[tuple[Value, Value]] = []
+def _origin(machine: Machine, op: str, args: Sequence[SymbolicValue]) -> Term:
+    pairs: list[tuple[SymbolicValue, SymbolicValue]] = []
     if op == "from" and len(args) == 2:
         pairs.append((args[0], args[1]))
     elif op == "same_row":

@@ -24,7 +24,7 @@ from lictor_prove.coverage.required_contracts import is_contract
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.forked_child import limit_memory
 from lictor_prove.layer_model import Layer
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_prove.workers.process import Roots
 from lictor_schema.approvals.approval import ApprovalBinding
 from lictor_schema.approvals.approval_policy import ContractCall
@@ -95,7 +95,7 @@ async def look_at(
 ) -> EntailmentAnswer:
     """What is implied by what was proved of a program that is to be approved, under the layer of ``LICTOR_LAYERS``."""
     try:
-        named = shelf().named(binding.layer_hash)
+        named = installed_layers().named(binding.layer_hash)
     except ProverConfigError as error:
         return EntailmentAnswer(problem=str(error))
     if named is None:

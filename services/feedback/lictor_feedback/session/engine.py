@@ -27,7 +27,7 @@ from lictor_feedback.session.changes import (
     Beginning,
     CachedSession,
     EveryFact,
-    Found,
+    QuestionFacts,
     SomeFacts,
 )
 from lictor_feedback.session.fold import LogFolder, encoded
@@ -38,7 +38,7 @@ from lictor_feedback.session.store import (
     CursorMoved,
     SessionStore,
     StoreAway,
-    Stored,
+    StoredFacts,
 )
 from lictor_guard.facts.fact import Fact, Facts
 from lictor_guard.session.judge import SessionJudge
@@ -48,7 +48,7 @@ log = logging.getLogger("lictor.feedback")
 
 A = TypeVar("A")
 
-SESSIONS = Ledger[AnySessionEntry, Found]("session", streams.SESSIONS)
+SESSIONS = Ledger[AnySessionEntry, QuestionFacts]("session", streams.SESSIONS)
 BEGINNINGS = Ledger[AnySessionEntry, bool]("beginning of the session", streams.SESSIONS)
 
 _MAX_KNOWN = 100_000
@@ -145,7 +145,7 @@ class Engine:
         known = await self.known(key)
         answers: list[A] = []
 
-        def judge(found: Found) -> AnySessionEntry | None:
+        def judge(found: QuestionFacts) -> AnySessionEntry | None:
             entry, answer = operation.decide(known.session, found.facts, self.now_us())
             answers.append(answer)
             return entry
@@ -159,14 +159,16 @@ class Engine:
     async def change_whole(
         self,
         key: str,
-        decide: Callable[[SessionJudge, Stored, int], Awaitable[tuple[AnySessionEntry | None, A]]],
+        decide: Callable[
+            [SessionJudge, StoredFacts, int], Awaitable[tuple[AnySessionEntry | None, A]]
+        ],
         within_s: float = _CATCH_UP_WITHIN_S,
     ) -> DecidedAnswer[A]:
         """Answer a question that concerns every fact of a session; waits for its fold as long as `within_s`."""
         known = await self.known(key)
         answers: list[A] = []
 
-        async def judge(found: Found) -> AnySessionEntry | None:
+        async def judge(found: QuestionFacts) -> AnySessionEntry | None:
             entry, answer = await decide(known.session, found.stored, self.now_us())
             answers.append(answer)
             return entry
@@ -253,7 +255,7 @@ class Engine:
         await asyncio.gather(*folds, return_exceptions=True)
         await self._store.close()
 
-    async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> Stored:
+    async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> StoredFacts:
         """Facts that hold everything which was answered before now."""
         before = self.moment(known)
         stored = await self._guarded(self._store.load(key, names))
@@ -277,7 +279,7 @@ class Engine:
         if self.moment(known) == before:
             known.verified_at = before[0]
 
-    def is_complete(self, known: CachedSession, stored: Stored) -> bool:
+    def is_complete(self, known: CachedSession, stored: StoredFacts) -> bool:
         """Whether nothing that was answered can be missing in these facts.
 
         The age is asked after loading: a connection made for it tells the age before it answers.
@@ -288,11 +290,11 @@ class Engine:
             and stored.pending <= self.ours
         )
 
-    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> StoredFacts:
         """Some facts of a session, and leave a mark; StoreAway when the store does not answer."""
         return await self._guarded(self._store.load_for_write(key, list(names), mark))
 
-    async def whole(self, key: str) -> Stored:
+    async def whole(self, key: str) -> StoredFacts:
         """All facts of a session."""
         return await self._guarded(self._store.whole(key))
 

@@ -80,7 +80,7 @@ return false
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFacts:
     """What the store knew of a session: the facts asked for, None where it has none."""
 
     cursor: int | None
@@ -170,7 +170,7 @@ class SessionStore:
         """Grows whenever Redis may have lost something."""
         return self._age.number
 
-    async def load(self, key: str, names: Sequence[str]) -> Stored:
+    async def load(self, key: str, names: Sequence[str]) -> StoredFacts:
         """Some facts of a session, in one round trip."""
         if self._quick is not None:
             found = await self._quick.ask("HMGET", _hash(key), CURSOR, PENDING, *names)
@@ -179,7 +179,7 @@ class SessionStore:
             found = await cast(Any, self._redis.hmget(_hash(key), [CURSOR, PENDING, *names]))
         return _stored(names, found)
 
-    async def load_for_write(self, key: str, names: Sequence[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Sequence[str], mark: str) -> StoredFacts:
         """The same, and leave a mark that says we are about to append an entry."""
         found = await self._run(_LOAD_FOR_WRITE, key, mark, CURSOR, PENDING, *names)
         return _stored(names, found)
@@ -188,13 +188,13 @@ class SessionStore:
         """Take our mark away: there was nothing to append."""
         await self._run(_UNMARK, key, mark)
 
-    async def whole(self, key: str) -> Stored:
+    async def whole(self, key: str) -> StoredFacts:
         """Everything that is stored of a session."""
         async with asyncio.timeout(self._within_s * _TIMES_FOR_WHOLE):
             found = cast(dict[bytes, bytes], await cast(Any, self._redis.hgetall(_hash(key))))
         cursor = found.pop(CURSOR.encode(), None)
         pending = _marks(found.pop(PENDING.encode(), None))
-        return Stored(None if cursor is None else int(cursor), pending, _by_name(found))
+        return StoredFacts(None if cursor is None else int(cursor), pending, _by_name(found))
 
     async def commit(
         self,
@@ -285,9 +285,9 @@ def _by_name(found: Mapping[bytes, bytes]) -> dict[str, bytes]:
     return {name.decode("utf-8", "surrogatepass"): value for name, value in found.items()}
 
 
-def _stored(names: Collection[str], found: Sequence[bytes | None]) -> Stored:
+def _stored(names: Collection[str], found: Sequence[bytes | None]) -> StoredFacts:
     cursor, pending, *values = found
-    return Stored(
+    return StoredFacts(
         None if cursor is None else int(cursor),
         _marks(pending),
         dict(zip(names, values, strict=True)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lictor_contracts.decision.outcome import (
-    NotDone,
+    OmittedAction,
     final_rung,
     not_done,
     settled_outcome,
@@ -119,7 +119,7 @@ def _features(state: Deciding) -> tuple[FeatureNote, ...]:
     return tuple(sorted(notes, key=lambda each: not each.breach))
 
 
-def _refused(missing: NotDone) -> RefusedAction:
+def _refused(missing: OmittedAction) -> RefusedAction:
     action = missing.action
     contract = action.contract
     return RefusedAction(

@@ -6,7 +6,7 @@ resume is still ahead of this fold; a closing that comes later is sealed by the 
 
 from collections.abc import Collection, Mapping, Sequence
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.processor import KEEP_QUIET_S, CountingState, Parsed, Sourced, Stepped
 from lictor_bus.logs.decision_log import read_entry
 from lictor_bus.names import streams, subjects
@@ -33,7 +33,9 @@ class ResumedProcessor(CountingState):
         """The entry that resumes a decision."""
         entry = _resumed(delivery)
         if entry is None:
-            raise Refused("this resumes no decision", remedy="report it: it was to be sifted out")
+            raise MessageRefused(
+                "this resumes no decision", remedy="report it: it was to be sifted out"
+            )
         # By its place: an entry that is stored a second time is looked at a second time, and changes nothing.
         return Parsed(_key(delivery), str(delivery.sequence), entry)
 

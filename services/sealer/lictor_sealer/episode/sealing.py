@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import (
     KEEP_QUIET_S,
     SOURCE_SEQUENCE,
@@ -43,7 +43,7 @@ from lictor_sealer.episode.task_records import (
     read_record,
     task_records,
 )
-from lictor_sealer.log.stream import Entry, EpisodeLog, sealed_episode_of
+from lictor_sealer.log.stream import DraftMessage, EpisodeLog, sealed_episode_of
 from lictor_sealer.log.tree import Draft
 
 TASK_HEADER = "Lictor-Task"
@@ -88,7 +88,7 @@ class _Begun:
 class _Ready(NamedTuple):
     """An episode to be sealed, and the last part of its messages."""
 
-    entry: Entry
+    entry: DraftMessage
     last: PartToStore
 
 
@@ -100,7 +100,7 @@ class SealerProcessor(CountingState):
         record = read_record(delivery)
         task = delivery.subject.rpartition(".")[2]
         if subjects.token(record.task_id) != task:
-            raise Refused(
+            raise MessageRefused(
                 f"task_id: {record.task_id!r} is not the task of subject {delivery.subject}",
                 remedy="only the policy evaluator may write decisions; find out who wrote this one",
             )
@@ -245,10 +245,12 @@ class SealingOutbox:
         """What comes of it; None when that can't be, and the closing record is a dead letter that says why."""
         try:
             return await attempt
-        except Refused as refusal:
+        except MessageRefused as refusal:
             reason = refusal
         except EpisodeError as error:
-            reason = Refused(f"task_id: {error}", remedy="split long work into several tasks")
+            reason = MessageRefused(
+                f"task_id: {error}", remedy="split long work into several tasks"
+            )
         await self._dead.bury(streams.DECISIONS, sourced.output.delivery, reason)
         return None
 
@@ -290,7 +292,7 @@ class SealingOutbox:
         await self._dead.bury(
             streams.DECISIONS,
             closing.sourced.output.delivery,
-            Refused(
+            MessageRefused(
                 f"task_id: episode {closing.episode_id} is sealed already, of the closing at DECISIONS "
                 f"{closed_at}; the task was run again under the same event ids",
                 remedy="give every run of a task an id of its own",
@@ -302,17 +304,17 @@ def _closes(stored: Delivery) -> bool:
     """Whether a record closes its task; what can't be read does not, and is a dead letter already."""
     try:
         return read_record(stored).task_closed
-    except Refused:
+    except MessageRefused:
         return False
 
 
-def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> Entry:
+def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> DraftMessage:
     headers = {
         **sourced.headers,
         SOURCE_SEQUENCE: str(sourced.sequence),
         TASK_HEADER: sourced.key,
     }
-    return Entry(draft, draft.episode.episode_id, headers)
+    return DraftMessage(draft, draft.episode.episode_id, headers)
 
 
 async def covered_until(log: EpisodeLog, records: Sequence[StoredRecord]) -> int:

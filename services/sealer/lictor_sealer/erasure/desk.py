@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.gates.desk import ERASE
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Ledger, Log, Reading, WholeLedger
@@ -65,21 +65,21 @@ class Erasures:
         async with self._episodes.writing:
             versions = await self._episodes.versions(order.episode_id)
             if not versions:
-                raise Refused(
+                raise MessageRefused(
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
                 )
             objection = objection_to(order.by, sealed_episode_of(versions[-1]), "erase")
             if objection is not None:
-                raise Refused(objection.reason, remedy=objection.remedy)
+                raise MessageRefused(objection.reason, remedy=objection.remedy)
             stock = await stock_of(self._client, order.episode_id)
             if not stock:
-                raise Refused(
+                raise MessageRefused(
                     f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",
                     remedy="there is nothing to erase; its streams hold what it covers",
                 )
             if unknown := missing(order.parts, stock):
-                raise Refused(
+                raise MessageRefused(
                     f"the episode has no {', '.join(unknown[:10])}; nothing was erased",
                     remedy=f"name what there is: {listed(stock)}",
                 )
@@ -122,7 +122,7 @@ class Erasures:
         )
         first = changed.entry or entry
         if (first.by, first.reason, first.parts) != (order.by, order.reason, order.parts):
-            raise Refused(
+            raise MessageRefused(
                 "request_id: another erasure was ordered with it",
                 remedy="give this order an id of its own",
             )

@@ -13,7 +13,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -69,11 +69,11 @@ class ClaimsProcessor:
         _, _, kind, key = delivery.subject.split(".")
         read = _KINDS.get(kind)
         if read is None:
-            raise Refused(f"there is no kind {kind} of input to a claim", remedy=_REMEDY)
+            raise MessageRefused(f"there is no kind {kind} of input to a claim", remedy=_REMEDY)
         told: Input = read_or_refuse(read, delivery.body, _REMEDY)
         about = _subjects(told)
         if key not in map(subjects.token, about):
-            raise Refused(
+            raise MessageRefused(
                 f"subject: {' and '.join(map(repr, about))} is not that of {delivery.subject}",
                 remedy=_REMEDY,
             )
@@ -88,7 +88,7 @@ class ClaimsProcessor:
         try:
             learned, outcome = _learn(state, message.value, delivery.stored_at)
         except ContractError as error:
-            raise Refused(str(error), remedy="see what it says") from None
+            raise MessageRefused(str(error), remedy="see what it says") from None
         outputs = tuple(
             Outgoing(
                 subjects.CYCLE.at(cycle.status.value, message.key),

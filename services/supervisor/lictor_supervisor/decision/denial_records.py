@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked
+from lictor_bus.gates.gate_runner import ReceivedQuestion
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
@@ -24,7 +24,7 @@ _NAMESPACE = uuid.UUID("5a1c6d0e-2f0b-4d7e-9a63-6c3b0f6f8f21")
 
 
 def refusal_record(
-    asked: Asked[ActionGateRequest], answer: ActionGateAnswer, now_ns: int
+    asked: ReceivedQuestion[ActionGateRequest], answer: ActionGateAnswer, now_ns: int
 ) -> PendingRecord:
     """The record of a denial, ready to be stored; of a question that can't be read, as far as it can be.
 
