@@ -42,7 +42,7 @@ class DefinitionError(GuardError):
 
     @classmethod
     def of(cls, problems: Sequence[Problem]) -> "DefinitionError":
-        """One error that tells all problems."""
+        """One error that lists all problems."""
         return cls("\n".join(map(str, problems)), problems)
 
 

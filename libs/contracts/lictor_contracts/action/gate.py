@@ -1,7 +1,7 @@
 """The action gate: one contract held against the log of its decision, its envelope at this moment, and the ladder.
 
 In this order: a decision that has not begun or has ended lets nothing through; a key that was used decides by what
-came of it; then everything that stands against the action is gathered, the frozen decision and the ladder's word
+came of it; then every reason to deny the action is gathered, the frozen decision and the ladder's word
 included, and the strictest wins. Only `first` is ever allowed, and an answer that was lost on the way is judged anew.
 """
 
@@ -170,7 +170,7 @@ def _judge(
 
 
 def answer_of(entry: ActionJudged) -> ActionGateAnswer:
-    """What the one who asked is told of an entry."""
+    """The reply to a question, from its entry."""
     decision = {"allow": "allow", "wait": "wait", "refuse": "deny"}[entry.decision]
     strictest = [each for each in entry.reasons if each.decision == entry.decision]
     step = None if entry.rung is None else entry.rung.step

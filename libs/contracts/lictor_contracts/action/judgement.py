@@ -1,4 +1,4 @@
-"""A Safe Action Contract judged before its dispatch: everything that stands against it, each with what would help.
+"""A Safe Action Contract judged before its dispatch: every reason to deny it, each with a remedy.
 
 What can't be changed by waiting refuses; what only lacks an approval waits. Freshness and the deadline are judged at
 the moment of this question, not at that of the plan. An approval counts for the exact contract whose hash it names,
@@ -56,7 +56,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class ActionReason:
-    """One thing that stands against an action."""
+    """One reason to deny an action."""
 
     code: str
     field: str
@@ -116,7 +116,7 @@ def judge_action(
 ) -> ActionJudgement:
     """Whether the action may be dispatched at this moment, with every reason why not.
 
-    ``told_us`` is when each capture was told: who approved before that did not see it.
+    ``told_us`` is when each capture was reported: an earlier approval did not see it.
     """
     name = action_hash(contract)
     counted, ignored = _counted(approvals, name, requested_by, now_us)

@@ -198,7 +198,7 @@ def verify(
     observed: object,
     took_ms: object,
 ) -> Verification:
-    """What came of a check; `observed` is None when the state could not be read back.
+    """The result of a check; `observed` is None when the state could not be read back.
 
     `took_ms` is how long reading back and checking took: over the limit it counts for nothing, whatever it found.
     """

@@ -28,12 +28,12 @@ class OmittedAction(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What stood against it."""
+        """Why it was denied."""
         if self.status == "never_sent":
             return "it was allowed, and nobody told that it was sent"
         decision = "refuse" if self.status == "refused" else "wait"
         found = [each for each in self.action.reasons if each.decision == decision]
-        # What the ladder said to it follows from the others, and is told with the rung.
+        # What the ladder said to it follows from the others, and is reported with the rung.
         own = [each for each in found if each.code not in _LADDER] or found
         told = dict.fromkeys(self._told(each) for each in own)
         return "; ".join(told) or "no reason is noted"
@@ -220,7 +220,7 @@ def over_limits(state: Deciding, at_us: int) -> tuple[BoundViolation, ...]:
 
 
 def of_rung(rung: RungTaken) -> Sign:
-    """What a rung leaves: who abstained did so, and a bypass is told as one."""
+    """What a rung leaves: an abstention is final, and a bypass is reported as one."""
     if rung.step is None:
         return Sign(OutcomeCode.SUCCESS, "")
     detail = rung.rationale.get("detail") or rung.rationale.get("reason")

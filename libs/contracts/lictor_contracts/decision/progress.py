@@ -1,6 +1,6 @@
-"""What a runtime tells of its decision: stages, captures, spread, dispatches, results, findings, the end.
+"""What a runtime reports about its decision: stages, captures, spread, dispatches, results, findings, the end.
 
-A report is told again under the id of its question, and counts once. What a frozen decision may not do is refused;
+A report is repeated under the id of its question, and counts once. What a frozen decision may not do is refused;
 what was done in spite of it is written down.
 """
 
@@ -70,7 +70,7 @@ def report(
     said: AnyReport,
     captured_at_us: int = 0,
 ) -> Decided:
-    """Note what a runtime tells; ``captured_at_us`` is the time in a report of a capture."""
+    """Record what a runtime reports; ``captured_at_us`` is the time in a report of a capture."""
     if state is None:
         return not_begun(asked)
     if asked.request_id in state.seen:
@@ -185,7 +185,7 @@ def _again(
     if not before.is_that(said.what, said, captured_at_us=captured_at_us):
         return used_for_another(asked, before.kind)
     if isinstance(said, DispatchReport):
-        # Who asks again has not heard that he may: what was refused stays so, and what was taken must still hold.
+        # A repeated question means a lost answer: a refusal stands, and what was accepted must still hold.
         problem = before.problem
         if problem is None:
             problem, _ = _problem(state, switch, asked, said, told_before=1)
@@ -337,7 +337,7 @@ def _problem(
 ) -> tuple[str | None, RungTaken | None]:
     """Why no allowance in the log covers a dispatch, and the rung that the ladder takes at this moment.
 
-    Without ids or measured values, for it names a cause. ``told_before`` is how often this very dispatch was told.
+    Without ids or measured values, for it names a cause. ``told_before`` is how often this very dispatch was reported.
     """
     known = state.actions.get(said.action_id)
     problem = _not_covered(state, switch, said, known, told_before)

@@ -29,7 +29,7 @@ POLICY: Final = "lictor.contract"
 
 @dataclass(frozen=True, slots=True)
 class QuestionStamp:
-    """Who asks, about what, and when."""
+    """The sender, subject and time of a question."""
 
     request_id: str
     runtime: str

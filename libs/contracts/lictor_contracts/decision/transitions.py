@@ -56,7 +56,7 @@ from lictor_schema.seals.episode import EpisodeState, OutcomeCode
 
 @dataclass(frozen=True, slots=True)
 class Governing:
-    """What a decision is to be governed by: its task as the records tell it, and the envelope for its type."""
+    """What a decision is to be governed by: its task according to the records, and the envelope for its type."""
 
     episode_id: str
     decision_type: str
@@ -306,7 +306,7 @@ def close(
     claimed: OutcomeCode,
     calls_seen: int = 0,
 ) -> Decided:
-    """End the log with what may be told of the decision; a frozen one can't be closed.
+    """End the log with what may be disclosed about the decision; a frozen one can't be closed.
 
     ``calls_seen`` is what the tool gate let through: nobody may have asked for an action after the last of them.
     """

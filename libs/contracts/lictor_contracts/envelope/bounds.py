@@ -274,7 +274,7 @@ class Envelope:
         if not is_count(captured):
             yield _unusable(gate, field, limit, captured, f"the capture time of {name}")
         elif not is_count(now):
-            return  # that is told once, and there is nothing to hold the capture against
+            return  # that is reported once, and there is nothing to hold the capture against
         elif captured > now:
             message = (
                 f"{name} was captured {captured - now} us after this moment; correct the clock"
@@ -282,7 +282,7 @@ class Envelope:
             )
             yield _hard(gate, field, limit, (now - captured) / US_PER_MS, message)
         elif now - captured > ttl_us:
-            # Rounded up, so that what is told is above the limit too.
+            # Rounded up, so that the reported value is above the limit too.
             age = -((captured - now) // US_PER_MS)
             message = f"{name} is {age} ms old and counts as fresh for {limit} ms; capture it again"
             severity = BoundSeverity.SOFT if self._stale_is_safe(tier) else BoundSeverity.HARD

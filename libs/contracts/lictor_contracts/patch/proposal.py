@@ -55,7 +55,7 @@ class Applied:
 
     @property
     def notify(self) -> bool:
-        """Whether somebody must be told because nobody was asked."""
+        """Whether somebody must be notified because nobody was asked."""
         return self.approval is ApprovalRule.AUTO_NOTIFY
 
 
@@ -90,7 +90,7 @@ class _Change:
 def approval_needed(
     severity: DriftSeverity, *, loosens: bool, tier: BlastRadius | None
 ) -> ApprovalRule:
-    """Green applies by itself, yellow too and tells somebody; red, loosening, and a tier large or unknown ask."""
+    """Green applies automatically, yellow too with a notice; red, loosening, and a tier large or unknown ask."""
     if loosens or severity is DriftSeverity.RED or tier in (None, BlastRadius.LARGE):
         return ApprovalRule.HUMAN
     return ApprovalRule.AUTO if severity is DriftSeverity.GREEN else ApprovalRule.AUTO_NOTIFY
@@ -186,7 +186,7 @@ def apply(
 
 
 def _tells_what_it_loosens(proposal: PatchProposal, change: _Change) -> bool:
-    """Whether it tells exactly that; a proposal of an earlier version told only the place that a field is in."""
+    """Whether it says exactly that; a proposal of an earlier version named only the place that a field is in."""
     told = proposal.loosens
     earlier = [each.partition(": ")[0] for each in told if each.endswith(_AS_TOLD_EARLIER)]
     return all(

@@ -52,7 +52,7 @@ def seen(facts: Facts, name: str) -> CallSeen | None:
 
 
 def counts_for_nothing(mark: CallSeen | None, outcome: CallOutcome) -> bool:
-    """Whether a result tells nothing new. A call that was denied and ran all the same does: it had effects."""
+    """Whether a result adds nothing new. The result of a call that ran although it was denied does: it had effects."""
     if mark is None or mark.outcome is None:
         return False
     return mark.outcome != "denied" or outcome == "denied"

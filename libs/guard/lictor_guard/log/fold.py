@@ -153,7 +153,7 @@ class Folder:
         return frozenset((TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always))
 
     def names_of_result(self, call: Call) -> frozenset[str]:
-        """What a result may change: every policy, provider and checker hears of it."""
+        """What a result may change: every policy, provider and checker is given it."""
         own = (
             *((each.owner, each.policy.keys) for each in self._guarded.policies),
             *((each.owner, each.checker.keys_of) for each in self._guarded.checkers),

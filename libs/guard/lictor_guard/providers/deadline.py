@@ -1,4 +1,4 @@
-"""Tells how much time is left until the session's deadline."""
+"""Reports how much time is left until the session's deadline."""
 
 from lictor_guard.errors import GuardError
 from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext

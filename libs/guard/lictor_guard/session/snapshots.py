@@ -176,7 +176,7 @@ class SnapshotQuestions:
 def _asked_before(
     request: GateRequest, whole: Whole, change: str, snapshot_id: str | None
 ) -> LastStateChange | None:
-    """What came of this very question; None when the last change was another's."""
+    """The result of this very question; None when the last change was another's."""
     last = whole.get(STATE_CHANGE)
     if not isinstance(last, LastStateChange):
         return None
