@@ -17,7 +17,7 @@ class PackError(EvaluatorError):
 
 
 def gathered(given: Iterable[Given], make: Callable[[Given], Made]) -> list[Made]:
-    """What is made of each; when some can't be used, one error that tells them all."""
+    """What is made of each; when some can't be used, one error that lists them all."""
     made: list[Made] = []
     problems: dict[str, None] = {}
     for each in given:

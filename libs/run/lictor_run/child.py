@@ -1,4 +1,4 @@
-"""The process in which a program runs: it is given one order, tells what happens, and ends.
+"""The process in which a program runs: it is given one order, reports what happens, and ends.
 
 Started by `lictor_run.child_process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that
 descriptor, and waits for an answer before every effect; its standard streams belong to the program and its layer.
@@ -47,16 +47,16 @@ class ParentChannel:
         return heard
 
     def say(self, said: str, **more: Any) -> None:
-        """Tell the parent something."""
+        """Send the parent a frame."""
         write_frame(self._stream, {"say": said, **more})
 
     def ask(self, said: str, **more: Any) -> None:
-        """Tell the parent something, and wait until it says to go on."""
+        """Send the parent a frame, and wait until it says to continue."""
         self.say(said, **more)
         if self.hear().get("say") != "go":
             os._exit(1)
 
-    # -- what a boundary tells ---------------------------------------------------------------------
+    # -- what a boundary reports ---------------------------------------------------------------------
 
     def started(
         self, call: int, effect: str, arguments: Mapping[str, Json], undo: UndoKind

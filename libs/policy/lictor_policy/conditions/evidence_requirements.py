@@ -93,7 +93,7 @@ def needs_of(requirements: EvidenceRequirements) -> Needs:
     """What a rule asks for, by what an event claims.
 
     A claim is held to the requirement of its own type; a verified completion to that of a completion where no other is
-    stated. An event that claims nothing is held to all of them; a report that claims completion and tells of something
+    stated. An event that claims nothing is held to all of them; a report that claims completion and mentions something
     finished, to both.
     """
     done, verified = requirements.completion, requirements.verified_completion

@@ -76,7 +76,7 @@ class Fact:
 
 
 def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:  # noqa: ARG001 -- the shape of a fact
-    """Whether a report is owed and late."""
+    """Whether a report is due and late."""
     if state.closed or waits(state):
         return False
     if state.missed_in_a_row or state.silences_in_a_row:

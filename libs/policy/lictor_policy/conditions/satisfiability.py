@@ -51,7 +51,7 @@ Case = tuple[SignedLeaf, ...]
 
 
 def can_hold(conditions: Iterable[tuple[Condition, bool]], domains: Domains) -> bool:
-    """Whether all conditions can be as told, true or false, at the same time."""
+    """Whether all conditions can have the given values, true or false, at the same time."""
     cases: list[Case] | None = [()]
     for condition, wanted in conditions:
         cases = _both(cases, _cases(condition, wanted, domains), domains)

@@ -159,7 +159,7 @@ def _since(form: SinceLast, compared: _Compared, path: Path, fail: Fail) -> Temp
     moment = compile_moment(form, path, fail)
     latest = Latest.of(moment)
     name = latest.name
-    # Whether it is long ago can be told from when the memory begins; whether it was just now can't.
+    # Whether it is long ago follows from when the memory begins; whether it was just now can't.
     otherwise = kept_since(name) if compared.comparator == "greater_than" else name
 
     def since(state: TaskState, _event: Event, position: EventPosition) -> int:

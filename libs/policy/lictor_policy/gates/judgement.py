@@ -1,6 +1,6 @@
 """Gates judged: what the packs and the built-in gate rules make of an act that hasn't happened yet.
 
-The act is turned into the event that will tell it, and that event is judged on the task's present state by the same
+The act is turned into the event that will report it, and that event is judged on the task's present state by the same
 `step` that will judge it afterwards; the state it leads to is thrown away. So the decision at a gate is the decision
 that would follow, and where the answer is stricter, a built-in gate rule denies on top of it and is named.
 """
@@ -236,7 +236,7 @@ def _answer(request: ReportGateRequest | DispatchGateRequest, verdict: EventVerd
 
 
 def _with_objections(judged: GateJudgement, objections: tuple[GateObjection, ...]) -> GateJudgement:
-    """What the packs said, denied by built-in rules; what the packs have against it is told too."""
+    """What the packs said, denied by built-in rules; the reasons of the packs are reported too."""
     answer = judged.answer
     if answer.decision != "allow" and judged.disposition is not None:
         remedy = answer.remedy or _REMEDIES[judged.disposition]
@@ -332,7 +332,7 @@ def _silent_launch(request: DispatchGateRequest) -> tuple[GateObjection, ...]:
 
 
 def _open_duties(state: TaskState) -> tuple[GateObjection, ...]:
-    """What the task owes its operator about its children before it may claim to be done."""
+    """What the task must report about its children to its operator before it may claim to be done."""
     return (*_untold_failures(state), *_unshown_results(state))
 
 

@@ -1,7 +1,7 @@
 """What several rules that fire on one event say together.
 
 The deciding rule says what is decided and words the notice. Nothing that another rule demands is lost by that: the
-notice is as urgent as the most urgent of them wants it and tells what each has to tell, and the actions of all are
+notice is as urgent as the most urgent of them wants it and says what each has to say, and the actions of all are
 required. Most of it is fixed for the same rules, so it is put together once and kept.
 """
 
@@ -32,7 +32,7 @@ class Joint(NamedTuple):
     notice: "JointNotice | None"
     rewrite: Template | None
     receipts: tuple[str, str]
-    """As JSON: without and with a notice that is owed."""
+    """As JSON: without and with a notice that is due."""
     receipts_by_runtime: Mapping[str, tuple[str, str]]
     """The same, by what each runtime with a descriptor can do."""
 
@@ -62,7 +62,7 @@ class JointNotice(NamedTuple):
     words: Template | None
     """Of the deciding rule; None when it has none."""
     others: tuple[tuple[str, Template, Template], ...]
-    """What the others have to tell: the rule, its channel, its text."""
+    """What the others have to say: the rule, its channel, its text."""
 
     def fill(self, situation: TemplateContext, reason: str) -> NoticeText:
         """The notice about a situation."""

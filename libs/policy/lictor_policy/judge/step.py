@@ -144,7 +144,7 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
                     "give the seconds until a report is owed, or null for none",
                 )
         begun = begin(event, position)
-        # What was told before the start belongs to the task's past too.
+        # What was reported before the start belongs to the task's past too.
         if state is None:
             return begun
         return begun.changed(history=state.history, repeats=state.repeats)
@@ -154,7 +154,7 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":
         return state or announce(event, position)
-    # A session's condition may be tipped by the task that was held back, and somebody has to be told.
+    # A session's condition may be tipped by the task that was held back, and somebody has to be notified.
     if state is not None and event.event_type == "watchdog_fired" and event.runtime == RUNTIME:
         return state
     raise UnacceptableEvent(
@@ -163,7 +163,7 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
 
 
 def _refuse_stranger(state: TaskState, event: Event) -> None:
-    """Whoever watches a task may tell what it owes; everything else is its own runtime's to say."""
+    """Any runtime that watches a task may report its obligations; everything else only its own runtime."""
     if event.runtime == RUNTIME or event.event_type in _FROM_ANYONE:
         return
     raise UnacceptableEvent(
@@ -201,7 +201,7 @@ def fold_event(
     config: EvaluatorConfig,
     decided: PastDecision | None = None,
 ) -> StepOutcome:
-    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged or told."""
+    """Judge one event; raises UnacceptableEvent, changing nothing, when it can't be judged or recorded."""
     outcome = step(state, event, position, config, decided)
     if len(outcome.record_json) > MAX_RECORD_BYTES:
         raise UnacceptableEvent(

@@ -1,7 +1,7 @@
 """What would have been decided: past events folded by two configurations side by side.
 
 Only what was stored is folded. Had the other packs been in force, the agents would have heard other
-answers and said other things; nobody can tell what.
+answers and said other things; nobody knows what.
 """
 
 from collections import Counter

@@ -45,11 +45,11 @@ class PackTestResult(NamedTuple):
     rule: str
     fires: bool
     problems: tuple[str, ...]
-    """What went otherwise, a sentence each; none when it went as told."""
+    """What went otherwise, a sentence each; none when it went as written."""
 
     @property
     def ok(self) -> bool:
-        """Whether it went as told."""
+        """Whether it went as written."""
         return not self.problems
 
 

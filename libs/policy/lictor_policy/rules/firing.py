@@ -35,7 +35,7 @@ def fires_whenever(rule: Rule, other: Rule) -> bool:
     types = event_types_of(other)
     claims = set(other.triggers.claim_types or ClaimType)
     if rule.triggers != other.triggers:
-        # A signal narrows a trigger by more than the conditions tell.
+        # A signal narrows a trigger by more than the conditions say.
         if not set(types) <= set(rule.triggers.event_types):
             return False
         if not claims <= set(rule.triggers.claim_types or ClaimType):

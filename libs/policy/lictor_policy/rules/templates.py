@@ -157,7 +157,7 @@ def _failure(situation: TemplateContext) -> str | None:
 
 
 def _child_due(situation: TemplateContext) -> str:
-    """When what the named child owes was due: its result, or the sight of it."""
+    """When the named child's obligation was due: its result, or showing it."""
     state = situation.state
     run = named_run(situation.event) or ""
     owed = find(state.results, run) or find(state.runs, run)
@@ -165,7 +165,7 @@ def _child_due(situation: TemplateContext) -> str:
 
 
 def _owed(situation: TemplateContext) -> str:
-    """The overdue thing that the event tells of."""
+    """The overdue obligation that the event reports."""
     run = named_run(situation.event)
     if run is not None:
         return f"child {name(run)}, due {_child_due(situation)}"

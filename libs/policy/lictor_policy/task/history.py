@@ -122,7 +122,7 @@ class Times(_OfMoment):
         # A broker's clock may be set back; a past that is out of order couldn't be searched.
         now = max(memory[-1], now) if memory else now
         oldest = now - self.span_us
-        # One more than compared with, so that "more than" can be told.
+        # One more than compared with, so that "more than" can be decided.
         kept = memory[-self.limit :] if self.limit else []
         return [*kept[bisect_left(kept, oldest) :], now]
 

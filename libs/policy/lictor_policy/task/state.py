@@ -118,7 +118,7 @@ class TaskState(NamedTuple):
     session_id: str | None
     parent_task_id: str | None
     started_us: int
-    """When the task began, as its runtime tells it."""
+    """When the task began, by the time of its runtime."""
     opened_us: int
     """When the broker stored that; everything due is counted from the broker's times."""
     checkpoint_interval_s: int | None
@@ -147,7 +147,7 @@ class TaskState(NamedTuple):
     missed_in_a_row: int = 0
     silences_in_a_row: int = 0
     miss_event_ids: tuple[str, ...] = ()
-    """The events that told of the present run of misses, the latest few."""
+    """The events that reported the present run of misses, the latest few."""
 
     new_items: int = 0
     new_best: int = 0
@@ -190,7 +190,7 @@ class TaskState(NamedTuple):
     """Runs whose results were shown, the last few, as `note_shown` writes them."""
     reports: int = 0
     """How many reports of the task the operator saw: what came before a report and what came after
-    is told by their number, because a broker's clock can stand still or be set back."""
+    follows from their number, because a broker's clock can stand still or be set back."""
     results_untracked: int = 0
     """Results beyond those that are watched one by one; they count as not shown too."""
     untracked_after: int = 0
@@ -205,9 +205,9 @@ class TaskState(NamedTuple):
     demands: tuple[str, ...] = ()
     """The latest few events on which a report was demanded that no forced update has answered."""
     told_id: str = ""
-    """The event that last told, as the first one, that something owed is overdue."""
+    """The last event that was the first to report an obligation as overdue."""
     times_told: int = 0
-    """How often that was told of the same thing, that time included."""
+    """How often that obligation was reported, that time included."""
 
     history: History = {}  # noqa: RUF012 -- never changed, only replaced
     """What conditions ask about the past, as `HistoryPlan` keeps it."""

@@ -58,7 +58,7 @@ Names = Mapping[str, Term]
 
 
 def lowered(commands: Commands, *, name: str, target: str = "main") -> Document:
-    """The document of a program; Rejected when what it does can't be told as one."""
+    """The document of a program; Rejected when what it does can't be written as one."""
     lowering = _Lowering(commands)
     try:
         return lowering.document(name, target)

@@ -51,7 +51,7 @@ class Search:
     event_type: EventType
     symbols: Symbols
     asking: Asking
-    """With all that is known told."""
+    """With all that is known filled in."""
     sides: Sequence[tuple[EvaluatorConfig, Side]]
 
     def find(self, goal: Term) -> SearchOutcome:

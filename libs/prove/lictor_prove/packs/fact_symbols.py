@@ -35,7 +35,7 @@ WATCHED = "event.condition"
 CHILD_FAILED = "event.outcome_is_failure"
 """Whether a child failed, of `subagent_completed`."""
 SESSION = "event.session_condition"
-"""The condition over the session that the event tells of."""
+"""The condition over the session that the event reports."""
 NO_SESSION = "none"
 CONDITIONS: tuple[str, ...] = get_args(WatchdogFiredPayload.model_fields["condition"].annotation)
 LONGEST = 1 << 50
@@ -186,7 +186,7 @@ class Symbols:
         return self._flag(CHILD_FAILED)
 
     def session(self) -> Symbol:
-        """Which condition over the session the event tells of."""
+        """Which condition over the session the event reports."""
         return self._named(SESSION, (NO_SESSION, *self.sessions))
 
     def matched_before(self, rule_id: str) -> Symbol:

@@ -246,7 +246,7 @@ def _state(event: Event, values: Values, now: int) -> TaskState:
     missed = values["checkpoint.missed_in_a_row"]
     silences = values["checkpoint.silences_in_a_row"]
     quiet = bool(missed or silences)
-    # An escalated task still owes its reports; one that was blocked, or asked its operator, does not.
+    # An escalated task must still give its reports; one that was blocked, or asked its operator, does not.
     stopped = Disposition.ESCALATE if overdue or not quiet else Disposition.BLOCK
     results, untracked = _results(values, now)
     fields: dict[str, Any] = {

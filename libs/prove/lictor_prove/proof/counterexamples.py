@@ -1,4 +1,4 @@
-"""Confirms what a solver says by running the document, and tells such a run so that a person can follow it.
+"""Confirms what a solver says by running the document, and describes such a run so that a person can follow it.
 
 A solver's model is a candidate. Only a run that evaluation confirms, in which every promise of trusted calls is kept
 and the thing in question is broken, refutes anything.
@@ -31,7 +31,7 @@ from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_prove.proof.result import Counterexample, Happening
 
 MAX_TOLD: Final = 40
-"""Calls, inputs and results that a counterexample tells of."""
+"""Calls, inputs and results that a counterexample shows."""
 MAX_TEXT: Final = 120
 
 
@@ -132,7 +132,7 @@ def _happening(step: Step, offending: set[int]) -> Happening:
 
 
 def _in_rows(path: Iterable[Happening]) -> list[Happening]:
-    """What is alike and follows each other is told once, with how often."""
+    """Equal calls in a row are shown once, with how often."""
     return [replace(each, times=sum(1 for _ in group)) for each, group in groupby(path)]
 
 

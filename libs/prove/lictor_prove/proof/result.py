@@ -80,7 +80,7 @@ class Counterexample:
     """What trusted calls return in it, where that matters."""
     path: tuple[Happening, ...]
     left_out: int = 0
-    """Calls that are not told, for their number."""
+    """Calls that are left out, because there are too many."""
 
     def __str__(self) -> str:
         lines = [self.summary]

@@ -353,7 +353,7 @@ class _Space(Mapping[str, object]):
 
 
 def _defaults(function: FunctionType, node: ast.FunctionDef) -> Mapping[str, object]:
-    """What a call uses; a signature tells those of the function that this one says to wrap."""
+    """What a call uses; a signature shows those of the function that this one says to wrap."""
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     held = function.__defaults__ or ()
     found: dict[str, object] = dict(

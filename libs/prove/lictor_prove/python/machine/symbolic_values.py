@@ -85,7 +85,7 @@ class Unbound(SymbolicValue):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Poison(SymbolicValue):
-    """What can't be told after, or in the next round of, a loop over a list of unknown length."""
+    """What is unknown after, or in the next round of, a loop over a list of unknown length."""
 
     name: str
     line: int

@@ -1,7 +1,7 @@
 """Equality, once: Python's `==`, and the one that containers use, which takes an object for equal to itself.
 
 The two differ for NaN only. A float that may be NaN is therefore compared inside a container only with what is known
-not to be; otherwise the program is refused, for terms don't tell which object a float is.
+not to be; otherwise the program is refused, for terms don't say which object a float is.
 """
 
 from __future__ import annotations
