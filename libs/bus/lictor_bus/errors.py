@@ -48,7 +48,7 @@ class SequenceConflict(BusError):
 
 
 class TooManySubjects(BusError):
-    """What was asked for stands on more subjects than the broker tells of at once."""
+    """The requested messages are on more subjects than the broker lists at once."""
 
 
 class CursorConflict(BusError):

@@ -103,7 +103,7 @@ class Gate(Generic[Q, A]):
     """The answer that a denial is, to the question with this id."""
     refusals: Refusals
     within_s: float
-    """From arrival to the handler's answer; shorter than whoever asks waits."""
+    """From arrival to the handler's answer; shorter than the caller's timeout."""
     share_of_payload: float
     """How much of what the broker takes in one message a question may have."""
     repeats: Repeats

@@ -76,7 +76,7 @@ class Reading(Generic[E, S]):
 
 @dataclass(frozen=True, slots=True)
 class LedgerChange(Generic[E, S]):
-    """What came of judging a log."""
+    """The result of judging a log."""
 
     state: S
     """What was judged: the log before the entry."""

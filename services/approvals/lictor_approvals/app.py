@@ -66,7 +66,7 @@ class ApprovalSettings:
         known = Approvers.load(self.people, self.policies)
         if self.policies is not None or self.policy is None:
             return known
-        # Nobody says whose policies count, so ours does; a runner is told so by a file of its own.
+        # Nobody says whose policies count, so ours does; a runner learns that from a file of its own.
         return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
 
 

@@ -1,6 +1,6 @@
 """The desk where signed decisions are handed in; no runtime may ask here (see lictor_bus.names.roles).
 
-Who decided is told by the signature, not by who brings it. Handing in the same decision again gives the same answer.
+The signature says who decided, not the sender. Handing in the same decision again gives the same answer.
 """
 
 import asyncio

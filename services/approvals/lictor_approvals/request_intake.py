@@ -53,7 +53,7 @@ async def submissions_of(client: TolerantClient, task_id: str) -> Submissions:
 
 
 def why_stale(life: RequestLife, submissions: Submissions, layers: Sequence[str]) -> str | None:
-    """Why a request is not about what is so now, as far as this can be told without a new proof."""
+    """Why a request is out of date, as far as this is known without a new proof."""
     return superseded(life.request, submissions) or layer_changed(life.request, layers)
 
 
@@ -84,7 +84,7 @@ class RequestIntake:
         self._telemetry = telemetry
 
     async def begin(self) -> None:
-        """Look at what is open: its timers are set anew, and what became stale meanwhile is told."""
+        """Look at what is open: its timers are set anew, and what became stale meanwhile is reported."""
         await self._requests.catch_up()
         await self._requests.watch_the_clock(*self._requests.open_now())
         for life in self._requests.open_now():

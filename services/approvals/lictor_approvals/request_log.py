@@ -99,7 +99,7 @@ class RequestLog:
         ]
 
     async def known(self, request_id: str) -> RequestLife | None:
-        """A request as its log tells it; None when there is none."""
+        """A request, folded from its log; None when there is none."""
         return (await self._log(request_id).read()).state
 
     async def change(self, request_id: str, step: Step) -> RequestChange:

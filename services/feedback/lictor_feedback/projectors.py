@@ -1,4 +1,4 @@
-"""What others hear of sessions: decisions on DECISIONS, feedback on GUIDANCE, and the timers of time-driven feedback.
+"""What is published about sessions: decisions on DECISIONS, feedback on GUIDANCE, and timers of time-driven feedback.
 
 Both are folds of SESSIONS, each by a worker of its own: what a session's entry leads to is published exactly once,
 whatever dies whenever.

@@ -27,7 +27,7 @@ _NAMESPACE = uuid.UUID("9b0f2c56-3d0b-4a0c-8a4b-0d1b6a0a4c3e")
 def decision_on(
     gate: Gate, asked: ReceivedQuestion[Any], refusal: GateRefusal, now: datetime
 ) -> Outgoing | None:
-    """The decision record of a refusal; None when it can't be told whose task it was.
+    """The decision record of a refusal; None when it is unknown whose task it was.
 
     The same question, asked again and refused for the same, has the same record: the stream stores it once.
     """

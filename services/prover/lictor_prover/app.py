@@ -186,7 +186,7 @@ class Prover:
         try:
             await self._client.publish(subjects.proof_progress(submission.task_id), told.to_json())
         except (NatsError, OSError) as error:
-            log.debug("progress of %s is not told: %s", submission.submission_id, error)
+            log.debug("progress of %s is not published: %s", submission.submission_id, error)
 
 
 def _no_layer(submission: ProgramSubmission, layers: InstalledLayers) -> Proof:

@@ -73,7 +73,7 @@ def approved_of(
 def execution_of(
     life: RequestLife, runner: str, execution_id: str, entries: Sequence[AnyRunEntry]
 ) -> ApprovalExecution:
-    """What a journal comes to, as the log of the request tells it."""
+    """The outcome of a journal, in the form of the request's log."""
     effects = effects_of(entries)
     told = [
         entry.model_dump(mode="json")

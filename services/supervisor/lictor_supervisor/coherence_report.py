@@ -1,4 +1,4 @@
-"""The coherence report of the streams as they are, for whoever asks over the bus or over HTTP.
+"""The coherence report of the streams as they are, for callers over the bus or over HTTP.
 
 Seals are verified here as anybody would verify them, against a trust store; work that takes its time is done beside
 the event loop, one report at a time.
@@ -40,7 +40,7 @@ _ASKED_WHY = 5
 """How many episodes are looked up to measure how long that takes."""
 _PAGE_LASTS_S = 15.0
 _PAGE_LASTS_TIMES = 9
-"""How many times as long as it took to make: so nobody who asks can take more than a tenth of our time."""
+"""How many times as long as it took to make: so callers can't take more than a tenth of our time."""
 
 
 class CoherenceReports:
@@ -80,7 +80,7 @@ class CoherenceReports:
     async def page(self) -> bytes | None:
         """The report of everything there is, as JSON; None when the streams can't be read.
 
-        Anybody may ask over HTTP, and a report verifies every seal: so all who ask get the same one for a while, and
+        Anybody may ask over HTTP, and a report verifies every seal: so all callers get the same one for a while, and
         the longer it took to make, the longer. It says itself until when it measured.
         """
         if self._page is None or (self._page.done() and self._clock() >= self._page_until):

@@ -116,7 +116,7 @@ class Desk:
         return False
 
     async def patch(self, step: PatchStep) -> DeskAnswer:
-        """Propose, approve, reject, or tell what came of applying."""
+        """Propose, approve, reject, or report the result of applying."""
         entry_id = _entry_id(step.patch_id, step.request_id)
 
         def judge(patch: Patch | None) -> PatchEntry:

@@ -1,6 +1,6 @@
 """One timer for each thing that waits for a moment, a session or a decision, and what happens when it rings.
 
-A timer only says whose it is and for which moment it was set. What is due then, the log of that thing tells: a tick
+A timer only says whose it is and for which moment it was set. The log of that entity says what is due then: a tick
 that comes twice, early or late finds nobody due, or what is due, and never more.
 """
 

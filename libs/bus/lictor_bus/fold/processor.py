@@ -1,4 +1,4 @@
-"""What a service tells the batch loop: how to read a message, fold it, and where its results go.
+"""What a service gives the batch loop: how to read a message, fold it, and where its results go.
 
 The values here are named tuples, not frozen dataclasses: several are made for every message, and a frozen
 dataclass takes five times as long to make.
@@ -167,7 +167,7 @@ def _sequence_in_header(stored: Delivery) -> int:
 class StreamOutbox:
     """Results that are messages: one atomic batch to one stream.
 
-    ``source_of`` reads the source sequence off a stored result whose body tells it; without it, the
+    ``source_of`` reads the source sequence off a stored result whose body contains it; without it, the
     sequence travels in a header.
     """
 

@@ -1,4 +1,4 @@
-"""Desks: what operators order, and what they are told. Each finds a repeated order in its log."""
+"""Desks: what operators order, and the answers they get. Each finds a repeated order in its log."""
 
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ from lictor_schema.services.desk_answer import DeskAnswer
 
 D = TypeVar("D", bound=DeskAnswer)
 
-# Shorter than the ten seconds that whoever asks waits.
+# Shorter than the caller's timeout of ten seconds.
 _DESK_WITHIN_S = 8.0
 # An episode may hold a hundred thousand messages.
 _EPISODE_WITHIN_S = 110.0

@@ -128,7 +128,7 @@ class GateRecorder:
             try:
                 await publish_all(self._client, batch[0].stream, [each.message for each in batch])
                 return
-            except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and told
+            except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and reported
                 if pause is not None:
                     log.warning("gates: %d answers are not recorded yet: %s", len(batch), error)
                     await asyncio.sleep(pause)

@@ -77,7 +77,7 @@ Handler = Callable[[Any], Awaitable[Any]]
 Explain = Callable[[Exception, Any], GateRefusal | None]
 """What a service's own error means, raised for a request; None leaves it to the runner."""
 RefusalRecords = Callable[[ReceivedQuestion[Any], GateRefusal, Any], Sequence[PendingRecord]]
-"""What is recorded of a denial and its answer; nothing where it can't be told whose question it was."""
+"""What is recorded of a denial and its answer; nothing where the sender of the question is unknown."""
 
 
 def _unexplained(_error: Exception, _request: object) -> GateRefusal | None:
@@ -157,7 +157,7 @@ class GateRunner:
         try:
             for bound in self.gates:
                 subscriptions.append(await self._subscribe(bound))
-            # Whoever hears that we are ready may ask at once. A broker that is away is told when it is back.
+            # Once we are reported ready, questions may come at once. A broker that is away gets it when it is back.
             with suppress(NatsError, OSError):
                 await self._client.flush(timeout=2)
             self.trouble = None

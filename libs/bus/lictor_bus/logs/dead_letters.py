@@ -2,7 +2,7 @@
 
 The body of a dead letter is the original body, byte for byte; what is known about it travels in one header. Each has
 a subject of its own (service, stream, sequence) on a stream that keeps one message a subject and refuses a second,
-so burying the same message twice leaves one letter.
+so dead-lettering the same message twice leaves one letter.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _INFO = "Lictor-Dead"
 _ORIGINAL_HEADERS = "Lictor-Original-Headers"
 _REPLAY_OF = "Lictor-Replay-Of"
 _PAGE = 200
-# Kept of the headers that came with the original: the broker takes 64 KiB of headers, and a letter must
+# The limit for the stored headers of the original: the broker takes 64 KiB of headers, and a letter must
 # never be refused.
 _MOST_HEADER_BYTES = 8 * 1024
 _PLAIN_HEADER = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -53,7 +53,7 @@ class DeadLetters:
         self._client = client
         self._service = service
         self._formerly = formerly
-        """The service that handled the same messages before: what it buried is not buried again."""
+        """The service that handled the same messages before: what it dead-lettered is not dead-lettered again."""
 
     async def bury(self, stream: str, delivery: Delivery, refusal: MessageRefused) -> None:
         """Store the message whole, with why; once, however often it is called."""

@@ -1,4 +1,4 @@
-"""Every governed decision, as its log tells it: folded when it is asked about, changed by appending to the log.
+"""Every governed decision, according to its log: folded when it is asked about, changed by appending to the log.
 
 What was folded before is kept in this process, and believed only after the log was asked where it ends. An entry is
 appended right after the one that it was decided on: what was decided on anything older is refused by the broker, and
@@ -113,7 +113,7 @@ class Decisions(Generic[S, W]):
         return self._now_ns() // 1000
 
     async def known(self, key: str) -> FoldedDecision[S]:
-        """A decision as its log tells it now."""
+        """A decision as its log is now."""
         last = await self._log.last(key)
         known: FoldedDecision[S] = self._known.get(key, FoldedDecision())
         if known.last > last:
@@ -128,7 +128,7 @@ class Decisions(Generic[S, W]):
         return known
 
     async def switch(self) -> KnownSwitch[W]:
-        """The kill-switch as its log tells it now."""
+        """The kill-switch as its log is now."""
         last = await self._log.last(subjects.SWITCH_KEY)
         known = self._switch
         if known.last > last:

@@ -27,7 +27,7 @@ _IDLE_S = 1.0
 _PAUSE_S = 1.0
 
 MessageHandler = Callable[[Delivery], Awaitable[str | None]]
-"""Does what one message asks for, and says what came of it; None when nothing was to be done.
+"""Does what one message asks for, and returns the outcome; None when nothing was to be done.
 
 Raises Refused for what can't be processed, and what OUTAGES names for what should come again.
 """

@@ -180,7 +180,7 @@ class Appends:
     async def _alone(self, line: _Line, each: _Append) -> None:
         try:
             sequence = await self._store(line.name, each)
-        except Exception as error:  # noqa: BLE001 -- it is told to whoever appends
+        except Exception as error:  # noqa: BLE001 -- it is raised where the entry is appended
             if not each.stored.done():
                 each.stored.set_exception(error)
         else:

@@ -147,7 +147,7 @@ async def _send_frames(client: Client, frames: list[bytes]) -> None:
     """Hand the frames to the connection in one go.
 
     nats-py publishes one message a call, and the calls cost four times what the messages do. So this reaches for the
-    method that all its calls end in; a test publishes batches, and would tell if a new version changed it.
+    method that all its calls end in; a test publishes batches, and fails if a new version changes it.
     """
     if not client.is_connected:
         raise BusError("not connected to NATS; the batch was not sent")

@@ -34,7 +34,7 @@ _packed: Callable[[tuple[str | bytes | int, ...]], bytes] = cast(Any, hiredis).p
 class QuickRedis:
     """One connection, made when it is needed.
 
-    ``on_server`` is given what Redis tells of itself (``INFO server``) over every connection, before anything else is
+    ``on_server`` is given what Redis says about itself (``INFO server``) over every connection, before anything else is
     asked on it.
     """
 

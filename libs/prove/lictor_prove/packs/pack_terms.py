@@ -30,7 +30,7 @@ class Looking:
     formula: Term
     """Its triggers, its pack's scope and its conditions are met."""
     fires: Term
-    """The name of that, for questions that all definitions are given to."""
+    """A name for it, for questions that come with all definitions."""
     matches: Term
     """The same, and no earlier rule of a `first_match` pack stands before it."""
     earlier: "tuple[Looking, ...]"

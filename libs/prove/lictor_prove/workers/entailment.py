@@ -78,7 +78,7 @@ def wanted_of(call: ContractCall) -> Wanted:
 
 
 def why_undecidable(call: ContractCall, layers: Iterable[Layer]) -> str | None:
-    """Why no layer can define what a policy means by a contract, so that it decides nothing; None when one can."""
+    """Why no layer knows what a policy means by a contract, so that it decides nothing; None when one can."""
     why = "there is no layer"
     for layer in layers:
         try:

@@ -4,9 +4,9 @@ The log is the truth, the store a fold of it. Entries are appended only right af
 whatever was decided on facts that are out of date is refused by the broker, and decided again. What changes nothing has
 nobody to refuse it; so it is answered from the store alone only if the facts can't be out of date:
 
-* whoever appends sets a mark in the store before, and takes it away together with committing what came of it;
+* whoever appends sets a mark in the store before, and takes it away together with committing the result;
 * an instance compares each session with the log once, and again when Redis is another process than it was then;
-* who appended without the store being there tells the others.
+* an instance that appended while the store was away notifies the others.
 
 Nobody is answered before what he reported is committed, or found missing by one of these.
 """
@@ -203,7 +203,7 @@ class Engine:
     ) -> DecidedAnswer[A]:
         """Store what a report says while the store is away: it counts as soon as the log is folded again.
 
-        Whether it was reported before can't be told; folding finds out. Where the session's own definition can't be
+        Whether it was reported before is unknown; folding finds out. Where the session's own definition can't be
         had, a stand-in writes the entry: what a report says does not depend on it.
         """
         known = await self.known(key) if stand_in is None else await self._begun_by(key, stand_in)
@@ -213,7 +213,7 @@ class Engine:
         if entry is None:
             return DecidedAnswer(answer, 0)
         entry = entry.model_copy(update={"definition_hash": known.begun.definition_hash})
-        # Before, too: whoever dies after appending tells nobody.
+        # Before, too: an instance that dies after appending notifies nobody.
         await self._doubt_everywhere(key)
         sequence = await self.log.append(streams.SESSIONS, self.log.message(key, entry), None)
         await self._doubt_everywhere(key)
@@ -282,7 +282,7 @@ class Engine:
     def is_complete(self, known: CachedSession, stored: StoredFacts) -> bool:
         """Whether nothing that was answered can be missing in these facts.
 
-        The age is asked after loading: a connection made for it tells the age before it answers.
+        The age is asked after loading: a connection made for it reports the age before it answers.
         """
         return (
             stored.cursor is not None

@@ -44,7 +44,7 @@ from lictor_schema.sessions.session_questions import (
 
 RECORDED = "Recorded; it counts as soon as the store is back."
 UNJUDGED = "Recorded; it counts as soon as the session's definition can be used again."
-# For what concerns every fact of a session: nobody is kept from acting by it, and whoever asks would ask again.
+# For what concerns every fact of a session: it keeps nobody from acting, and the caller would ask again.
 STATE_WITHIN_S = 6.0
 
 
@@ -61,7 +61,7 @@ class Definitions(Protocol):
 
 
 AskStanding = Callable[[SessionBegun, int], Awaitable[TaskStanding | None]]
-"""How the task of a session stands, asked at a time in microseconds; None when it can't be told."""
+"""How the task of a session stands, asked at a time in microseconds; None when that is unknown."""
 
 
 class Sessions:
@@ -129,7 +129,7 @@ class SessionQuestions:
         try:
             return await self._engine.look(key, operation)
         except StoreAway:
-            # What is told of a session stands in its first entry; new work can be noted without the rest.
+            # The description of a session is in its first entry; new work can be recorded without the rest.
             return await self._engine.append_blindly(key, operation)
 
     async def show(self, request: GateRequest) -> DecidedAnswer[SessionBeginAnswer]:
@@ -185,7 +185,7 @@ class SessionQuestions:
         return DecidedAnswer(answer, decided.cursor)
 
     async def collect(self, request: FeedbackRequest) -> DecidedAnswer[FeedbackAnswer]:
-        """What should the agent hear now?"""
+        """Which feedback should the agent get now?"""
 
         def decide(
             session: SessionJudge,

@@ -2,7 +2,7 @@
 
 Redis keeps a fold of the session's log and is never the truth. A session's hash holds its facts by full name; under
 `@cursor` the sequence of the last entry that is in them, moved by compare-and-set; under `@pending` the marks of those
-who are about to append an entry. Whoever finds a mark asks the log whether there is more than the facts tell: the one
+who are about to append an entry. Whoever finds a mark asks the log whether there is more than the facts cover: the one
 who set it may have died in between. Beside it lies the state as of each snapshot, by the sequence of its entry.
 """
 
@@ -113,7 +113,7 @@ class _Server(Protocol):
 
 
 class ServerAge:
-    """Tells when Redis is another process than before: it may have lost what was written last.
+    """Detects when Redis is another process than before: it may have lost what was written last.
 
     `number` grows by one with every process of Redis that a connection of ours has met.
     """
@@ -129,9 +129,9 @@ class ServerAge:
         self.met(await connection.read_response())
 
     def met(self, server: bytes | str) -> None:
-        """Redis told of itself, over a connection that was not used yet."""
+        """Redis described itself, over a connection that was not used yet."""
         process = _process_in(server)
-        # One that does not tell may be another one each time.
+        # One that does not say may be another one each time.
         if process is None or process != self._process:
             self._process = process
             self.number += 1

@@ -1,4 +1,4 @@
-"""How a task stands, told to other services: never older than its last event. What can't be told is said to be so."""
+"""The standing of a task, for other services: never older than its last event. If unknown, the answer says so."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ class Standings:
         self._tasks = tasks
 
     async def tell(self, request: StandingRequest) -> TaskStanding:
-        """The standing; what is wrong where it can't be told."""
+        """The standing; the problem where it is unknown."""
         try:
             found = await self._tasks.now(request.runtime, request.task_id, CATCH_UP_WITHIN_S)
         except NotCaughtUp:

@@ -47,7 +47,7 @@ _MAX_TOLD = 64
 
 
 def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode:
-    """The episode with what the decision's log tells; the log must end with its closing.
+    """The episode with what the decision's log says; the log must end with its closing.
 
     Its outcome, up to now by records and streams alone, is what the log leaves of that.
     """

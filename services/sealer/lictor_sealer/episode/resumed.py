@@ -26,7 +26,7 @@ class ResumedProcessor(CountingState):
         """Nothing is steered."""
 
     async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Only what resumes a decision. Who folds every entry buries what can't be read: one letter, not two."""
+        """Only what resumes a decision. The fold of all entries dead-letters what can't be read: so one letter."""
         return [each for each in deliveries if _resumed(each) is not None]
 
     def parse(self, delivery: Delivery) -> Parsed[DecisionResumed]:

@@ -26,7 +26,7 @@ class EpisodeError(Exception):
 
 @dataclass(slots=True)
 class RecordsSeen:
-    """What the records of an episode tell together, taken in one by one: there may be very many."""
+    """What the records of an episode say together, taken in one by one: there may be very many."""
 
     _first: DecisionRecord | None = None
     _last: DecisionRecord | None = None

@@ -140,7 +140,7 @@ async def part_subjects(client: Client, episode_id: str) -> list[str]:
 async def carry_out(
     client: Client, key: SigningKey, order: ErasureEntry, places: Sequence[str]
 ) -> int:
-    """Erase what a recorded order names from the parts that stand there; tells how many messages it has erased."""
+    """Erase what a recorded order names from the stored parts; returns how many messages it has erased."""
     erased: set[Place] = set()
     appends = Appends(client)
     for subject in places:
@@ -180,7 +180,7 @@ class _PartLog(Log[_Cleaned, Sequence[Delivery]]):
 async def _erase_part(
     appends: Appends, key: SigningKey, subject: str, order: ErasureEntry
 ) -> set[Place]:
-    """Leave only one message there: the part without what the order names; tells what is erased by the order."""
+    """Leave only one message there: the part without what the order names; returns what is erased by the order."""
     names = chosen(order.parts)
 
     def sign(_: str, entries: Sequence[Entry]) -> str:

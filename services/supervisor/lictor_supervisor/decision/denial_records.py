@@ -1,4 +1,4 @@
-"""Denials of the action gate that stand in no decision's log: what is kept of each in GATES."""
+"""Records in GATES of denials of the action gate that are in no decision's log."""
 
 import json
 import uuid
@@ -55,7 +55,7 @@ def refusal_record(
 
 
 def _task_told(body: bytes) -> str | None:
-    """The task that a question names, whatever else is wrong with it; one it names twice is not told."""
+    """The task that a question names, whatever else is wrong with it; None if it names one twice."""
     if len(body) > _MAX_READ:
         return None
 

@@ -306,7 +306,7 @@ class ContractDesk:
     async def _run(self, task_id: str) -> _Run | None:
         """The run of the task that is open; None when none is known in time.
 
-        Whatever else is told of a task, before it started or after it closed, opens none.
+        Whatever else is reported about a task, before it started or after it closed, opens none.
         """
         deadline = asyncio.get_running_loop().time() + _TASK_WITHIN_S
         first: DecisionRecord | None = None

@@ -199,7 +199,7 @@ class RecurrenceOutbox:
         return until
 
     async def publish(self, outputs: Sequence[Sourced[Raised]]) -> None:
-        """Requests first: the events tell, after a crash, how far everything was published."""
+        """Requests first: the events show, after a crash, how far everything was published."""
         asked = [
             (each.output.request, each.output.event)
             for each in outputs
@@ -230,7 +230,7 @@ class RecurrenceOutbox:
 
 def _messages(sourced: Sourced[Raised]) -> tuple[Outgoing, Outgoing]:
     event = sourced.output.event
-    # With its severity: a cause that is seen worse in the same episode is told again.
+    # With its severity: a cause that is seen worse in the same episode is reported again.
     told = f"{event.drift_id}:{event.severity.value}"
     opened = TriageEntry(
         entry_id=str(uuid.uuid5(_RECEIVED, told)),

@@ -44,7 +44,7 @@ _CLOCK = timedelta(seconds=60)
 
 
 class SightingState(NamedTuple):
-    """Of a decision: when its timer rings, and which drift was told, how bad."""
+    """Of a decision: when its timer rings, and which drift was reported, how bad."""
 
     key: str
     due_us: int | None = None
