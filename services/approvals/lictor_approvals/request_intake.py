@@ -98,7 +98,7 @@ class RequestIntake:
             try:
                 outcome = await self._handle(delivery)
             except MessageRefused as refusal:
-                await self._dead.bury(streams.PROOFS, delivery, refusal)
+                await self._dead.store(streams.PROOFS, delivery, refusal)
                 outcome = "dead"
             except BROKER_OUTAGES:
                 raise
@@ -107,7 +107,7 @@ class RequestIntake:
                 log.exception("proof %d", delivery.sequence)
                 reason = f"{type(error).__name__}: {error}"
                 remedy = "a defect of the approval service: report it; the program must not run"
-                await self._dead.bury(
+                await self._dead.store(
                     streams.PROOFS, delivery, MessageRefused(reason, remedy=remedy)
                 )
                 outcome = "dead"

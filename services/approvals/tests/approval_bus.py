@@ -17,7 +17,7 @@ from lictor_approval.decision_validity import ApprovalLimits
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import sign_decision
 from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
-from lictor_bus.logs.dead_letters import Buried, list_dead
+from lictor_bus.logs.dead_letters import StoredLetter, list_dead
 from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import ServiceRuntime
@@ -173,7 +173,7 @@ class Bus:
             log=found.subjects,
         )
 
-    async def dead(self) -> list[Buried]:
+    async def dead(self) -> list[StoredLetter]:
         """What was set aside."""
         return [letter async for letter in list_dead(self.client)]
 

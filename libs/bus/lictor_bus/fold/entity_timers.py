@@ -107,7 +107,7 @@ class EntityTimers(TickLoop):
         try:
             await self._ring(*self._bell.read(ticked))
         except MessageRefused as refusal:
-            await self._dead.bury(TIMERS, ticked, refusal)
+            await self._dead.store(TIMERS, ticked, refusal)
         except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
             log.warning("%s tick %d: %s; it comes again", self._bell.kind, ticked.sequence, error)
             return False
@@ -116,5 +116,5 @@ class EntityTimers(TickLoop):
             log.exception("%s tick %d", self._bell.kind, ticked.sequence)
             reason = f"{type(error).__name__}: {error}"
             remedy = f"a defect of {self._bell.set_by}: report it; the next question looks at the time too"
-            await self._dead.bury(TIMERS, ticked, MessageRefused(reason, remedy=remedy))
+            await self._dead.store(TIMERS, ticked, MessageRefused(reason, remedy=remedy))
         return True

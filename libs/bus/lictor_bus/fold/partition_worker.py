@@ -308,7 +308,7 @@ class PartitionWorker(Generic[T, S, R]):
         """Publish, commit, acknowledge: in this order."""
         timers = await self._leave_out_published(fold)
         for delivery, refusal in fold.refused:
-            await self._dead.bury(self._consumer.stream, delivery, refusal)
+            await self._dead.store(self._consumer.stream, delivery, refusal)
         if timers:
             await publish_all(self._client, TIMERS, timer_messages(timers))
         if fold.outputs:

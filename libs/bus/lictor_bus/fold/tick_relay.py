@@ -76,7 +76,7 @@ class TickRelay(TickLoop):
         else:
             reason = f"a tick may not publish on {message.subject}"
         if message is None or not message.subject.startswith(self._to_prefix):
-            await self._dead.bury(
+            await self._dead.store(
                 TIMERS,
                 ticked,
                 MessageRefused(reason, remedy="set timers through lictor_bus.fold.timers only"),

@@ -134,7 +134,7 @@ class ConcurrentLoop:
         try:
             outcome = await self._handle(delivery)
         except MessageRefused as refusal:
-            await self._dead.bury(self._stream, delivery, refusal)
+            await self._dead.store(self._stream, delivery, refusal)
             return
         except OUTAGES:
             raise
@@ -142,7 +142,7 @@ class ConcurrentLoop:
             self._log.exception("%s %d", self._stream, delivery.sequence)
             reason = f"{type(error).__name__}: {error}"
             remedy = f"a defect of the {self._service}: report it; the program must not run"
-            await self._dead.bury(self._stream, delivery, MessageRefused(reason, remedy=remedy))
+            await self._dead.store(self._stream, delivery, MessageRefused(reason, remedy=remedy))
             return
         if outcome is not None:
             self._telemetry.batch_done(

@@ -158,12 +158,13 @@ class SealingOutbox:
         closings = [
             closing
             for sourced in outputs
-            if (closing := await self._or_bury(sourced, self._closing(sourced))) is not None
+            if (closing := await self._or_dead_letter(sourced, self._closing(sourced))) is not None
         ]
         begun = [
             begun
             for closing in await self._without_sealed(closings, sealed)
-            if (begun := await self._or_bury(closing.sourced, self._begin(closing))) is not None
+            if (begun := await self._or_dead_letter(closing.sourced, self._begin(closing)))
+            is not None
         ]
         if not begun:
             return []
@@ -175,7 +176,7 @@ class SealingOutbox:
             ready
             for each in begun
             if (
-                ready := await self._or_bury(
+                ready := await self._or_dead_letter(
                     each.closing.sourced, self._ready(each, present, sessions)
                 )
             )
@@ -241,7 +242,9 @@ class SealingOutbox:
         draft = Draft(episode, max(utc_millis(delivery.stored_at), self._log.sealed_from))
         return _Ready(_entry(closing.sourced, draft), begun.contents.last(sources))
 
-    async def _or_bury(self, sourced: Sourced[ClosedTask], attempt: Awaitable[T]) -> T | None:
+    async def _or_dead_letter(
+        self, sourced: Sourced[ClosedTask], attempt: Awaitable[T]
+    ) -> T | None:
         """What comes of it; None when that can't be, and the closing record is a dead letter that says why."""
         try:
             return await attempt
@@ -251,7 +254,7 @@ class SealingOutbox:
             reason = MessageRefused(
                 f"task_id: {error}", remedy="split long work into several tasks"
             )
-        await self._dead.bury(streams.DECISIONS, sourced.output.delivery, reason)
+        await self._dead.store(streams.DECISIONS, sourced.output.delivery, reason)
         return None
 
     async def seal_closed(self, task: str) -> None:
@@ -284,12 +287,12 @@ class SealingOutbox:
                 sealed[token] = sequence
                 fresh.append(closing)
             elif closed_at != sequence:
-                await self._bury_namesake(closing, closed_at)
+                await self._dead_letter_namesake(closing, closed_at)
         return fresh
 
-    async def _bury_namesake(self, closing: _ClosedRecords, closed_at: int) -> None:
+    async def _dead_letter_namesake(self, closing: _ClosedRecords, closed_at: int) -> None:
         """Two episodes of one id can't both be in the log, and none may be left out of it silently."""
-        await self._dead.bury(
+        await self._dead.store(
             streams.DECISIONS,
             closing.sourced.output.delivery,
             MessageRefused(
