@@ -277,8 +277,11 @@ every_gate = pytest.mark.parametrize(
 async def a_repeated_question_gets_its_first_answer(bench: Bench) -> None:
     """Asked of the service's own handler, while its runner runs."""
     asked = bench.new_question()
-    answers = [await bench.ask(asked) for _ in range(2)]
-    assert verdict(answers[0]) == verdict(answers[1])
+    first = await bench.ask(asked)
+    while getattr(first, "policy_id", None) == bench.gate.refusals.unavailable:
+        # On a busy machine a store may be too slow; whoever is told so asks again.
+        first = await bench.ask(asked)
+    assert verdict(await bench.ask(asked)) == verdict(first)
 
 
 @every_gate

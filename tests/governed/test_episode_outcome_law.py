@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from task_messages import MOMENT, uuid
 
 from lictor_contracts.action import gate
-from lictor_contracts.decision import progress, transitions
+from lictor_contracts.decision import progress, questions
 from lictor_contracts.decision.question_stamp import QuestionStamp
+from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import Deciding, Switch, fold
-from lictor_contracts.decision.transitions import Governing
 from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_questions import DecisionReport
 from lictor_schema.contracts.envelope import DTE
@@ -118,7 +118,7 @@ class Decision:
         pack = PackStamp(pack_id="refunds", pack_version="1", pack_hash=HASH)
         episode = episode_id(first.task_id, first.event_id)
         governing = Governing(episode, "refund", "rt", dte, pack)
-        self.take(transitions.begin(None, Switch(), self.ask(), governing).entry)
+        self.take(questions.begin(None, Switch(), self.ask(), governing).entry)
 
     def ask(self, after_ms: int = 0) -> QuestionStamp:
         self.asked += 1
@@ -154,7 +154,7 @@ class Decision:
         assert self.state is not None
         last = self.records.last
         self.take(
-            transitions.close(
+            questions.close(
                 self.state, Switch(), self.ask(), record_id=last.record_id, claimed=claimed
             ).entry
         )

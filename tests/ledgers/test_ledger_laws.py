@@ -32,7 +32,7 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
-from lictor_contracts.decision.transitions import Governing, begin
+from lictor_contracts.decision.questions import Governing, begin
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions

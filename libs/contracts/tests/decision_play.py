@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lictor_contracts.action.gate import judge
-from lictor_contracts.decision import kill_switch, progress, transitions
+from lictor_contracts.decision import kill_switch, progress, questions
 from lictor_contracts.decision.question_stamp import Decided, QuestionStamp
+from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
-from lictor_contracts.decision.transitions import Governing
 from lictor_contracts.drift.sightings import sightings
 from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
@@ -76,7 +76,7 @@ class Play:
             **changes,
         }
         return self.take(
-            transitions.begin(self.state, self.switch, self.question(), Governing(**told))
+            questions.begin(self.state, self.switch, self.question(), Governing(**told))
         )
 
     def tell(self, request_id: str | None = None, **fields: Any) -> ContractAnswer:
@@ -156,31 +156,29 @@ class Play:
     ) -> ContractAnswer:
         question = self.question(request_id)
         return self.take(
-            transitions.approve(
+            questions.approve(
                 self.state, question, by=by, reason="looked at", action_hash=action_hash
             )
         )
 
     def freeze(self, by: str = "ada", request_id: str | None = None) -> ContractAnswer:
         question = self.question(request_id)
-        return self.take(
-            transitions.freeze(self.state, self.switch, question, by=by, reason="stop")
-        )
+        return self.take(questions.freeze(self.state, self.switch, question, by=by, reason="stop"))
 
     def resume(self, by: str = "ada", reason: str = "looked at") -> ContractAnswer:
         return self.take(
-            transitions.resume(self.state, self.switch, self.question(), by=by, reason=reason)
+            questions.resume(self.state, self.switch, self.question(), by=by, reason=reason)
         )
 
     def tick(self) -> ContractAnswer:
-        return self.take(transitions.tick(self.state, self.question()))
+        return self.take(questions.tick(self.state, self.question()))
 
     def close(
         self, claimed: OutcomeCode = OutcomeCode.SUCCESS, calls_seen: int = 0
     ) -> ContractAnswer:
         assert self.state is not None
         return self.take(
-            transitions.close(
+            questions.close(
                 self.state,
                 self.switch,
                 self.question(),

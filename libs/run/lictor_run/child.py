@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.python import ParsedProgram
-from lictor_run.boundary import Boundary
 from lictor_run.child_orders import Approved, approved_of, undoing_of
 from lictor_run.compensation import undo_all
 from lictor_run.errors import RunStopped
@@ -24,6 +23,7 @@ from lictor_run.lockstep import Lockstep
 from lictor_run.run_limits import RunLimits, end_with_parent, hold_to
 from lictor_run.sandbox import World
 from lictor_run.stale_approval import load_layer_again, read_again
+from lictor_run.trusted_calls import Boundary
 from lictor_run.values import Json, ValueReader
 from lictor_schema.approvals.run import UndoKind
 

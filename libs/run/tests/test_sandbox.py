@@ -21,11 +21,11 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.proof.prover import document_of
-from lictor_run.boundary import Boundary
 from lictor_run.child import ParentChannel, carried_out
 from lictor_run.errors import RunStopped, ValueRefused
 from lictor_run.lockstep import Lockstep
 from lictor_run.sandbox import World
+from lictor_run.trusted_calls import Boundary
 from lictor_run.values import ValueReader, check_type, same, written
 from lictor_schema.approvals.run import UndoKind
 

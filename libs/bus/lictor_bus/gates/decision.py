@@ -10,7 +10,6 @@ from lictor_bus.gates.denials import (
     counts_decisions,
     counts_outcomes,
     denies,
-    of_runtime,
     refusals_of,
 )
 from lictor_bus.names import subjects
@@ -39,7 +38,7 @@ _RECORD_WITHIN_S = 0.4
 _CONTRACTS = refusals_of(SEALER, away="the decision's log can't be read or written")
 
 ACTION = Gate(
-    subject=of_runtime(subjects.gate("action")),
+    subject=subjects.SESSION_GATE.documented(gate="action"),
     title="gate.action",
     description="Gate `action`: may this action be dispatched?",
     request=ActionGateRequest,
@@ -51,7 +50,7 @@ ACTION = Gate(
     within_s=_JUDGE_WITHIN_S,
     share_of_payload=SHARE_OF_CALLS,
     repeats=Repeats.LOGGED,
-    records=("lictor.gated.action.*",),
+    records=(subjects.GATED.where(gate="action"),),
     record_within_s=_RECORD_WITHIN_S,
     count=counts_decisions("action"),
 )
@@ -102,7 +101,7 @@ def _of_decision(
     asked_by: tuple[str, ...] = (RUNTIMES,),
     repeats: Repeats = Repeats.LOGGED,
 ) -> Gate[Q, C]:
-    subject = of_runtime(subjects.contract_order(operation))
+    subject = subjects.CONTRACT_REQUEST.documented(operation=operation)
     return _contract(
         subject, operation, request, answer, description, asked_by=asked_by, repeats=repeats
     )

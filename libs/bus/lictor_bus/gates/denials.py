@@ -25,11 +25,6 @@ SHARE_OF_CALLS = 1 / 8
 SHARE_OF_REPORTS = 3 / 8
 
 
-def of_runtime(subject: str) -> str:
-    """Where runtimes ask, each in its own name."""
-    return f"{subject}.{{runtime}}"
-
-
 def refusals_of(service: str, **ids: str) -> Refusals:
     """The names and texts of a service's denials; ids that differ from the rule are given."""
     return Refusals(

@@ -22,19 +22,17 @@ from typing import Any, Generic, NamedTuple, cast
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
-from nats.js.errors import Error as JetStreamError
-from redis.exceptions import RedisError
 
 from lictor_bus.errors import BusError, MalformedQuestion, MessageRefused
 from lictor_bus.gate import A, Gate, GateRefusal, Q, Repeats, printable
 from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
 from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
+from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats
 
 log = logging.getLogger("lictor.gate")
 
-_OUTAGES = (BusError, NatsError, JetStreamError, RedisError, OSError, TimeoutError)
 _AT_ONCE = 32
 _MAX_WAITING = 10_000
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -360,7 +358,7 @@ def _refusal(
     if isinstance(error, bound.refusing):
         told: Any = error
         return GateRefusal(ids.malformed, told.reason, told.remedy, getattr(told, "problems", ()))
-    if is_late or isinstance(error, _OUTAGES):
+    if is_late or isinstance(error, OUTAGES):
         log.warning("%s: %s: %s", asked.subject, type(error).__name__, error)
         why = f"it took longer than {bound.gate.within_s:g} s" if is_late else type(error).__name__
         return GateRefusal(ids.unavailable, f"{ids.away} ({why})", _again(bound))

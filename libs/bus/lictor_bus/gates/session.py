@@ -10,7 +10,6 @@ from lictor_bus.gates.denials import (
     counts_decisions,
     counts_outcomes,
     denies,
-    of_runtime,
     refusals_of,
 )
 from lictor_bus.names import subjects
@@ -54,7 +53,7 @@ _FEEDBACK = refusals_of(
 )
 
 TOOL = Gate(
-    subject=of_runtime(subjects.gate("tool")),
+    subject=subjects.SESSION_GATE.documented(gate="tool"),
     title="gate.tool",
     description="Gate `tool`: may this tool be called?",
     request=ToolGateRequest,
@@ -66,11 +65,11 @@ TOOL = Gate(
     within_s=_SESSION_WITHIN_S,
     share_of_payload=SHARE_OF_CALLS,
     repeats=Repeats.LOGGED,
-    records=("lictor.dec.block.refused.*", "lictor.gated.tool.*"),
+    records=(subjects.GUARD_REFUSAL.any, subjects.GATED.where(gate="tool")),
     count=counts_decisions("tool"),
 )
 STOP = Gate(
-    subject=of_runtime(subjects.gate("stop")),
+    subject=subjects.SESSION_GATE.documented(gate="stop"),
     title="gate.stop",
     description="Gate `stop`: may the agent stop working?",
     request=StopGateRequest,
@@ -82,7 +81,7 @@ STOP = Gate(
     within_s=_SESSION_WITHIN_S,
     share_of_payload=SHARE_OF_CALLS,
     repeats=Repeats.LOGGED,
-    records=("lictor.dec.block.refused.*", "lictor.gated.stop.*"),
+    records=(subjects.GUARD_REFUSAL.any, subjects.GATED.where(gate="stop")),
     count=counts_decisions("stop"),
 )
 
@@ -106,7 +105,7 @@ def _session(
         )
 
     return Gate(
-        subject=of_runtime(f"lictor.session.{operation}"),
+        subject=subjects.SESSION_REQUEST.documented(operation=operation),
         title=f"session.{operation}",
         description=description,
         request=request,

@@ -43,7 +43,7 @@ def _judging(name: str, request: type[Q], description: str) -> Gate[Q, GateAnswe
         within_s=_JUDGE_WITHIN_S,
         share_of_payload=SHARE_OF_REPORTS,
         repeats=Repeats.REMEMBERED,
-        records=(f"lictor.gated.{name}.*",),
+        records=(subjects.GATED.where(gate=name),),
         # A record holds the whole question.
         records_unreadable=False,
         record_within_s=_RECORD_WITHIN_S,
@@ -63,7 +63,7 @@ def _refuses_receipt(record_id: str, refusal: GateRefusal) -> ReceiptAnswer:
 
 
 RECEIPT = Gate(
-    subject="lictor.receipt.{runtime}",
+    subject=subjects.RECEIPT_REPORT.pattern,
     title="receipt",
     description="What a runtime did with a decision: checked, then kept exactly once.",
     request=ReceiptReport,

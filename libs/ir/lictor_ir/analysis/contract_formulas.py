@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from lictor_ir.analysis.contract_parts import Leaf, Quiet
-from lictor_ir.analysis.symbolic_trace import SymbolicTrace, TraceRow
+from lictor_ir.analysis.trace_variables import SymbolicTrace, TraceRow
 from lictor_ir.contracts import (
     KEY_NAME,
     VALUE_NAME,

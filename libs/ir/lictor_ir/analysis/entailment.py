@@ -22,8 +22,8 @@ from lictor_ir.analysis.domination import bounded, exceeded, mixtures
 from lictor_ir.analysis.guesses import guessed
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.solver_budget import Budget, plainly_holds
-from lictor_ir.analysis.symbolic_trace import SignatureScope, SymbolicTrace
 from lictor_ir.analysis.trace_length import MAX_STEPS, TraceBound, is_hereditary, plan, relations_of
+from lictor_ir.analysis.trace_variables import SignatureScope, SymbolicTrace
 from lictor_ir.analysis.witnesses import breaks, empty_trace, keeps, repeated, shortened, trace_of
 from lictor_ir.contracts import (
     All,

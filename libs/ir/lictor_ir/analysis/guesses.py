@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from lictor_ir.analysis.solver_budget import Budget
-from lictor_ir.analysis.symbolic_trace import SymbolicTrace, call_name
+from lictor_ir.analysis.trace_variables import SymbolicTrace, call_name
 from lictor_ir.errors import IrError
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.goals.goal import Goal

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lictor_ir.analysis.contract_parts import UPPER, Leaf, Quiet, least_rows, most_rows, spoken_of
-from lictor_ir.analysis.symbolic_trace import SignatureScope
+from lictor_ir.analysis.trace_variables import SignatureScope
 from lictor_ir.contracts import (
     All,
     AtEnd,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lictor_ir.analysis.signature import Signature
-from lictor_ir.analysis.symbolic_trace import (
+from lictor_ir.analysis.trace_variables import (
     Origins,
     SignatureScope,
     SymbolicTrace,
@@ -29,7 +29,7 @@ from lictor_ir.evaluation import Environment, Step, Trace, holds, run
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.provenance import argument_labels
 from lictor_ir.solver.answers import Filled, SolverModel
-from lictor_ir.spelling.value_text import value_text
+from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import Const, Term, Var, apply, column, const, eq, ite, result, substitute, var
 from lictor_ir.types import ANY, INT, STR, ListOf, RowOf, Type
 from lictor_ir.values import RowValue, Value

@@ -26,7 +26,7 @@ from lictor_ir.evaluation import (
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.goals import Goal, GoalKind, Strength
 from lictor_ir.solver.answers import Filled, SolverModel
-from lictor_ir.spelling.value_text import value_text
+from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_prove.proof.result import Counterexample, Happening
 

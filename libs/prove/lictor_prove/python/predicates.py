@@ -25,7 +25,8 @@ from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, v
 from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
-from lictor_prove.python.interpreter import calls, expressions, statements
+from lictor_prove.python.interpreter import calls
+from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
@@ -182,7 +183,7 @@ def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term
 # -- names of the layer ----------------------------------------------------------------------------
 
 
-class _LayerHooks:
+class _LayerHooks(InterpreterHooks):
     """What names, attributes and calls mean in a lambda of the layer."""
 
     def __init__(self, predicate: Predicate) -> None:
@@ -190,21 +191,6 @@ class _LayerHooks:
         self._spaces: dict[int, Mapping[str, object]] = {0: predicate.names}
         """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
         self.missing: set[str] = set()
-
-    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue:
-        return expressions.evaluate(machine, node)
-
-    def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None:
-        statements.run(machine, body)
-
-    def call(
-        self,
-        machine: Machine,
-        function: SymbolicValue,
-        args: Sequence[SymbolicValue],
-        keywords: Sequence[tuple[str, SymbolicValue]],
-    ) -> SymbolicValue:
-        return calls.call(machine, function, args, keywords)
 
     def call_trusted(
         self,

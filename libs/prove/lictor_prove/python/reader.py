@@ -13,7 +13,8 @@ from lictor_ir.terms import var
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer, TrustedFunction
-from lictor_prove.python.interpreter import calls, expressions, name_lookup, statements
+from lictor_prove.python.interpreter import name_lookup, statements
+from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
@@ -103,7 +104,7 @@ def _reason(
     )
 
 
-class _Program:
+class _Program(InterpreterHooks):
     """One program, and what its names mean."""
 
     def __init__(self, source: ProgramSource, layer: Layer) -> None:
@@ -113,21 +114,6 @@ class _Program:
         self._trusted = TrustedCalls(condition, ())
 
     # -- hooks of the machine ----------------------------------------------------------------------
-
-    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue:
-        return expressions.evaluate(machine, node)
-
-    def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None:
-        statements.run(machine, body)
-
-    def call(
-        self,
-        machine: Machine,
-        function: SymbolicValue,
-        args: Sequence[SymbolicValue],
-        keywords: Sequence[tuple[str, SymbolicValue]],
-    ) -> SymbolicValue:
-        return calls.call(machine, function, args, keywords)
 
     def call_trusted(
         self,

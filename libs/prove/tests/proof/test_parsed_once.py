@@ -15,7 +15,7 @@ from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of, prove
 from lictor_schema.proofs.proof import ProofVerdict
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 @pytest.fixture(scope="module")

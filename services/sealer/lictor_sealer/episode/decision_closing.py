@@ -15,8 +15,8 @@ from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_contracts.decision.question_stamp import Decided, QuestionStamp
+from lictor_contracts.decision.questions import close
 from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
-from lictor_contracts.decision.transitions import close
 from lictor_contracts.errors import ContractError
 from lictor_schema.contracts.decision_log import DecisionClosed, SwitchEngaged, SwitchReleased
 from lictor_schema.core.ids import episode_id

@@ -9,8 +9,8 @@ from lictor_bus.gates import decision
 from lictor_bus.gates.gate_recorder import PendingRecord
 from lictor_bus.gates.gate_runner import BoundGate, Given, ReceivedQuestion, RecordTime
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
-from lictor_supervisor.decision.denial_records import refusal_record
 from lictor_supervisor.decision.desk import ContractDesk
+from lictor_supervisor.decision.unlogged_denials import refusal_record
 
 
 class ContractAnswers:

@@ -12,7 +12,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import PAGE, read_from
 from lictor_contracts.action.gate import Judged, judge
 from lictor_contracts.action.verification import Methods
-from lictor_contracts.decision import kill_switch, progress, transitions
+from lictor_contracts.decision import kill_switch, progress, questions
 from lictor_contracts.decision.outcome import final_rung
 from lictor_contracts.decision.question_stamp import (
     Decided,
@@ -21,8 +21,8 @@ from lictor_contracts.decision.question_stamp import (
     refused,
     utc_text,
 )
+from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import LATEST_US, Deciding, Switch, fold, fold_switch
-from lictor_contracts.decision.transitions import Governing
 from lictor_contracts.errors import ContractError
 from lictor_schema.contracts.decision_log import CallsSince, DecisionBegun
 from lictor_schema.contracts.decision_questions import (
@@ -121,7 +121,7 @@ class ContractDesk:
                         f"the packs in force can't be told or loaded: {error}",
                         "ask again; if it stays so, see `lictor doctor`",
                     )
-            return transitions.begin(at.state, at.switch, asked, governing)
+            return questions.begin(at.state, at.switch, asked, governing)
 
         return (await self._change(request, decide)).answer
 
@@ -223,7 +223,7 @@ class ContractDesk:
         """Somebody approves an action, or a bypass."""
         return await self._order(
             request,
-            lambda at, asked: transitions.approve(
+            lambda at, asked: questions.approve(
                 at.state,
                 asked,
                 by=request.by,
@@ -236,7 +236,7 @@ class ContractDesk:
         """Somebody stops a decision."""
         return await self._order(
             request,
-            lambda at, asked: transitions.freeze(
+            lambda at, asked: questions.freeze(
                 at.state, at.switch, asked, by=request.by, reason=request.reason
             ),
         )
@@ -245,7 +245,7 @@ class ContractDesk:
         """Somebody lets a decision go on; the sealer reads that in its log, and seals a task that closed meanwhile."""
         return await self._order(
             request,
-            lambda at, asked: transitions.resume(
+            lambda at, asked: questions.resume(
                 at.state, at.switch, asked, by=request.by, reason=request.reason
             ),
         )
@@ -271,7 +271,7 @@ class ContractDesk:
                 max(at.now_us, due_us),
                 at.after,
             )
-            return transitions.tick(at.state, asked)
+            return questions.tick(at.state, asked)
 
         await self._decisions.change(key, decide)
 

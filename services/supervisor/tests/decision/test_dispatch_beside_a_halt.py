@@ -16,8 +16,8 @@ from lictor_bus.wire.publish import Outgoing
 from lictor_contracts.action.verification import METHODS
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
+from lictor_contracts.decision.questions import Governing, begin
 from lictor_contracts.decision.state import Switch
-from lictor_contracts.decision.transitions import Governing, begin
 from lictor_schema.contracts.decision_log import (
     AnyDecisionEntry,
     SwitchEngaged,
