@@ -205,7 +205,7 @@ class WholeLedger(Ledger[E, S]):
         parse: Callable[[bytes], E],
         fold: Callable[[Iterable[E]], S],
         subject_of: Callable[[E], str],
-        too_large: str = "tell it in smaller pieces",
+        too_large: str = "send it in smaller pieces",
     ) -> None:
         super().__init__(name, stream)
         self.parse = parse

@@ -203,7 +203,7 @@ def _submission(result: ProofResult, submissions: Submissions) -> tuple[int, Pro
     if len(questions) > 1:
         raise MessageRefused(
             f"submission {result.submission_id} was made {len(questions)} times with the same program and"
-            " other names, targets, agents or layers: which one was proved can't be told",
+            " other names, targets, agents or layers: which one was proved is unknown",
             remedy="submit each program under an id of its own",
         )
     return found[0]

@@ -115,7 +115,7 @@ class DefinitionShelf:
             which = "" if name else " (the default, by LICTOR_DEFAULT_AGENT)"
             raise DefinitionError(
                 f"no usable agent definition is called {wanted!r}{which};"
-                " `lictor agent list` tells which there are"
+                " `lictor agent list` shows which there are"
             )
         return found
 

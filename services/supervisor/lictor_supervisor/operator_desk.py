@@ -195,7 +195,7 @@ class Desk:
         if len(body) + HEADER_ROOM > self.client.max_payload:
             raise MessageRefused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
-                remedy="tell it in smaller pieces",
+                remedy="send it in smaller pieces",
             )
         return body
 

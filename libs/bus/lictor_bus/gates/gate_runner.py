@@ -311,7 +311,11 @@ class GateRunner:
             log.exception("%s: the record of a denial can't be made", asked.subject)
             records = ()
         if gate.records and not records:
-            log.warning("%s: denied, and no record tells whose: %s", asked.subject, refusal.reason)
+            log.warning(
+                "%s: denied without a record, because its sender is unknown: %s",
+                asked.subject,
+                refusal.reason,
+            )
         if when is RecordTime.BESIDE:
             for record in records:
                 self._recorder.write_soon(lambda record=record: record)

@@ -78,7 +78,9 @@ def report(
     if isinstance(said, DispatchReport):
         return _dispatched(state, switch, asked, said)
     if not state.is_open:
-        return refused(asked, "ended", "the decision has ended", "nothing more can be told of it")
+        return refused(
+            asked, "ended", "the decision has ended", "nothing more can be reported about it"
+        )
     if isinstance(said, FinishReport):
         return _finished(state, asked, said)
     if isinstance(said, EndReport):
@@ -191,7 +193,7 @@ def _again(
             problem, _ = _problem(state, switch, asked, said, told_before=1)
         if problem is not None:
             return Decided(None, _bypassed(asked, said, problem))
-    return Decided(None, done(asked, "it was told before", duplicate=True))
+    return Decided(None, done(asked, "it was reported before", duplicate=True))
 
 
 def _frozen(state: Deciding, switch: Switch, asked: QuestionStamp) -> Decided | None:
@@ -416,7 +418,7 @@ def _finished(state: Deciding, asked: QuestionStamp, said: FinishReport) -> Deci
             "the first result stays; find out who carried it out twice",
         )
     if known.outcome is not None:
-        return Decided(None, done(asked, "it was told before", duplicate=True))
+        return Decided(None, done(asked, "it was reported before", duplicate=True))
     entry = make(
         ActionFinished,
         "action_finished",

@@ -174,7 +174,7 @@ def apply(
         # Who approved it was shown something else.
         told = "; ".join(change.loosens) or "nothing"
         return NotApplied(
-            f"the proposal does not tell what it loosens: {told}",
+            f"the proposal does not say what it loosens: {told}",
             "propose the patch again, and have the new proposal approved",
         )
     if not set(proposal.tightens) <= set(change.tightens):

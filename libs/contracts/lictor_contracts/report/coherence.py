@@ -270,5 +270,5 @@ def _refuse_impossible(measured: Measured) -> None:
     known = len(measured.red_patched_ms) + len(measured.red_waiting_ms)
     if red > known:
         raise ReportRefused(
-            f"drift counts {red} red events, and {known} are patched or waiting; tell of each which it is"
+            f"drift counts {red} red events, and {known} are patched or waiting; say which each is"
         )

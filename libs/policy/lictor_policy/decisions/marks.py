@@ -32,7 +32,7 @@ def marked(
     standing = false_alarm(before)
     if order.mark == "withdrawn" and standing is None:
         raise UnacceptableEvent(
-            "mark", "the decision is not marked", "`lictor decision show` tells what is"
+            "mark", "the decision is not marked", "`lictor decision show` shows the marks"
         )
     if (
         standing is not None

@@ -155,7 +155,7 @@ def _beyond(report: ReceiptReport, capabilities: AdapterCapabilities) -> Dishone
     if state not in told.delivery_states or (external and not told.pending_external_send_supported):
         return Dishonest(
             "receipt.delivery_state",
-            f"capabilities {name} say that {report.runtime} can't tell {state.value}",
-            "report a state it can tell, or correct truth_model in the descriptor",
+            f"capabilities {name} say that {report.runtime} can't report {state.value}",
+            "report a state that it can report, or correct truth_model in the descriptor",
         )
     return None

@@ -19,7 +19,7 @@ def repeated_rule(rule: Rule, severity: Severity, fail: Callable[[Path, str], Pa
     if output.decision in (Disposition.ESCALATE, Disposition.ALLOW):
         raise fail(path, f"makes no sense beside the decision {output.decision.value}; remove it")
     if output.operator_notice is None:
-        raise fail(path, "needs an operator_notice: an escalation that nobody hears of is none")
+        raise fail(path, "needs an operator_notice: without one, nobody learns of the escalation")
     severity = max(severity, Severity.HIGH, key=lambda each: each.rank)
     notice = output.operator_notice.model_copy(
         update={

@@ -109,7 +109,7 @@ class SightingProcessor:
             key, due_us, drift = json.loads(raw)
             return SightingState(key, due_us, dict(drift))
         except (ValueError, TypeError):
-            raise StaleState(f"{raw[:40]!r} is not what was told of a decision") from None
+            raise StaleState(f"{raw[:40]!r} is not the reported drift of a decision") from None
 
     def encode_state(self, state: SightingState) -> bytes:
         """State to bytes for the store."""
