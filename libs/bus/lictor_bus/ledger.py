@@ -234,7 +234,7 @@ class WholeLog(Log[E, S]):
         return Reading(ledger.fold(entry for _, entry in found.entries), found.last, found.entries)
 
     def message(self, entry: E) -> Outgoing:
-        """An entry as it is stored; Refused when the broker does not take as much."""
+        """An entry as it is stored; MessageRefused when the broker does not take as much."""
         body = entry.to_json()
         if len(body) + HEADER_ROOM > self._client.max_payload:
             raise MessageRefused(

@@ -1,4 +1,4 @@
-"""Denials that stand in no session's log: what becomes a decision record all the same."""
+"""Decision records of denials that are in no session's log."""
 
 import json
 import uuid

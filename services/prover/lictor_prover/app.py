@@ -137,7 +137,7 @@ class Prover:
             proof = rejected(Reason("layer.broken", str(error), remedy), layer_hash=layer_hash)
         if proof.layer_hash is None:
             proof = replace(proof, layer_hash=layer_hash)
-        # Whoever reads the result can fetch what it names.
+        # A reader of the result can fetch what it names.
         await self._keep_certificate(proof)
         result = answer(submission, proof, datetime.now(UTC))
         if not proof.uncertified:

@@ -32,7 +32,7 @@ Submissions = Sequence[tuple[int, ProgramSubmission]]
 
 
 class StaleApproval(Exception):
-    """What was approved is not what is so now; the message says what differs."""
+    """The approval is out of date; the message says what differs."""
 
 
 def approved_of(

@@ -85,7 +85,7 @@ class CoherenceReports:
         """
         if self._page is None or (self._page.done() and self._clock() >= self._page_until):
             self._page = asyncio.create_task(self._make_page())
-        # Who goes away does not take it from the others.
+        # A caller that goes away does not cancel it for the others.
         return await asyncio.shield(self._page)
 
     async def _make_page(self) -> bytes | None:

@@ -40,7 +40,7 @@ _SETTINGS = PullSettings(each_on_its_own=True, batch=64, ack_wait_s=30.0)
 DueHandler = Callable[[str, int], Awaitable[None]]
 """Looks at what is due for the owner of a timer, by its key, at a moment not before the one given.
 
-Raises Refused for a tick that can never be handled, another BusError to be asked again later.
+Raises MessageRefused for a tick that can never be handled, another BusError to be asked again later.
 """
 
 
@@ -64,7 +64,7 @@ class EntityTimerKind:
         return SetTimer(self.kind, key, due, Outgoing(tick(self.kind, key), body))
 
     def read(self, ticked: Delivery) -> tuple[str, int]:
-        """Whose timer rang, and for which moment it was set; Refused for what this bell did not set."""
+        """Whose timer rang, and for which moment it was set; MessageRefused for what this bell did not set."""
         remedy = f"set {self.kind} timers through {self.set_by} only"
         try:
             body = json.loads(ticked.body)

@@ -80,7 +80,7 @@ def read_or_refuse(read: Callable[[bytes], T], body: bytes, remedy: str) -> T:
 
 
 class Processor(Protocol[T, S, R]):
-    """A service's meaning, as the batch loop sees it. ``step`` must be pure; both may raise Refused."""
+    """A service's meaning, as the batch loop sees it. ``step`` must be pure; both may raise MessageRefused."""
 
     def parse(self, delivery: Delivery) -> Parsed[T]:
         """Bytes to canonical model."""

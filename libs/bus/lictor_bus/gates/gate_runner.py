@@ -54,7 +54,7 @@ class RecordTime(Enum):
     FIRST = "first"
     """Before it is given; an answer that can't be recorded is not given."""
     BEFORE = "before"
-    """Before it is given, as far as that is possible in time: it holds something back, so it is given all the same."""
+    """Before it is given, as far as that is possible in time: a denial is given even without a record."""
     BESIDE = "beside"
     """Soon, without holding the answer up."""
 

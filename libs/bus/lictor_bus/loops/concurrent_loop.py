@@ -29,7 +29,7 @@ _PAUSE_S = 1.0
 MessageHandler = Callable[[Delivery], Awaitable[str | None]]
 """Does what one message asks for, and returns the outcome; None when nothing was to be done.
 
-Raises Refused for what can't be processed, and what OUTAGES names for what should come again.
+Raises MessageRefused for what can't be processed, and what OUTAGES names for what should come again.
 """
 
 

@@ -74,7 +74,7 @@ class QuickRedis:
             return await self.ask("EVAL", script.text, 1, key, *args)
 
     def close(self) -> None:
-        """Give up the connection; who waits for an answer gets an error."""
+        """Give up the connection; pending commands get an error."""
         if self._wire is not None:
             self._wire.give_up()
             self._wire = None

@@ -160,7 +160,7 @@ def _violated(violation: ContractViolation, fresh_at_plan: tuple[str, ...]) -> I
 
 
 def _measured(violation: ContractViolation) -> Measured:
-    """What was measured, or nothing: a text that stands for a number is none."""
+    """What was measured, or nothing: a text in place of a number does not count."""
     actual = violation.actual
     return actual if isinstance(actual, int) and not isinstance(actual, bool) else None
 

@@ -47,7 +47,7 @@ def stored_form(guarded: Guarded, published_by: str) -> bytes:
 
 
 def read_stored(body: bytes) -> StoredVersion:
-    """A stored version; DefinitionError when it is none."""
+    """A stored version; DefinitionError when it is no stored version."""
     try:
         stored = StoredDefinition.from_json(body)
         data = cast("dict[str, Any]", parse_json(body))

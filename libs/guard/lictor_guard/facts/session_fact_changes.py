@@ -59,7 +59,7 @@ def counts_for_nothing(mark: CallSeen | None, outcome: CallOutcome) -> bool:
 
 
 def earned(mark: CallSeen | None, outcome: CallOutcome) -> CallOutcome:
-    """What a call that was denied did all the same may spoil what was known, but it earns nothing."""
+    """A call that ran although it was denied may invalidate facts, but earns nothing."""
     was_denied = mark is not None and mark.outcome == "denied"
     return "failed" if was_denied and outcome == "ok" else outcome
 

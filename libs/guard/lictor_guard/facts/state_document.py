@@ -27,7 +27,7 @@ def refuse_logged(state: Mapping[str, Fact], whole: Mapping[str, Fact]) -> None:
 
 
 def state_document(facts: Mapping[str, Fact], definition_hash: str) -> StateDocument:
-    """The STATE among a session's facts, in the order of their names; StateError when it can't be kept."""
+    """The STATE among a session's facts, in the order of their names; SessionStateError when it can't be kept."""
     stored = {name: fact.encode().decode() for name, fact in sorted(state_of(facts).items())}
     try:
         return StateDocument(format=1, definition_hash=definition_hash, facts=stored)

@@ -16,7 +16,7 @@ from lictor_schema.sessions.session_questions import SeenFile
 
 
 def existing(files: Iterable[SeenFile]) -> frozenset[str]:
-    """The paths at which a file was seen; a directory is none."""
+    """The paths at which a file was seen; a directory does not count."""
     return frozenset(seen.path for seen in files if seen.state == "file")
 
 

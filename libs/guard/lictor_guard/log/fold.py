@@ -338,7 +338,7 @@ class Folder:
         if not entry.allowed:
             return {**marked, TALLY: with_changes(tally, blocks=entry.attempt, ended=None)}
         blocks = 0 if entry.status == "complete" else tally.blocks
-        # The timer is taken off: whoever works on all the same sets it anew.
+        # The timer is taken off: an agent that continues sets it anew.
         return {
             **marked,
             TALLY: with_changes(tally, blocks=blocks, ended=entry.status),

@@ -144,7 +144,7 @@ def claimed_by(event: Event) -> tuple[Claimed, ...]:
     told: tuple[Claimed, ...] = ()
     if claim is ClaimType.VERIFIED_COMPLETION:
         told = ("verified_completion",)
-    # Who sets the status to completed claims no less, whatever else is claimed.
+    # Setting the status to completed claims no less, whatever else is claimed.
     elif claim is ClaimType.COMPLETION or (
         event.event_type == "task_status_changed"
         and event.payload.to_status is TaskStatus.COMPLETED

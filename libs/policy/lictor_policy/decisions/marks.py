@@ -24,7 +24,7 @@ def marked(
     entry_id: str,
     at: datetime,
 ) -> DecisionMark | None:
-    """The mark that an order makes; None when it stands already; raises Unacceptable when it can't be made."""
+    """The mark that an order makes; None when it stands already; raises UnacceptableEvent when it can't be made."""
     if not record.matched_rules:
         raise UnacceptableEvent(
             "record_id", "no rule decided it, so there was no alarm", "mark a decision of a rule"

@@ -24,7 +24,7 @@ def claim_of(event: Event) -> Claim | None:
 
 
 def claim_type_of(event: Event) -> ClaimType | None:
-    """How much the event claims. Whoever claims completion claims no less, however labelled."""
+    """How much the event claims. A claim of completion claims no less, however labelled."""
     claim = claim_of(event)
     if claim is None:
         return None

@@ -87,7 +87,7 @@ def step(
     config: EvaluatorConfig,
     decided: PastDecision | None = None,
 ) -> StepOutcome:
-    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged.
+    """Judge one event; raises UnacceptableEvent, changing nothing, when it can't be judged.
 
     Where another engine has decided about it otherwise, the task goes on from what was decided then: what was closed
     stays closed.

@@ -1,4 +1,4 @@
-"""Suppression windows: rules that rest during approved maintenance, and are recorded all the same."""
+"""Suppression windows: rules that rest during approved maintenance, and are still recorded."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From text to a program in commands, or to the first reason why it is none.
+"""From text to a program in commands, or to the first reason why it is not one.
 
 The grammar is closed, and stands in docs/commands.md: nothing in it declares, imports, recurses or changes a name.
 What trusted functions take, give, demand and promise comes from the layer alone. Every command is checked, also where

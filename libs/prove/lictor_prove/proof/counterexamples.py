@@ -61,7 +61,7 @@ class Candidate:
             return None
 
     def _breaks_guarantee(self, goal: Goal) -> Counterexample | None:
-        # A run that fails elsewhere is none that guarantees speak about; its own goal says so.
+        # Guarantees are not about a run that fails elsewhere; its own goal says so.
         if self._trace is None or self._failed:
             return None
         guarantee = self._document.guarantees[goal.subject]

@@ -323,7 +323,7 @@ class Engine:
     async def catch_up(
         self, key: str, within_s: float = _CATCH_UP_WITHIN_S, *, at_least: int = 0
     ) -> None:
-        """Fold what the log has and the store lacks; whoever waits for the same joins. Behind when it takes long.
+        """Fold what the log has and the store lacks; concurrent callers share it. Behind when it takes long.
 
         A fold that we join may have looked at the log before the entry that we know of: then another follows.
         """

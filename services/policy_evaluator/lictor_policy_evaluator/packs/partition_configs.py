@@ -66,7 +66,7 @@ class Library:
         if loading is None:
             loading = self._loading[bundle_hash] = asyncio.create_task(self._load(bundle_hash))
             loading.add_done_callback(lambda task: self._loaded(bundle_hash, task))
-        # Whoever gives up waiting (a gate, in time to deny) leaves it to be there for the next question.
+        # It continues when a caller gives up (a gate, in time to deny), for the next question.
         return await asyncio.shield(loading)
 
     async def _load(self, bundle_hash: str) -> Bundled:

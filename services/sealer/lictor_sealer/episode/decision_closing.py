@@ -37,7 +37,7 @@ class Closings:
     async def close(self, seen: RecordsSeen, closing: Delivery) -> Deciding | None:
         """The decision that governed these records, as it was closed; None when none did.
 
-        Raises Refused for one that is frozen: it can't be sealed before somebody resumes it.
+        Raises MessageRefused for one that is frozen: it can't be sealed before somebody resumes it.
         """
         first, last = seen.first, seen.last
         key = subjects.decision_key(first.runtime, first.task_id)

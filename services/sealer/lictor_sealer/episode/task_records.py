@@ -184,7 +184,7 @@ def episode_of(records: Sequence[StoredRecord]) -> str:
 
 
 def read_record(delivery: Delivery) -> DecisionRecord:
-    """A decision record; Refused for what is none."""
+    """A decision record; MessageRefused for anything else."""
     return read_or_refuse(
         DecisionRecord.from_json,
         delivery.body,

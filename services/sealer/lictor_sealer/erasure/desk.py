@@ -60,7 +60,7 @@ class Erasures:
         return BoundGate(gate=ERASE, handle=self.erase)
 
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
-        """Erase what the order names; raises Refused when that can't be."""
+        """Erase what the order names; raises MessageRefused when that can't be."""
         # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
             versions = await self._episodes.versions(order.episode_id)

@@ -33,7 +33,7 @@ class DraftMessage(NamedTuple):
 
 
 class EpisodeLog:
-    """Appends to the log. Whoever decides on what the log holds keeps ``writing`` until it has appended."""
+    """Appends to the log. A caller that decides on the content of the log holds ``writing`` until it has appended."""
 
     def __init__(self, client: Client, key: SigningKey, *, sealed_from: str = "") -> None:
         self._client = client

@@ -225,7 +225,7 @@ class DriftTelling(CountingState):
 
 
 class PatchTelling(CountingState):
-    """Passes the steps of patches that answer a cycle, or drift, to the claims they bear on: PATCHES in, CERPA out."""
+    """Passes the steps of patches that answer a cycle, or drift, to the claims they affect: PATCHES in, CERPA out."""
 
     def parse(self, delivery: Delivery) -> Parsed[PatchEntry | None]:
         """Bytes to an entry; nothing for what somebody else got there."""

@@ -80,7 +80,7 @@ class EnvelopesInForce:
         if loading is None:
             loading = self._bundles[bundle_hash] = asyncio.create_task(self._load(bundle_hash))
             loading.add_done_callback(lambda task: self._loaded(bundle_hash, task))
-        # Whoever runs out of time leaves it to be there for the next question.
+        # It continues when a caller runs out of time, for the next question.
         return await asyncio.shield(loading)
 
     async def _load(self, bundle_hash: str) -> Envelopes:
