@@ -19,8 +19,8 @@ from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import episode_id
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_seal import TrustStore, verify_bundle
-from lictor_sealer.correction import desk as correcting
-from lictor_sealer.erasure import desk as erasing
+from lictor_sealer.correction import desk as correction_desk
+from lictor_sealer.erasure import desk as erasure_desk
 from lictor_sealer.erasure.desk import Erasures
 from lictor_sealer.log.stream import EpisodeLog
 
@@ -147,12 +147,12 @@ async def test_an_erasure_that_was_interrupted_is_completed_by_the_same_order(lo
     async def broken(*_: object) -> None:
         raise BusError("the machine went down")
 
-    monkeypatch.setattr(erasing, "erase_message", broken)
+    monkeypatch.setattr(erasure_desk, "erase_message", broken)
     with pytest.raises(BusError, match="went down"):
         await desk(log).erase(order(parts=["gates"]))
     # What is exported is without them already, and what is left of them goes with the order given again.
     assert (await log.messages())["gates"] == [ERASED, ERASED]
-    monkeypatch.setattr(erasing, "erase_message", erase_message)
+    monkeypatch.setattr(erasure_desk, "erase_message", erase_message)
     answer = await desk(log).erase(order(parts=["gates"]))
     assert answer.erased == 2
     assert b"no evidence is attached" not in await everything_stored(log)
@@ -181,11 +181,11 @@ async def test_what_another_sealer_erases_meanwhile_is_not_in_the_version_that_i
     await store(log.client, receipt(TASK, record("e2").record_id))
 
     async def erased_elsewhere(*given: Any) -> None:
-        monkeypatch.setattr(correcting, "store_parts", store_parts)
+        monkeypatch.setattr(correction_desk, "store_parts", store_parts)
         await desk(log).erase(order(parts=["gates"]))
         await store_parts(*given)
 
-    monkeypatch.setattr(correcting, "store_parts", erased_elsewhere)
+    monkeypatch.setattr(correction_desk, "store_parts", erased_elsewhere)
     answer = await corrections(log).correct(correction())
     assert answer.version == 2
     assert (await log.messages(1))["gates"] == [ERASED, ERASED]
