@@ -28,7 +28,7 @@ from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.base_model import Model
@@ -124,7 +124,7 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
                 ),
                 client=client,
                 redis=redis,
-                telemetry=Telemetry(service.name),
+                telemetry=ServiceTelemetry(service.name),
             )
         )
         yield [loop for loop in loops if isinstance(loop, GateRunner)]
@@ -168,7 +168,7 @@ class Bench:
             await connect_nats(self.url, name="law"),
             self.gate.service,
             [replace(self.bound, gate=short, handle=handler)],
-            Telemetry(self.gate.service),
+            ServiceTelemetry(self.gate.service),
             **options,
         )
         async with running(runner):

@@ -155,9 +155,9 @@ async def test_a_layer_that_changed_since_does_not_run(bus: Bus, change: str) ->
 
 async def test_a_layer_that_changes_at_the_last_moment_does_not_run(bus: Bus) -> None:
     request_id, delivery = await bus.approved(PAY)
-    before = bus.shelf()
+    before = bus.installed_layers()
     bus.bank.module.write_text(bus.bank.module.read_text() + "# changed\n")
-    reason = await _withheld(bus, request_id, delivery, shelf=lambda: before)
+    reason = await _withheld(bus, request_id, delivery, installed_layers=lambda: before)
     assert "stale.layer" in reason
 
 

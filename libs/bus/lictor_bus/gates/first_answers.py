@@ -1,4 +1,4 @@
-"""The first answers to questions that no log holds: who asks again, because no answer came, gets the same one."""
+"""The first answers to questions that no log holds: a caller that got no answer and asks again gets the same one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -24,7 +24,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BatchRefused, BusError, IdTaken, Refused, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, IdTaken, MessageRefused, SequenceConflict
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_from
@@ -164,7 +164,7 @@ class Appends:
                 self.client, line.name, [each.message for each in members], _ANSWER_WITHIN_S
             )
         except Exception as error:  # noqa: BLE001 -- each learns its own; the line must not stay closed
-            # Refused whole, or nobody knows: each for itself finds out.
+            # MessageRefused whole, or nobody knows: each for itself finds out.
             for each in members:
                 each.is_perhaps_stored = not isinstance(error, BatchRefused)
             log.info("%s: %d appends go one by one: %s", line.name, len(members), error)
@@ -183,7 +183,7 @@ class Appends:
             if each.stored.done():
                 return
             sequence = await self._store(line.name, each)
-        except Exception as error:  # noqa: BLE001 -- it is told to whoever appends
+        except Exception as error:  # noqa: BLE001 -- it is raised where the entry is appended
             if not each.stored.done():
                 each.stored.set_exception(error)
         else:
@@ -197,7 +197,7 @@ class Appends:
         for tries_left in reversed(range(_TRIES)):
             try:
                 return await self._tried(stream, append)
-            except (SequenceConflict, BatchRefused, Refused):
+            except (SequenceConflict, BatchRefused, MessageRefused):
                 raise
             except BusError:
                 append.is_perhaps_stored = True
