@@ -17,7 +17,7 @@ from lictor_approval.errors import ApprovalError
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.publish import Outgoing, Stored, publish_expecting, publish_one
+from lictor_bus.wire.publish import Outgoing, PublishAck, publish_expecting, publish_one
 from lictor_run.approved_run import Run
 from lictor_run.errors import EntryTooLarge, Fenced
 from lictor_runner.run_journal import StreamJournal
@@ -321,7 +321,7 @@ async def test_a_runner_that_was_taken_over_before_it_heard_of_its_entry_does_no
     journal = await StreamJournal.read(bus.client, TASK, run_id)
     send = publish_expecting
 
-    async def lost(*args: Any) -> Stored:
+    async def lost(*args: Any) -> PublishAck:
         monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
         await send(*args)
         taken = await StreamJournal.read(bus.client, TASK, run_id)

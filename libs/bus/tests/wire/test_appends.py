@@ -14,7 +14,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire import publish
 from lictor_bus.wire.appends import AT_ONCE, BATCH_FROM, Appends
 from lictor_bus.wire.connection import close_nats, connect_nats
-from lictor_bus.wire.publish import Outgoing, Stored, publish_one
+from lictor_bus.wire.publish import Outgoing, PublishAck, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
@@ -243,7 +243,7 @@ async def test_an_entry_of_the_same_id_that_somebody_else_stored_is_not_taken_fo
     his, hers = message("a", "deny", "one"), message("a", "allow", "one")
     sent = publish.publish_expecting
 
-    async def lost(*_: Any) -> Stored:
+    async def lost(*_: Any) -> PublishAck:
         monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", sent)
         await publish_one(client, streams.SESSIONS, his)
         raise BusError("JetStream did not answer")
@@ -260,7 +260,7 @@ async def test_who_was_stored_and_overtaken_before_it_knew_is_told_a_conflict(
     """As a runner whose answer got lost, while another took its run over: it must look before it goes on."""
     send = publish.publish_expecting
 
-    async def lost(*args: Any) -> Stored:
+    async def lost(*args: Any) -> PublishAck:
         monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
         await send(*args)
         await publish_one(client, streams.SESSIONS, message("a", "taken over"))
@@ -323,7 +323,7 @@ async def test_who_gave_up_is_not_sent_again(
     appends = Appends(client)
     send, sent = publish.publish_expecting, list[str]()
 
-    async def lost(*args: Any) -> Stored:
+    async def lost(*args: Any) -> PublishAck:
         subject = args[2].subject
         sent.append(subject)
         if subject != subjects.session_log("late"):
