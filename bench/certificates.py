@@ -44,7 +44,7 @@ from lictor_prove.certificate.creation import certify
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.proof.prover import prove
-from lictor_prove.proof.result import Verdict
+from lictor_schema.proofs.proof import ProofVerdict
 
 OWN = ROOT / "tests/prover"
 
@@ -67,7 +67,7 @@ class Row:
 def measured(source: str, name: str, layer: Layer, rounds: int) -> Row | None:
     """The certificate of a program that is proved, and the times; None when it is not proved."""
     proof = prove(source, name=name, layer=layer)
-    if proof.verdict is not Verdict.PROVED:
+    if proof.verdict is not ProofVerdict.PROVED:
         return None
     made = certify(proof, FrontEnd.PYTHON)
     report = check(made.data)

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 from reporting import reach, service_process, wait_until_ready
 
-from lictor_bus.logs.dead_letters import Buried, list_dead
+from lictor_bus.logs.dead_letters import StoredLetter, list_dead
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -54,7 +54,7 @@ class Stack:
         stored = await read_from(self.client, "DECISIONS", subjects.DECISION.all, 1, 1000)
         return [DecisionRecord.from_json(delivery.body) for delivery in stored]
 
-    async def dead(self) -> list[Buried]:
+    async def dead(self) -> list[StoredLetter]:
         """Every dead letter so far."""
         return [letter async for letter in list_dead(self.client)]
 

@@ -23,7 +23,7 @@ from lictor_bus.fold.state_store import StateStore
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.logs.entry_logs import triage_log
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry, TelemetrySettings
+from lictor_bus.service.telemetry import ServiceTelemetry, TelemetrySettings
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
@@ -235,7 +235,7 @@ async def test_a_worker_that_takes_over_beside_a_lagging_replica_skips_no_event(
                     lambda each: int(each.body),
                 ),
                 DeadLetters(client, "test"),
-                Telemetry("test", TelemetrySettings()),
+                ServiceTelemetry("test", TelemetrySettings()),
             )
             running = asyncio.create_task(worker.run())
             # What it holds is not acknowledged: nobody else is given it for a while.

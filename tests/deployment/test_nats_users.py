@@ -37,7 +37,7 @@ from lictor_bus.wire.read import read_from
 from lictor_local.demo_story import play
 from lictor_local.doctor import health
 from lictor_local.embedded_servers import Endpoints
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalOrder
 from lictor_schema.contracts.coherence_report import CoherenceAnswer, CoherenceQuestion
 from lictor_schema.events.operator_context import OperatorContext
@@ -168,7 +168,7 @@ async def test_a_program_is_approved_by_an_operator_and_never_by_its_runtime(
     approvers = tmp_path / "approvers.json"
     approvers.write_bytes(TrustStore.of([ALICE.verifying_key]).to_bytes())
     submitted = submission()
-    (layer, _) = shelf(layers).named(None) or ("", None)
+    (layer, _) = installed_layers(layers).named(None) or ("", None)
     proved = proof(submitted, layer_hash=layer)
 
     async with AsyncExitStack() as running:

@@ -95,11 +95,11 @@ async def test_an_event_of_an_unknown_task_can_be_replayed_once_the_task_has_sta
     )
     await stack.send_event(late)
     await stack.until("DEAD", 1)
-    [buried] = await stack.dead()
-    assert "never started" in buried.letter.reason
+    [stored_letter] = await stack.dead()
+    assert "never started" in stored_letter.letter.reason
     await stack.send_event(started("late"))
     await stack.until("DECISIONS", 1)
-    await replay_dead(stack.client, await find_dead(stack.client, buried.sequence))
+    await replay_dead(stack.client, await find_dead(stack.client, stored_letter.sequence))
     await stack.until("DECISIONS", 2)
     assert [record.event_id for record in await stack.decisions()] == ["late-start", "late-1"]
 
@@ -159,9 +159,9 @@ async def test_another_runtime_can_not_close_a_task(stack):
     )
     await stack.send_event(stranger)
     await stack.until("DEAD", 1)
-    [buried] = await stack.dead()
-    assert "runtime" in buried.letter.reason
-    assert "belongs to test" in buried.letter.reason
+    [stored_letter] = await stack.dead()
+    assert "runtime" in stored_letter.letter.reason
+    assert "belongs to test" in stored_letter.letter.reason
 
 
 async def test_one_forged_decision_stops_nobody(stack):
@@ -169,8 +169,8 @@ async def test_one_forged_decision_stops_nobody(stack):
     await stack.send_event(started("honest"))
     await stack.until("DECISIONS", 2)
     await stack.until("DEAD", 1)
-    [buried] = await stack.dead()
-    assert buried.letter.service == "sealer"
+    [stored_letter] = await stack.dead()
+    assert stored_letter.letter.service == "sealer"
 
 
 def test_a_time_before_1970_in_utc_is_refused_whatever_its_offset():

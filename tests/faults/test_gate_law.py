@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,15 @@ import pytest
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BusError, JetStreamAway
 from lictor_bus.gate import Gate, Repeats
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
-from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
+from lictor_bus.service.telemetry import ServiceTelemetry
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.base_model import Model
 
@@ -113,7 +113,7 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
     """The runners of a service, none of them running yet."""
     client = await connect_nats(endpoints.nats_url, name="test")
     redis = await connect_redis(endpoints.redis_url)
-    await streams.declare(client, *service.spec.streams, streams.DEAD)
+    await declared(client, *service.spec.streams, streams.DEAD)
     loops: list[Runnable] = []
     try:
         loops += await service.loops(
@@ -124,7 +124,7 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
                 ),
                 client=client,
                 redis=redis,
-                telemetry=Telemetry(service.name),
+                telemetry=ServiceTelemetry(service.name),
             )
         )
         yield [loop for loop in loops if isinstance(loop, GateRunner)]
@@ -168,7 +168,7 @@ class Bench:
             await connect_nats(self.url, name="law"),
             self.gate.service,
             [replace(self.bound, gate=short, handle=handler)],
-            Telemetry(self.gate.service),
+            ServiceTelemetry(self.gate.service),
             **options,
         )
         async with running(runner):
@@ -238,6 +238,14 @@ def verdict(answer: Any) -> tuple[Any, ...]:
     shown = {name: getattr(answer, name, None) for name in ("decision", "ok", "policy_id")}
     outcome = getattr(answer, "outcome", None)
     return (*shown.values(), "stored" if outcome == "duplicate" else outcome)
+
+
+async def declared(client: TolerantClient, *names: str) -> None:
+    """Declare streams, as a service does that starts: a broker that is busy is waited for."""
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(JetStreamAway):
+                return await streams.declare(client, *names)
 
 
 @pytest.fixture

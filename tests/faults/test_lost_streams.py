@@ -15,7 +15,7 @@ PATIENCE_S = 60
 
 
 async def send(client, task):
-    """What can only be buried: that shows that the worker is at work."""
+    """What can only become a dead letter: that shows that the worker is at work."""
     await publish_one(client, "EVENTS", Outgoing(subjects.event("test", task), b"not an event"))
 
 

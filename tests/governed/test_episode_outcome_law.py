@@ -11,7 +11,7 @@ from task_messages import MOMENT, uuid
 
 from lictor_contracts.action import gate
 from lictor_contracts.decision import progress, questions
-from lictor_contracts.decision.question_stamp import Asked
+from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import Deciding, Switch, fold
 from lictor_schema.contracts.action import SafeActionContract
@@ -120,9 +120,11 @@ class Decision:
         governing = Governing(episode, "refund", "rt", dte, pack)
         self.take(questions.begin(None, Switch(), self.ask(), governing).entry)
 
-    def ask(self, after_ms: int = 0) -> Asked:
+    def ask(self, after_ms: int = 0) -> QuestionStamp:
         self.asked += 1
-        return Asked(f"q-{self.asked}", "rt", "task", "agent", NOW_US + after_ms * 1000, self.asked)
+        return QuestionStamp(
+            f"q-{self.asked}", "rt", "task", "agent", NOW_US + after_ms * 1000, self.asked
+        )
 
     def take(self, entry: Any) -> None:
         if entry is not None:

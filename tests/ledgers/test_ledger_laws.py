@@ -22,7 +22,7 @@ from approval_samples import request as approval_request
 from governing_bus import ENVELOPE
 
 from lictor_approval.decision_validity import requested
-from lictor_bus.ledger import LEDGERS, Changed, Ledger, Log, OutOfDate, WholeLedger
+from lictor_bus.ledger import LEDGERS, Ledger, LedgerChange, Log, OutOfDate, WholeLedger
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions
 from lictor_bus.names import streams, subjects
@@ -31,7 +31,7 @@ from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_red
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_contracts.decision import kill_switch
-from lictor_contracts.decision.question_stamp import Asked
+from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
@@ -123,7 +123,7 @@ async def world(clean_infra: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Asyn
 
     async def watched(
         self: Ledger[Any, Any], appends: Any, log: Log[Any, Any], judge: Any, **more: Any
-    ) -> Changed[Any, Any]:
+    ) -> LedgerChange[Any, Any]:
         read, read_until = log.read, []
 
         async def reading() -> Any:
@@ -355,7 +355,7 @@ async def decisions(world: World) -> int:
         known = Decisions(DecisionLog(world.client(number)), FOLDS)
 
         def decide(at: DecisionAt[Any, Any]) -> Any:
-            asked = Asked(f"r-{number}", "rt", "t", "agent", at.now_us, at.after)
+            asked = QuestionStamp(f"r-{number}", "rt", "t", "agent", at.now_us, at.after)
             return begin(at.state, at.switch, asked, governing)
 
         await known.change(key, decide)

@@ -1,8 +1,8 @@
 """What a policy says about a request: allow, reject, or ask somebody.
 
 Every condition is true, false, or unknown: what can't be evaluated, for whatever reason, is unknown. A rule holds when
-all its conditions are true, and does not when one is false. A `reject` or `ask` rule of which that can't be told has
-somebody asked, an `allow` rule of which it can't be told allows nothing: so nothing unknown ever helps to approve.
+all its conditions are true, and does not when one is false. A `reject` or `ask` rule for which that is unknown has
+somebody asked, an `allow` rule for which it is unknown allows nothing: so nothing unknown ever helps to approve.
 """
 
 import json
@@ -139,7 +139,7 @@ def contracts_named(policy: ApprovalPolicy) -> tuple[ContractCall, ...]:
 
 
 def needs_findings(policy: ApprovalPolicy) -> bool:
-    """Whether a rule asks about more than the request tells."""
+    """Whether a rule asks about more than the request contains."""
     return any(
         rule.when.entails
         or rule.when.not_entailed

@@ -42,7 +42,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         )
     if result.ir_hash is None or result.layer_hash is None or result.engine is None:
         raise NotApprovable(
-            "the proof does not tell its IR, layer and engine",
+            "the proof does not name its IR, layer and engine",
             "prove the program with a prover of this version",
         )
     if result.coverage is not None and result.coverage.layer_hash != result.layer_hash:

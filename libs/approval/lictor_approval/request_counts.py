@@ -34,7 +34,7 @@ _LAPSED = (ApprovalState.EXPIRED, ApprovalState.STALE)
 
 
 def counts(lives: Iterable[RequestLife]) -> RequestCounts:
-    """What came of these requests."""
+    """The outcomes of these requests."""
     everything = list(lives)
     decided = [(life, life.decision) for life in everything if life.decision is not None]
     by_people = [(life, decision) for life, decision in decided if decision.automatic is None]

@@ -2,7 +2,7 @@
 
 1. A later submission of the same agent and task, under the same name and target, takes the place of the one before.
 2. The submission was proved anew, and the new result binds anything else, or is not `proved`.
-3. The trusted layer is not on the shelf any more; or the submission named none, and the first on the shelf is another.
+3. The trusted layer is no longer installed; or the submission named none, and another layer is now the first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,11 +51,11 @@ def proved_anew(
     return f"it was proved anew with another {', '.join(changed)}" if changed else None
 
 
-def layer_changed(request: ApprovalRequest, shelf: Sequence[str]) -> str | None:
-    """Whether the layer is another than that of the request; ``shelf`` holds the hashes in their order."""
+def layer_changed(request: ApprovalRequest, installed: Sequence[str]) -> str | None:
+    """Whether the layer is another than that of the request; ``installed`` holds the hashes in their order."""
     mine = request.binding.layer_hash
-    if mine not in shelf:
-        return f"the trusted layer {mine} is not on the shelf any more"
-    if not request.named_layer and shelf[0] != mine:
-        return f"the current trusted layer is {shelf[0]} now, and it was proved with {mine}"
+    if mine not in installed:
+        return f"the trusted layer {mine} is no longer installed"
+    if not request.named_layer and installed[0] != mine:
+        return f"the current trusted layer is {installed[0]} now, and it was proved with {mine}"
     return None

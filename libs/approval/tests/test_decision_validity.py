@@ -297,9 +297,9 @@ def test_a_request_that_shows_other_guarantees_than_it_binds_can_not_be_made() -
         ({}, {"submission_id": "s-9"}, "about submission"),
         ({}, {"task_id": "t-9"}, "about task"),
         ({"layer_hash": content_hash("named")}, {}, "names layer"),
-        ({}, {"ir_hash": None}, "does not tell"),
-        ({}, {"layer_hash": None}, "does not tell"),
-        ({}, {"engine": None}, "does not tell"),
+        ({}, {"ir_hash": None}, "does not name"),
+        ({}, {"layer_hash": None}, "does not name"),
+        ({}, {"engine": None}, "does not name"),
     ],
 )
 def test_nobody_is_asked_about(submitted: Any, proved: Any, why: str) -> None:

@@ -68,10 +68,10 @@ def test_the_same_proof_again_or_an_earlier_one_or_one_of_another_submission_doe
     assert proved_anew(request(), other, proof(other, engine="prover-2"), 6) is None
 
 
-def test_a_layer_that_left_the_shelf_does() -> None:
+def test_a_layer_that_is_no_longer_installed_does() -> None:
     assert layer_changed(request(), [LAYER, OTHER]) is None
-    assert "not on the shelf" in str(layer_changed(request(), [OTHER]))
-    assert "not on the shelf" in str(layer_changed(request(), []))
+    assert "no longer installed" in str(layer_changed(request(), [OTHER]))
+    assert "no longer installed" in str(layer_changed(request(), []))
 
 
 def test_a_new_current_layer_does_unless_the_submission_named_its_own() -> None:

@@ -48,7 +48,7 @@ class SequenceConflict(BusError):
 
 
 class TooManySubjects(BusError):
-    """What was asked for stands on more subjects than the broker tells of at once."""
+    """The requested messages are on more subjects than the broker lists at once."""
 
 
 class CursorConflict(BusError):
@@ -84,7 +84,7 @@ class NotAllowed(BusError):
     """The broker does not let this user do that."""
 
 
-class Refused(BusError):
+class MessageRefused(BusError):
     """A message can't be processed; it goes to the dead-letter stream whole, with this reason."""
 
     def __init__(
@@ -96,5 +96,5 @@ class Refused(BusError):
         self.problems = problems
 
 
-class IdTaken(Refused):
+class IdTaken(MessageRefused):
     """A log can't have an entry, because another log of its stream has one of the same id."""

@@ -26,7 +26,7 @@ from lictor_schema.errors import FieldProblem, describe_validation_error
 from lictor_schema.gates.gate import GateRequest
 
 if TYPE_CHECKING:
-    from lictor_bus.service.telemetry import Telemetry
+    from lictor_bus.service.telemetry import ServiceTelemetry
 
 RUNTIMES = "runtimes"
 """Asked by every runtime; on a subject with ``{runtime}`` only in its own name."""
@@ -47,7 +47,7 @@ Q = TypeVar("Q", bound=Model)
 A = TypeVar("A", bound=Model)
 
 
-class Refusal(NamedTuple):
+class GateRefusal(NamedTuple):
     """Why a question is denied before anybody judged it."""
 
     policy_id: str
@@ -99,11 +99,11 @@ class Gate(Generic[Q, A]):
     """Who answers."""
     asked_by: tuple[str, ...]
     """RUNTIMES, OPERATORS, or the name of a service."""
-    refuse: Callable[[str, Refusal], A]
+    refuse: Callable[[str, GateRefusal], A]
     """The answer that a denial is, to the question with this id."""
     refusals: Refusals
     within_s: float
-    """From arrival to the handler's answer; shorter than whoever asks waits."""
+    """From arrival to the handler's answer; shorter than the caller's timeout."""
     share_of_payload: float
     """How much of what the broker takes in one message a question may have."""
     repeats: Repeats
@@ -115,7 +115,7 @@ class Gate(Generic[Q, A]):
     """How long an answer waits for its record; added to ``within_s``."""
     named_by: str = "request_id"
     """The field of the question that the answer repeats."""
-    count: "Callable[[Telemetry, A], None] | None" = None
+    count: "Callable[[ServiceTelemetry, A], None] | None" = None
     """Counts an answer for the metrics."""
 
     @cached_property
@@ -159,7 +159,7 @@ class Gate(Generic[Q, A]):
         """The id that the answer repeats."""
         return UNKNOWN_REQUEST if request is None else getattr(request, self.named_by)
 
-    def denial(self, request: Q | None, refusal: Refusal) -> A:
+    def denial(self, request: Q | None, refusal: GateRefusal) -> A:
         """The answer that a denial is."""
         return self.refuse(self.id_of(request), refusal)
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError, Refused, SequenceConflict
+from lictor_bus.errors import BusError, MessageRefused, SequenceConflict
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.wire.publish import HEADER_ROOM, Outgoing
 
@@ -40,7 +40,7 @@ class OutOfDate(SequenceConflict):
     """What was read does not count any more: it is to be read and judged again."""
 
 
-class Entry(Protocol):
+class LedgerEntry(Protocol):
     """What a log holds."""
 
     @property
@@ -53,7 +53,7 @@ class Entry(Protocol):
         ...
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=LedgerEntry)
 S = TypeVar("S")
 R = TypeVar("R")
 Judge = Callable[[S], E | Awaitable[E | None] | None]
@@ -75,8 +75,8 @@ class Reading(Generic[E, S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Changed(Generic[E, S]):
-    """What came of judging a log."""
+class LedgerChange(Generic[E, S]):
+    """The result of judging a log."""
 
     state: S
     """What was judged: the log before the entry."""
@@ -140,26 +140,26 @@ class Ledger(Generic[E, S]):
         judge: "Judge[S, E]",
         *,
         entry_id: str | None = None,
-    ) -> Changed[E, S]:
+    ) -> LedgerChange[E, S]:
         """Have a log judged and keep what comes of it; Overtaken when others were always faster.
 
         A log that holds the entry ``entry_id`` is not judged again: the first answer stands.
         """
 
-        async def attempt() -> Changed[E, S]:
+        async def attempt() -> LedgerChange[E, S]:
             reading = await log.read()
             if reading is None:
                 raise OutOfDate
             if found := reading.find(entry_id):
-                return Changed(reading.state, *found)
+                return LedgerChange(reading.state, *found)
             judged = judge(reading.state)
             entry = await judged if isawaitable(judged) else judged
             if entry is None:
                 if await log.is_current(reading):
-                    return Changed(reading.state, reading.last)
+                    return LedgerChange(reading.state, reading.last)
                 raise OutOfDate
             if found := reading.find(entry.entry_id):
-                return Changed(reading.state, *found)
+                return LedgerChange(reading.state, *found)
             message = log.message(entry)
             try:
                 sequence = await appends.append(
@@ -170,9 +170,9 @@ class Ledger(Generic[E, S]):
                 raise
             if sequence <= reading.last:
                 # The log had it before, though the reading does not show it.
-                return Changed(reading.state, sequence, entry)
+                return LedgerChange(reading.state, sequence, entry)
             await log.appended(reading, entry, sequence)
-            return Changed(reading.state, sequence, entry, is_new=True)
+            return LedgerChange(reading.state, sequence, entry, is_new=True)
 
         return await self.again(attempt)
 
@@ -205,7 +205,7 @@ class WholeLedger(Ledger[E, S]):
         parse: Callable[[bytes], E],
         fold: Callable[[Iterable[E]], S],
         subject_of: Callable[[E], str],
-        too_large: str = "tell it in smaller pieces",
+        too_large: str = "send it in smaller pieces",
     ) -> None:
         super().__init__(name, stream)
         self.parse = parse
@@ -234,10 +234,10 @@ class WholeLog(Log[E, S]):
         return Reading(ledger.fold(entry for _, entry in found.entries), found.last, found.entries)
 
     def message(self, entry: E) -> Outgoing:
-        """An entry as it is stored; Refused when the broker does not take as much."""
+        """An entry as it is stored; MessageRefused when the broker does not take as much."""
         body = entry.to_json()
         if len(body) + HEADER_ROOM > self._client.max_payload:
-            raise Refused(
+            raise MessageRefused(
                 f"the {self._ledger.name} has {len(body)} bytes, more than the broker takes",
                 remedy=self._ledger.too_large,
             )

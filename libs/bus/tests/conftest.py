@@ -12,7 +12,7 @@ from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 from redis.asyncio import Redis
 
-from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.errors import BusError, MessageRefused, StaleState
 from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import Outbox, Parsed, Steering, Stepped, StreamOutbox
 from lictor_bus.fold.state_store import StateStore
@@ -20,7 +20,7 @@ from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
@@ -49,7 +49,7 @@ class Totals:
             body = json.loads(delivery.body)
             return Parsed(delivery.subject.rpartition(".")[2], body["id"], body["n"])
         except (ValueError, KeyError) as error:
-            raise Refused(f"unreadable: {error}", remedy="send id and n") from None
+            raise MessageRefused(f"unreadable: {error}", remedy="send id and n") from None
 
     def step(
         self, state: int | None, message: Parsed[int], delivery: Delivery
@@ -171,7 +171,7 @@ class Bench:
             Totals(timed=timed, keep_s=keep_s),
             wrap(StreamOutbox(client, streams.DECISIONS, subjects.DECISION.where(task="{key}"))),
             DeadLetters(client, "totals"),
-            Telemetry("totals"),
+            ServiceTelemetry("totals"),
             settings.batch,
             steering,
         )
@@ -201,7 +201,7 @@ class Bench:
             Totals(keep_s=keep_s),
             StreamOutbox(self.client, streams.DECISIONS, "lictor.dec.*.{key}"),
             DeadLetters(self.client, service, formerly=formerly),
-            Telemetry(service),
+            ServiceTelemetry(service),
             FAST.batch,
             take_over=None if formerly is None else self.take_over(formerly, service),
         )

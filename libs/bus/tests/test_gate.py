@@ -14,12 +14,12 @@ import pytest
 from nats.errors import TimeoutError as NatsTimeout
 from redis.exceptions import ConnectionError as RedisAway
 
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.gate import RUNTIMES, Gate, Refusal, Refusals, Repeats
+from lictor_bus.errors import BusError, MessageRefused
+from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, GateRefusal, Refusals, Repeats
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked, BoundGate, GateRunner, Given, When
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner, Given, ReceivedQuestion, RecordTime
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.read import read_from
@@ -28,7 +28,7 @@ from lictor_schema.gates.gate import GateAnswer, GateRequest
 IDS = Refusals(malformed="t.malformed", unavailable="t.away", broken="t.broken", unrecorded="t.rec")
 
 
-def deny(request_id: str, refusal: Refusal) -> GateAnswer:
+def deny(request_id: str, refusal: GateRefusal) -> GateAnswer:
     return GateAnswer.deny(request_id, refusal.policy_id, refusal.reason, refusal.remedy)
 
 
@@ -53,7 +53,7 @@ async def allow(request: GateRequest) -> GateAnswer:
     return GateAnswer.allow(request.request_id, "t.fine", "nothing is against it")
 
 
-def record(asked: Asked[Any], answer: GateAnswer) -> PendingRecord:
+def record(asked: ReceivedQuestion[Any], answer: GateAnswer) -> PendingRecord:
     task = asked.request.task_id if asked.request is not None else None
     record_id = str(uuid.uuid4())
     body = json.dumps({"policy": answer.policy_id, "reason": answer.reason}).encode()
@@ -61,11 +61,15 @@ def record(asked: Asked[Any], answer: GateAnswer) -> PendingRecord:
     return PendingRecord("try", task or "(unknown)", answer, message)
 
 
-def records_of(asked: Asked[Any], _: Refusal, answer: GateAnswer) -> Sequence[PendingRecord]:
+def records_of(
+    asked: ReceivedQuestion[Any], _: GateRefusal, answer: GateAnswer
+) -> Sequence[PendingRecord]:
     return [record(asked, answer)]
 
 
-def given(when: When, decision: Callable[[str, str, str], GateAnswer] = GateAnswer.allow) -> Any:
+def given(
+    when: RecordTime, decision: Callable[[str, str, str], GateAnswer] = GateAnswer.allow
+) -> Any:
     """A handler whose answers are recorded."""
 
     async def handle(request: GateRequest) -> Given[GateAnswer]:
@@ -108,7 +112,7 @@ class Tries:
             await connect_nats(self.url, name="gates"),
             "tries",
             [BoundGate(gate=gate, handle=handle, records_of=records_of, **(bound or {}))],
-            Telemetry("tries"),
+            ServiceTelemetry("tries"),
             **options,
         )
         self.runners.append((runner, asyncio.create_task(runner.run())))
@@ -229,9 +233,13 @@ class Odd(Exception):
         (ConnectionResetError(), "t.away", "ConnectionResetError"),
         (TimeoutError(), "t.away", "TimeoutError"),
         (NatsTimeout(), "t.away", "TimeoutError"),
-        (Refused("it is too old", remedy="take a newer one"), "t.malformed", "it is too old"),
+        (
+            MessageRefused("it is too old", remedy="take a newer one"),
+            "t.malformed",
+            "it is too old",
+        ),
         (Odd("odd"), "t.odd", "how odd"),
-        (Refused("x" * 100_000, remedy="\ud800"), "t.malformed", "xxx"),
+        (MessageRefused("x" * 100_000, remedy="\ud800"), "t.malformed", "xxx"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
@@ -241,9 +249,9 @@ async def test_a_handler_that_raises_is_a_denial(
     async def handle(_request: Any) -> GateAnswer:
         raise error
 
-    def explain(found: Exception, request: GateRequest) -> Refusal | None:
+    def explain(found: Exception, request: GateRequest) -> GateRefusal | None:
         assert request.task_id == "task"
-        return Refusal("t.odd", "how odd", "make it even") if isinstance(found, Odd) else None
+        return GateRefusal("t.odd", "how odd", "make it even") if isinstance(found, Odd) else None
 
     await tries.run(handle, bound={"explain": explain})
     asked = question()
@@ -256,11 +264,25 @@ async def test_a_handler_that_raises_is_a_denial(
     assert [each["policy"] for each in await tries.recorded()] == [policy]
 
 
+async def test_a_handler_whose_dependency_was_cancelled_is_a_denial(tries: Tries) -> None:
+    """As by a question that ran out of time and took along what others waited for too."""
+
+    async def handle(_request: Any) -> GateAnswer:
+        shared: asyncio.Future[GateAnswer] = asyncio.get_running_loop().create_future()
+        shared.cancel()
+        return await shared
+
+    await tries.run(handle)
+    answer = await tries.ask()
+    assert (answer.decision, answer.policy_id) == ("deny", "t.broken")
+    assert [each["policy"] for each in await tries.recorded()] == ["t.broken"]
+
+
 async def test_an_explanation_that_fails_is_no_silence(tries: Tries) -> None:
     async def handle(_request: Any) -> GateAnswer:
         raise Odd
 
-    def explain(_found: Exception, _request: Any) -> Refusal | None:
+    def explain(_found: Exception, _request: Any) -> GateRefusal | None:
         raise KeyError("nothing is as it should be")
 
     await tries.run(handle, bound={"explain": explain})
@@ -315,6 +337,44 @@ async def test_one_question_too_many_is_denied_at_once(tries: Tries) -> None:
     assert [each["policy"] for each in await tries.until_recorded(1)] == ["t.away"]
 
 
+async def test_an_operator_s_order_does_not_wait_behind_the_questions_of_runtimes(
+    tries: Tries,
+) -> None:
+    """A runtime that floods its gate can't keep the kill-switch from being engaged."""
+
+    under_way, hold = asyncio.Event(), asyncio.Event()
+
+    async def hangs(request: GateRequest) -> GateAnswer:
+        under_way.set()
+        await hold.wait()
+        return await allow(request)
+
+    slow = replace(GATE, within_s=30.0)
+    order = replace(slow, subject="lictor.desk.try", asked_by=(OPERATORS,))
+    runner = GateRunner(
+        await connect_nats(tries.url, name="gates"),
+        "tries",
+        [
+            BoundGate(gate=slow, handle=hangs, records_of=records_of),
+            BoundGate(gate=order, handle=allow, records_of=records_of),
+        ],
+        ServiceTelemetry("tries"),
+        at_once=1,
+        max_waiting=0,
+    )
+    tries.runners.append((runner, asyncio.create_task(runner.run())))
+    async with asyncio.timeout(5):
+        while runner.trouble is not None:
+            await asyncio.sleep(0.01)
+        flood = asyncio.create_task(tries.ask())
+        await under_way.wait()
+    body = json.dumps(question()).encode()
+    reply = await tries.client.request(order.subject, body, timeout=3)
+    assert GateAnswer.from_json(reply.data).decision == "allow"
+    hold.set()
+    assert (await flood).decision == "allow"
+
+
 async def test_a_question_that_waited_too_long_is_not_judged(tries: Tries) -> None:
     judged: list[str] = []
 
@@ -347,11 +407,16 @@ async def test_records_are_made_before_beside_or_first(tries: Tries) -> None:
         return GateAnswer.deny(request_id, policy_id, reason, "do something else")
 
     for count, (when, decision) in enumerate(
-        [(When.BEFORE, no), (When.FIRST, GateAnswer.allow), (When.BESIDE, GateAnswer.allow)], 1
+        [
+            (RecordTime.BEFORE, no),
+            (RecordTime.FIRST, GateAnswer.allow),
+            (RecordTime.BESIDE, GateAnswer.allow),
+        ],
+        1,
     ):
         await tries.run(given(when, decision))
         assert (await tries.ask()).policy_id == "t.fine"
-        if when is When.BESIDE:
+        if when is RecordTime.BESIDE:
             await tries.until_recorded(count)
         assert len(await tries.recorded()) == count
         runner, task = tries.runners.pop()
@@ -363,7 +428,7 @@ async def test_an_answer_that_must_be_on_record_is_not_given_without(
     tries: Tries, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    await tries.run(given(When.FIRST))
+    await tries.run(given(RecordTime.FIRST))
     await tries.client.jetstream().delete_stream(streams.GATES)
     answer = await tries.ask()
     assert (answer.decision, answer.policy_id) == ("deny", "t.rec")
@@ -374,8 +439,10 @@ async def test_an_answer_that_must_be_on_record_is_not_given_without(
     assert "was not recorded" in caplog.text
 
 
-@pytest.mark.parametrize("when", [When.BEFORE, When.BESIDE])
-async def test_a_denial_is_given_even_when_it_can_t_be_recorded(tries: Tries, when: When) -> None:
+@pytest.mark.parametrize("when", [RecordTime.BEFORE, RecordTime.BESIDE])
+async def test_a_denial_is_given_even_when_it_can_t_be_recorded(
+    tries: Tries, when: RecordTime
+) -> None:
     def no(request_id: str, policy_id: str, reason: str) -> GateAnswer:
         return GateAnswer.deny(request_id, policy_id, reason, "do something else")
 
@@ -390,7 +457,7 @@ async def test_a_record_that_can_t_be_made_keeps_no_other_from_being_written(tri
     async def handle(request: GateRequest) -> Given[GateAnswer]:
         answer = await allow(request)
 
-        def make(asked: Asked[Any], _: bytes) -> PendingRecord:
+        def make(asked: ReceivedQuestion[Any], _: bytes) -> PendingRecord:
             if request.task_id == "odd":
                 raise ValueError("odd")
             return record(asked, answer)

@@ -13,8 +13,8 @@ from lossy_wire import LossyWire
 from nats.aio.client import Client
 
 from lictor_bus import ledger as ledgers
-from lictor_bus.errors import BusError, Refused
-from lictor_bus.ledger import Changed, Log, Overtaken, Reading, WholeLedger, WholeLog
+from lictor_bus.errors import BusError, MessageRefused
+from lictor_bus.ledger import LedgerChange, Log, Overtaken, Reading, WholeLedger, WholeLog
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire import read
 from lictor_bus.wire.appends import Appends
@@ -105,7 +105,7 @@ async def whole(client: Client, notes: WholeLedger[Note, Ids], log: str) -> Read
 
 async def write(
     client: Client, notes: WholeLedger[Note, Ids], log: str, entry_id: str
-) -> Changed[Note, Ids]:
+) -> LedgerChange[Note, Ids]:
     return await notes.change(
         Appends(client),
         notes.log(client, subjects.patch_entries(log)),
@@ -223,17 +223,17 @@ async def test_who_has_nothing_to_add_learns_the_state(
     await write(client, notes, "a", "one")
     log = notes.log(client, subjects.patch_entries("a"))
     changed = await notes.change(Appends(client), log, lambda _: None)
-    assert changed == Changed(("one",), 1)
+    assert changed == LedgerChange(("one",), 1)
 
 
 async def test_a_judge_s_objection_leaves_the_log_alone(
     client: Client, notes: WholeLedger[Note, Ids]
 ) -> None:
     async def refuse(_: Ids) -> Note | None:
-        raise Refused("not now", remedy="later")
+        raise MessageRefused("not now", remedy="later")
 
     log = notes.log(client, subjects.patch_entries("a"))
-    with pytest.raises(Refused):
+    with pytest.raises(MessageRefused):
         await notes.change(Appends(client), log, refuse)
     assert (await whole(client, notes, "a")).state == ()
 
@@ -287,7 +287,7 @@ async def test_an_entry_that_the_broker_would_not_take_is_refused(
     client: Client, notes: WholeLedger[Note, Ids]
 ) -> None:
     log = notes.log(client, subjects.patch_entries("a"))
-    with pytest.raises(Refused, match="more than the broker takes"):
+    with pytest.raises(MessageRefused, match="more than the broker takes"):
         await notes.change(
             Appends(client), log, lambda seen: Note("one", "a", seen, "x" * client.max_payload)
         )

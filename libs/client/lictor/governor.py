@@ -542,11 +542,11 @@ class Governor:
     async def _refusal(self, published: Published) -> DecisionRecord:
         """Raises when a service sets the event aside; else waits for ever."""
         subject = subjects.dead_letter("*", streams.EVENTS, published.sequence)
-        buried = await find_dead(self._client, await self._first(streams.DEAD, subject))
-        letter = buried.letter
+        stored_letter = await find_dead(self._client, await self._first(streams.DEAD, subject))
+        letter = stored_letter.letter
         raise EventRefused(
             f"{letter.service} set event {published.event_id} aside: {letter.reason};"
-            f" {letter.remedy} (dead letter {buried.sequence})"
+            f" {letter.remedy} (dead letter {stored_letter.sequence})"
         )
 
     async def _first(self, stream: str, subject: str) -> int:

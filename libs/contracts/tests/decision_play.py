@@ -6,7 +6,7 @@ from typing import Any
 
 from lictor_contracts.action.gate import judge
 from lictor_contracts.decision import kill_switch, progress, questions
-from lictor_contracts.decision.question_stamp import Asked, Decided
+from lictor_contracts.decision.question_stamp import Decided, QuestionStamp
 from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
 from lictor_contracts.drift.sightings import sightings
@@ -46,10 +46,10 @@ class Play:
     asked: int = 0
     episode: str = "episode-1"
 
-    def question(self, request_id: str | None = None, agent_id: str = "agent-7") -> Asked:
+    def question(self, request_id: str | None = None, agent_id: str = "agent-7") -> QuestionStamp:
         self.asked += 1
         name = request_id or f"q-{self.asked}"
-        return Asked(name, "rt", "task-1", agent_id, self.now_us, self.last)
+        return QuestionStamp(name, "rt", "task-1", agent_id, self.now_us, self.last)
 
     def wait(self, ms: float) -> "Play":
         self.now_us += round(ms * MS)

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 from strategies import instances
 
-from lictor_contracts.envelope.bounds import LIMITS, STAGES, Envelope, Signals, Violation
-from lictor_contracts.envelope.ladder import Situation
+from lictor_contracts.envelope.bounds import LIMITS, STAGES, BoundViolation, Envelope, Signals
+from lictor_contracts.envelope.ladder import LadderInput
 from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.envelope import DTE, BlastRadius, DegradeStep
 from lictor_schema.contracts.verification import VerificationResult
@@ -151,13 +151,13 @@ def within(draw: st.DrawFn, of: Envelope) -> Signals:
 
 
 @st.composite
-def situations(draw: st.DrawFn, of: Envelope) -> Situation:
+def situations(draw: st.DrawFn, of: Envelope) -> LadderInput:
     """Situations of any quality."""
-    found: tuple[Violation, ...] = ()
+    found: tuple[BoundViolation, ...] = ()
     if draw(st.booleans()):
         found = of.violations(draw(any_signals(of)), tier=draw(st.none() | TIERS))
     approvers = [rung.approver for rung in of.dte.degrade_ladder if rung.approver is not None]
-    return Situation(
+    return LadderInput(
         violations=found,
         remaining_ms=draw(_ANYTHING),
         verification=draw(st.none() | st.sampled_from(VerificationResult)),

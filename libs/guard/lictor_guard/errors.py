@@ -42,7 +42,7 @@ class DefinitionError(GuardError):
 
     @classmethod
     def of(cls, problems: Sequence[Problem]) -> "DefinitionError":
-        """One error that tells all problems."""
+        """One error that lists all problems."""
         return cls("\n".join(map(str, problems)), problems)
 
 
@@ -50,7 +50,7 @@ class FactError(GuardError):
     """A stored fact can't be read: another version wrote it, or it is damaged."""
 
 
-class StateError(GuardError):
+class SessionStateError(GuardError):
     """A session's state can't be kept, read or set back; says why."""
 
 

@@ -17,7 +17,7 @@ class PackError(EvaluatorError):
 
 
 def gathered(given: Iterable[Given], make: Callable[[Given], Made]) -> list[Made]:
-    """What is made of each; when some can't be used, one error that tells them all."""
+    """What is made of each; when some can't be used, one error that lists them all."""
     made: list[Made] = []
     problems: dict[str, None] = {}
     for each in given:
@@ -30,7 +30,7 @@ def gathered(given: Iterable[Given], make: Callable[[Given], Made]) -> list[Made
     return made
 
 
-class StateError(EvaluatorError):
+class TaskStateError(EvaluatorError):
     """Stored bytes are not a task state of this engine."""
 
 
@@ -38,7 +38,7 @@ class StoryError(EvaluatorError):
     """A step of a story can't happen, such as a timer that was never set."""
 
 
-class Unacceptable(EvaluatorError):
+class UnacceptableEvent(EvaluatorError):
     """An event is well formed but can't be judged; nothing was changed by it."""
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:

@@ -1,7 +1,7 @@
 """Work in a forked child of this process: as cheap as doing it here, and it can be killed.
 
 A solver can hang where its own time limit does not reach, and grow past any bound. The child is forked when everything
-is loaded, so it costs milliseconds. What it tells comes in frames, so that nothing is lost of what it had told when it
+is loaded, so it costs milliseconds. It reports in frames, so that nothing is lost of what it had reported when it
 was killed.
 """
 
@@ -26,7 +26,7 @@ Tell = Callable[[bytes], None]
 
 
 class Forked:
-    """A child that works and tells. The process must have no other threads that matter to the work."""
+    """A child that works and reports. The process must have no other threads that matter to the work."""
 
     def __init__(self, work: Callable[[Tell], None], memory_mb: int) -> None:
         self._data = bytearray()
@@ -87,7 +87,7 @@ class Forked:
 
 
 def _work(work: Callable[[Tell], None], writing: int, memory_mb: int, parent: int) -> None:
-    """In the child: work, tell, and be gone without what the parent would do at its end."""
+    """In the child: work, report, and exit without what the parent would do at its end."""
 
     def tell(frame: bytes) -> None:
         data = memoryview(_SIZE.pack(len(frame)) + frame)

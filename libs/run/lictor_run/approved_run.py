@@ -1,6 +1,6 @@
 """Runs what was approved as one transaction, and takes back what a run did that did not complete.
 
-The parent's half: it starts the child, writes down what the child tells, and lets it make an effect only when that is
+The parent's half: it starts the child, writes down what the child reports, and lets it make an effect only when that is
 durable. It never runs a program or a layer itself. What the journal can't take (`Fenced`) is not done.
 """
 
@@ -193,14 +193,14 @@ class _Talk:
         self._undoes = bool(undoes)
         self._may_undo = list(undoes)
         self._open: int | None = None
-        """The call that was told to begin, or to be undone, and of which nothing is heard yet."""
+        """The call whose begin or undo was reported, and whose end is not yet."""
         self.is_ready = False
         """Whether everything was found to be what was approved."""
 
     async def until_it_ends(
         self, child: Child, on_message: Callable[[Child, dict[str, Any]], Awaitable[None]]
     ) -> RunReason | None:
-        """Hear it until it ends; None when it ends well."""
+        """Read from it until it ends; None when it ends well."""
         left_s = self._wall_s
         while True:
             begun = time.monotonic()
@@ -238,7 +238,7 @@ class _Talk:
         try:
             return _reason(heard)
         except (KeyError, ValueError):
-            # However badly it is told: it ended, and what it did has to be taken back.
+            # However malformed its report: it ended, and what it did has to be taken back.
             return _GARBLED
 
     async def on_run(self, child: Child, heard: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The process in which a program runs: it is given one order, tells what happens, and ends.
+"""The process in which a program runs: it is given one order, reports what happens, and ends.
 
 Started by `lictor_run.child_process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that
 descriptor, and waits for an answer before every effect; its standard streams belong to the program and its layer.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _REMEDY = "look at what the program and its layer use, then have the program approved again"
 
 
-class Line:
+class ParentChannel:
     """The line to the parent."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -47,16 +47,16 @@ class Line:
         return heard
 
     def say(self, said: str, **more: Any) -> None:
-        """Tell the parent something."""
+        """Send the parent a frame."""
         write_frame(self._stream, {"say": said, **more})
 
     def ask(self, said: str, **more: Any) -> None:
-        """Tell the parent something, and wait until it says to go on."""
+        """Send the parent a frame, and wait until it says to continue."""
         self.say(said, **more)
         if self.hear().get("say") != "go":
             os._exit(1)
 
-    # -- what a boundary tells ---------------------------------------------------------------------
+    # -- what a boundary reports ---------------------------------------------------------------------
 
     def started(
         self, call: int, effect: str, arguments: Mapping[str, Json], undo: UndoKind
@@ -88,7 +88,7 @@ class Line:
 def main(arguments: list[str]) -> None:
     """Carry out the order."""
     end_with_parent(int(arguments[1]))
-    line = Line(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
+    line = ParentChannel(cast(BinaryIO, socket.socket(fileno=int(arguments[0])).makefile("rwb")))
     order = line.hear()
     hold_to(RunLimits(**order["limits"]))
     ended = carried_out(order, line)
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
     os._exit(0)
 
 
-def carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
+def carried_out(order: Mapping[str, Any], line: ParentChannel) -> dict[str, Any]:
     """How it ended: without a code, when it ended well."""
     try:
         if order["do"] == "run":
@@ -118,7 +118,7 @@ def carried_out(order: Mapping[str, Any], line: Line) -> dict[str, Any]:
     return {"code": None}
 
 
-def _run(order: Mapping[str, Any], line: Line) -> None:
+def _run(order: Mapping[str, Any], line: ParentChannel) -> None:
     approved = approved_of(order["approved"])
     living = load_layer_again(order["layer"], approved.layer_hash)
     program = read_again(approved, living)
@@ -154,7 +154,7 @@ def _run_commands(commands: Commands, living: LivingLayer, boundary: Boundary) -
     execute(commands, {}, boundary.call_by_name, rows=living.rows)
 
 
-def _undo(order: Mapping[str, Any], line: Line) -> None:
+def _undo(order: Mapping[str, Any], line: ParentChannel) -> None:
     undoing = undoing_of(order["undoing"])
     living = load_layer_again(order["layer"], undoing.layer_hash)
     line.ask("ready")

@@ -37,7 +37,7 @@ class Child:
         """The beginning of what it printed."""
 
     async def say(self, message: Said) -> None:
-        """Tell it something; that it is gone shows when it is heard."""
+        """Send it a frame; whether it is gone shows in the next read."""
         with suppress(ConnectionError):
             self._writer.write(packed(message))
             await self._writer.drain()

@@ -27,7 +27,7 @@ class UndoTeller(Protocol):
 
 
 def undo_all(order: UndoOrder, living: LivingLayer, teller: UndoTeller) -> None:
-    """Every step; one that fails is told, and does not keep the others from being tried."""
+    """Every step; one that fails is reported, and does not keep the others from being tried."""
     reader = ValueReader(living.rows)
     for step in order.steps:
         teller.undo_started(step.call)

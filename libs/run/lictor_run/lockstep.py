@@ -47,7 +47,7 @@ class Lockstep:
                 raise _diverged(f"{name} of {effect} is not what it should be")
 
     def returned(self, value: Any) -> None:
-        """Tell what the call returned."""
+        """Pass on what the call returned."""
         if not self._open:
             self._returned.put(ir_value(value))
 
@@ -91,7 +91,7 @@ class Lockstep:
             self._told.put(traces.run(self._document, {}, answer))
         except UnspecifiedError:
             self._told.put(None)
-        except Exception as error:  # noqa: BLE001 -- whatever ends the document is told: the program waits for it
+        except Exception as error:  # noqa: BLE001 -- whatever ends the document is reported: the program waits for it
             self._told.put(error)
 
 

@@ -58,7 +58,7 @@ class World:
 
     def run(self, tree: ast.Module, name: str) -> dict[str, Any]:
         """Runs the module of a program and gives its names. Nothing has effects before its target is called."""
-        # Annotations tell the front-end something; at run time they need no meaning.
+        # Annotations are for the front-end; at run time they need no meaning.
         flags = future_module.annotations.compiler_flag
         _refuse_ways_out(tree)
         code = compile(tree, name, "exec", flags=flags, dont_inherit=True)

@@ -150,7 +150,7 @@ class ValueReader:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two written values are the same; the order of a dict tells nothing."""
+    """Whether two written values are the same; the order of a dict does not matter."""
     return canonical_json(_unordered(one)) == canonical_json(_unordered(other))
 
 

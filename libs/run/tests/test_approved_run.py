@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program, refused, why_not
 
-from lictor_prove.proof.prover import Verdict, prove
+from lictor_prove.proof.prover import prove
 from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_DEPTH
 from lictor_run.approved_run import Run
 from lictor_run.errors import Fenced
 from lictor_schema.approvals.run import EffectDone, EffectFailed, EffectStarted, RunOutcome
 from lictor_schema.core.ids import idempotency_key
+from lictor_schema.proofs.proof import ProofVerdict
 
 
 @pytest.fixture
@@ -256,7 +257,7 @@ MAY_RUN = {
 @pytest.mark.parametrize("source", NEVER_RUN.values(), ids=NEVER_RUN)
 def test_what_the_runner_refuses_each_time_is_told_with_the_proof(bank: Bank, source: str) -> None:
     proof = prove(source, name="program.py", layer=bank.layer())
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.cannot_run is not None
     assert why_not(bank, bank.approved(source)) == proof.cannot_run.code
 
@@ -264,7 +265,7 @@ def test_what_the_runner_refuses_each_time_is_told_with_the_proof(bank: Bank, so
 @pytest.mark.parametrize("source", MAY_RUN.values(), ids=MAY_RUN)
 async def test_what_is_told_to_be_runnable_runs(bank: Bank, source: str) -> None:
     proof = prove(source, name="program.py", layer=bank.layer())
-    assert (proof.verdict, proof.cannot_run) == (Verdict.PROVED, None)
+    assert (proof.verdict, proof.cannot_run) == (ProofVerdict.PROVED, None)
     ended, _ = await execute(bank, source)
     assert ended.outcome is RunOutcome.EXECUTED, ended
 

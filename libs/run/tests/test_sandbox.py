@@ -21,7 +21,7 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.proof.prover import document_of
-from lictor_run.child import Line, carried_out
+from lictor_run.child import ParentChannel, carried_out
 from lictor_run.errors import RunStopped, ValueRefused
 from lictor_run.lockstep import Lockstep
 from lictor_run.sandbox import World
@@ -280,7 +280,7 @@ def test_what_runs_is_what_was_read_and_parsed_once(
     bank = Bank.at(tmp_path)
     source = program("send('x')")
     order = {"approved": asdict(bank.approved(source)), "layer": str(bank.root), "do": "run"}
-    line = Line(BytesIO())
+    line = ParentChannel(BytesIO())
     monkeypatch.setattr(line, "say", lambda *_, **__: None)
     monkeypatch.setattr(line, "hear", lambda: {"say": "go"})
     real, parsed = builtins.compile, list[object]()

@@ -183,7 +183,7 @@ class SigningKey:
             raise KeyFileError(f"cannot write the private key file {path}: {error}") from error
 
     def secret_for(self, purpose: bytes) -> bytes:
-        """32 secret bytes that follow from the private key, and tell nothing about it or about those for another."""
+        """32 secret bytes that follow from the private key, and reveal nothing about it or about those for another."""
         return hmac.digest(self._private.private_bytes_raw(), purpose, hashlib.sha256)
 
     def sign(self, message: bytes) -> bytes:

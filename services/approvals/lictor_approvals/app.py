@@ -27,7 +27,7 @@ from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_schema.approvals.approval import MAX_VALID_S, ApprovalEntry
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.proof import ProofResult
@@ -66,7 +66,7 @@ class ApprovalSettings:
         known = Approvers.load(self.people, self.policies)
         if self.policies is not None or self.policy is None:
             return known
-        # Nobody says whose policies count, so ours does; a runner is told so by a file of its own.
+        # Nobody says whose policies count, so ours does; a runner learns that from a file of its own.
         return Approvers(known.people, TrustStore.of([self.policy.key.verifying_key]))
 
 
@@ -77,7 +77,7 @@ def _seconds(environment: Mapping[str, str], name: str, default: int) -> timedel
 def layers_here(environment: Mapping[str, str]) -> Sequence[str]:
     """The hashes of the layers of ``LICTOR_LAYERS``, as their files are now."""
     try:
-        return tuple(shelf(environment).layers)
+        return tuple(installed_layers(environment).layers)
     except ProverConfigError as error:
         raise BusError(str(error)) from None
 
@@ -122,11 +122,11 @@ async def approval_loops(
     requests = RequestLog(client, runtime.telemetry)
     dead = DeadLetters(client, NAME)
     limits = settings.limits
-    desk = DecisionDesk(client, requests, settings.approvers, shelf=layers, limits=limits, now=now)
+    desk = DecisionDesk(client, requests, settings.approvers, layers=layers, limits=limits, now=now)
     asking = RequestIntake(
         client,
         requests,
-        shelf=layers,
+        layers=layers,
         automatic=ask_always
         if settings.policy is None
         else partial(settings.policy.decide, certificates=partial(load_certificate, client)),

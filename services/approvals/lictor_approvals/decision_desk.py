@@ -1,6 +1,6 @@
 """The desk where signed decisions are handed in; no runtime may ask here (see lictor_bus.names.roles).
 
-Who decided is told by the signature, not by who brings it. Handing in the same decision again gives the same answer.
+The signature says who decided, not the sender. Handing in the same decision again gives the same answer.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from lictor_approval.request_life import RequestLife
 from lictor_approval.signed_decisions import Approvers
 from lictor_approvals.request_intake import LayersHere, submissions_of, why_stale
 from lictor_approvals.request_log import RequestLog
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.gates.desk import APPROVAL
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.wire.connection import TolerantClient
@@ -34,20 +34,22 @@ class DecisionDesk:
         requests: RequestLog,
         approvers: Callable[[], Approvers],
         *,
-        shelf: LayersHere,
+        layers: LayersHere,
         limits: ApprovalLimits,
         now: Callable[[], datetime],
     ) -> None:
         self._client = client
         self._requests = requests
         self._approvers = approvers
-        self._shelf = shelf
+        self._layers = layers
         self._limits = limits
         self._now = now
 
     def bound(self) -> BoundGate[ApprovalOrder, DeskAnswer]:
         """The gate with its handler."""
-        return BoundGate(gate=APPROVAL, handle=self.answer, refusing=(Refused, ApprovalError))
+        return BoundGate(
+            gate=APPROVAL, handle=self.answer, refusing=(MessageRefused, ApprovalError)
+        )
 
     async def answer(self, order: ApprovalOrder) -> DeskAnswer:
         """Keep what is handed in."""
@@ -116,9 +118,9 @@ class DecisionDesk:
         try:
             changed = await self._requests.change(request_id, step)
         except ApprovalError as error:
-            raise Refused(error.reason, remedy=error.remedy) from None
+            raise MessageRefused(error.reason, remedy=error.remedy) from None
         if changed.life is None:
-            raise Refused(
+            raise MessageRefused(
                 f"there is no request {request_id}", remedy="set timers of requests that are there"
             )
         if changed.life.state.is_open:
@@ -127,4 +129,4 @@ class DecisionDesk:
 
     async def _why_stale(self, life: RequestLife) -> str | None:
         submissions = await submissions_of(self._client, life.request.binding.task_id)
-        return why_stale(life, submissions, await asyncio.to_thread(self._shelf))
+        return why_stale(life, submissions, await asyncio.to_thread(self._layers))

@@ -17,12 +17,12 @@ from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife
 from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
 from lictor_approvals.request_log import RequestLog
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all
@@ -45,16 +45,16 @@ async def submissions_of(client: TolerantClient, task_id: str) -> Submissions:
     async for stored in read_all(client, streams.PROGRAMS, subjects.program(task_id)):
         try:
             submission = read_or_refuse(ProgramSubmission.from_json, stored.body, "")
-        except Refused:
+        except MessageRefused:
             continue
         if submission.task_id == task_id:
             found.append((stored.sequence, submission))
     return found
 
 
-def why_stale(life: RequestLife, submissions: Submissions, shelf: Sequence[str]) -> str | None:
-    """Why a request is not about what is so now, as far as this can be told without a new proof."""
-    return superseded(life.request, submissions) or layer_changed(life.request, shelf)
+def why_stale(life: RequestLife, submissions: Submissions, layers: Sequence[str]) -> str | None:
+    """Why a request is out of date, as far as this is known without a new proof."""
+    return superseded(life.request, submissions) or layer_changed(life.request, layers)
 
 
 class RequestIntake:
@@ -65,17 +65,17 @@ class RequestIntake:
         client: TolerantClient,
         requests: RequestLog,
         *,
-        shelf: LayersHere,
+        layers: LayersHere,
         automatic: Automatic,
         decide: Callable[[str, str], Awaitable[None]],
         limits: ApprovalLimits,
         now: Callable[[], datetime],
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
     ) -> None:
         self._client = client
         self._requests = requests
-        self._shelf = shelf
+        self._layers = layers
         self._automatic = automatic
         self._decide = decide
         self._limits = limits
@@ -84,12 +84,12 @@ class RequestIntake:
         self._telemetry = telemetry
 
     async def begin(self) -> None:
-        """Look at what is open: its timers are set anew, and what became stale meanwhile is told."""
+        """Look at what is open: its timers are set anew, and what became stale meanwhile is reported."""
         await self._requests.catch_up()
         await self._requests.watch_the_clock(*self._requests.open_now())
         for life in self._requests.open_now():
             submissions = await submissions_of(self._client, life.request.binding.task_id)
-            await self._make_stale(life, why_stale(life, submissions, self._shelf()))
+            await self._make_stale(life, why_stale(life, submissions, self._layers()))
 
     async def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Take in results, in their order."""
@@ -97,8 +97,8 @@ class RequestIntake:
             started = time.monotonic()
             try:
                 outcome = await self._handle(delivery)
-            except Refused as refusal:
-                await self._dead.bury(streams.PROOFS, delivery, refusal)
+            except MessageRefused as refusal:
+                await self._dead.store(streams.PROOFS, delivery, refusal)
                 outcome = "dead"
             except BROKER_OUTAGES:
                 raise
@@ -107,7 +107,9 @@ class RequestIntake:
                 log.exception("proof %d", delivery.sequence)
                 reason = f"{type(error).__name__}: {error}"
                 remedy = "a defect of the approval service: report it; the program must not run"
-                await self._dead.bury(streams.PROOFS, delivery, Refused(reason, remedy=remedy))
+                await self._dead.store(
+                    streams.PROOFS, delivery, MessageRefused(reason, remedy=remedy)
+                )
                 outcome = "dead"
             counted = Counter([outcome])
             self._telemetry.batch_done(counted, started, delivery.stored_at_ns, time.time_ns())
@@ -118,7 +120,7 @@ class RequestIntake:
             ProofResult.from_json, delivery.body, "only the prover may publish on PROOFS"
         )
         if delivery.subject != subjects.proof(result.verdict.value, result.task_id):
-            raise Refused(
+            raise MessageRefused(
                 f"verdict `{result.verdict.value}` of task {result.task_id!r} is not that of"
                 f" subject {delivery.subject}",
                 remedy="only the prover may publish on PROOFS",
@@ -146,8 +148,8 @@ class RequestIntake:
     async def _ask(
         self, request: ApprovalRequest, submission: ProgramSubmission, submissions: Submissions
     ) -> str:
-        shelf = await asyncio.to_thread(self._shelf)
-        why_not = superseded(request, submissions) or layer_changed(request, shelf)
+        layers = await asyncio.to_thread(self._layers)
+        why_not = superseded(request, submissions) or layer_changed(request, layers)
 
         def step(life: RequestLife | None) -> ApprovalEntry | None:
             return requested(request) if life is None and why_not is None else None
@@ -155,7 +157,7 @@ class RequestIntake:
         try:
             changed = await self._requests.change(request.request_id, step)
         except BrokenLog as error:
-            raise Refused(error.reason, remedy=error.remedy) from None
+            raise MessageRefused(error.reason, remedy=error.remedy) from None
         life = changed.life
         if life is None:
             log.info("submission %s: nobody is asked: %s", request.binding.submission_id, why_not)
@@ -192,16 +194,16 @@ def _submission(result: ProofResult, submissions: Submissions) -> tuple[int, Pro
         and program_hash(each.program, result.program_hash_of) == result.program_hash
     ]
     if not found:
-        raise Refused(
+        raise MessageRefused(
             f"stream PROGRAMS holds no submission {result.submission_id} of program"
             f" {result.program_hash}",
             remedy="submit the program again",
         )
     questions = {_question(each) for _, each in found}
     if len(questions) > 1:
-        raise Refused(
+        raise MessageRefused(
             f"submission {result.submission_id} was made {len(questions)} times with the same program and"
-            " other names, targets, agents or layers: which one was proved can't be told",
+            " other names, targets, agents or layers: which one was proved is unknown",
             remedy="submit each program under an id of its own",
         )
     return found[0]

@@ -17,7 +17,7 @@ from lictor_bus.fold.timers import timer_messages
 from lictor_bus.ledger import WholeLedger, WholeLog
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import publish_all
@@ -54,7 +54,7 @@ class RequestChange(NamedTuple):
 class RequestLog:
     """Every request there is; those that are open are known by their task."""
 
-    def __init__(self, client: TolerantClient, telemetry: Telemetry) -> None:
+    def __init__(self, client: TolerantClient, telemetry: ServiceTelemetry) -> None:
         self._client = client
         self._appends = Appends(client)
         self._telemetry = telemetry
@@ -99,7 +99,7 @@ class RequestLog:
         ]
 
     async def known(self, request_id: str) -> RequestLife | None:
-        """A request as its log tells it; None when there is none."""
+        """A request, folded from its log; None when there is none."""
         return (await self._log(request_id).read()).state
 
     async def change(self, request_id: str, step: Step) -> RequestChange:

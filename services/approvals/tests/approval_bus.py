@@ -17,12 +17,12 @@ from lictor_approval.decision_validity import ApprovalLimits
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import sign_decision
 from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
-from lictor_bus.logs.dead_letters import Buried, list_dead
+from lictor_bus.logs.dead_letters import StoredLetter, list_dead
 from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -78,7 +78,7 @@ class Bus:
             settings=ServiceSettings(nats_url=self.endpoints.nats_url),
             client=client,
             redis=redis,
-            telemetry=Telemetry("approvals"),
+            telemetry=ServiceTelemetry("approvals"),
         )
         loops = await approval_loops(runtime, settings, layers=lambda: self.layers, now=self.now)
         tasks = [asyncio.create_task(loop.run()) for loop in loops]
@@ -173,7 +173,7 @@ class Bus:
             log=found.subjects,
         )
 
-    async def dead(self) -> list[Buried]:
+    async def dead(self) -> list[StoredLetter]:
         """What was set aside."""
         return [letter async for letter in list_dead(self.client)]
 

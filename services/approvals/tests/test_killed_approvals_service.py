@@ -11,10 +11,10 @@ from approval_samples import ALICE, BOB
 from reporting import ROOT, service_process, wait_until_ready
 
 from lictor_local.embedded_servers import EmbeddedServers
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 
 LAYERS = {"LICTOR_LAYERS": str(ROOT / "examples/layers")}
-(LAYER, _) = shelf(LAYERS).named(None) or ("", None)
+(LAYER, _) = installed_layers(LAYERS).named(None) or ("", None)
 MANY = 40
 
 

@@ -11,7 +11,7 @@ from lictor_ir.certificate.format import FrontEnd
 from lictor_prove.certificate.creation import certified
 from lictor_prove.certificate.recheck import recheck
 from lictor_prove.layers import load_layer
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_prove.proof.prover import prove
 from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.core.canonical_json import content_hash
@@ -31,7 +31,9 @@ class Certified(NamedTuple):
 
 @pytest.fixture(scope="module")
 def proved() -> Certified:
-    ((_, roots),) = shelf({"LICTOR_LAYERS": str(ROOT / "examples/layers")}).layers.items()
+    ((_, roots),) = installed_layers(
+        {"LICTOR_LAYERS": str(ROOT / "examples/layers")}
+    ).layers.items()
     layer = load_layer(
         [Path(each) for each in roots.trusted], [Path(each) for each in roots.imports]
     )

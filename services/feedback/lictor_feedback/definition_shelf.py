@@ -48,7 +48,7 @@ class Installation:
 
     @property
     def told(self) -> str:
-        """What health tells of it."""
+        """What health reports about it."""
         names = ", ".join(sorted(self.definitions)) or "none"
         where = "" if self.directory is None else f" from {self.directory}"
         return f"definitions{where}: {names}; sessions that name none get {self.default}"
@@ -69,7 +69,7 @@ class DefinitionShelf:
             self._by_hash[each.hash] = each
 
     async def open(self) -> None:
-        """Store what this installation wants to be in force; tell if its default can't be found."""
+        """Store what this installation wants to be in force; report it if its default can't be found."""
         for name, guarded in self._installation.definitions.items():
             newest = await self._newest_hash(name)
             if newest == guarded.hash:
@@ -115,7 +115,7 @@ class DefinitionShelf:
             which = "" if name else " (the default, by LICTOR_DEFAULT_AGENT)"
             raise DefinitionError(
                 f"no usable agent definition is called {wanted!r}{which};"
-                " `lictor agent list` tells which there are"
+                " `lictor agent list` shows which there are"
             )
         return found
 
@@ -180,7 +180,7 @@ class DefinitionShelf:
         log.info("DEFINITIONS %d: %s %s is %s", sequence, name, version, guarded.hash)
 
     async def _opened(self, stored: Delivery) -> Guarded | None:
-        """What a stored message compiles to; None, and told once, when it can't be used."""
+        """What a stored message compiles to; None, and reported once, when it can't be used."""
         # Not by its sequence: a stream that was made anew counts from one again.
         key = stored.subject, hash_bytes(stored.body)
         if key not in self._seen:

@@ -1,4 +1,4 @@
-"""What others hear of sessions: decisions on DECISIONS, feedback on GUIDANCE, and the timers of time-driven feedback.
+"""What is published about sessions: decisions on DECISIONS, feedback on GUIDANCE, and timers of time-driven feedback.
 
 Both are folds of SESSIONS, each by a worker of its own: what a session's entry leads to is published exactly once,
 whatever dies whenever.
@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
 from lictor_bus.fold.processor import (
     KEEP_QUIET_S,
@@ -316,7 +316,7 @@ def _read(delivery: Delivery) -> AnySessionEntry:
         lambda _: read_session_entry(delivery), delivery.body, _WRITTEN_BY_OTHERS
     )
     if entry is None:
-        raise Refused("this is no entry of a session", remedy=_WRITTEN_BY_OTHERS)
+        raise MessageRefused("this is no entry of a session", remedy=_WRITTEN_BY_OTHERS)
     return entry
 
 

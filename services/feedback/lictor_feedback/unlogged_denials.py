@@ -1,4 +1,4 @@
-"""Denials that stand in no session's log: what becomes a decision record all the same."""
+"""Decision records of denials that are in no session's log."""
 
 import json
 import uuid
@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from lictor_bus.gate import Refusal
-from lictor_bus.gates.gate_runner import Asked
+from lictor_bus.gate import GateRefusal
+from lictor_bus.gates.gate_runner import ReceivedQuestion
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.core.base_model import utc_millis
@@ -24,8 +24,10 @@ Gate = Literal["tool", "stop"]
 _NAMESPACE = uuid.UUID("9b0f2c56-3d0b-4a0c-8a4b-0d1b6a0a4c3e")
 
 
-def decision_on(gate: Gate, asked: Asked[Any], refusal: Refusal, now: datetime) -> Outgoing | None:
-    """The decision record of a refusal; None when it can't be told whose task it was.
+def decision_on(
+    gate: Gate, asked: ReceivedQuestion[Any], refusal: GateRefusal, now: datetime
+) -> Outgoing | None:
+    """The decision record of a refusal; None when it is unknown whose task it was.
 
     The same question, asked again and refused for the same, has the same record: the stream stores it once.
     """
@@ -57,7 +59,7 @@ def decision_on(gate: Gate, asked: Asked[Any], refusal: Refusal, now: datetime) 
     return Outgoing(subjects.guard_refusal(record.task_id), record.to_json(), record.record_id)
 
 
-def _runtime(asked: Asked[Any]) -> str:
+def _runtime(asked: ReceivedQuestion[Any]) -> str:
     own = asked.subject.rpartition(".")[2]
     said = asked.request.runtime if asked.request else None
     return said if said is not None and subjects.token(said) == own else own

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold import entity_timers
 from lictor_bus.fold.entity_timers import EntityTimers
 from lictor_bus.fold.timers import timer_messages
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
 from lictor_bus.wire.pull import PullSettings
@@ -70,7 +70,7 @@ async def rung_by(
             BELL,
             ring,
             dead=DeadLetters(client, "feedback"),
-            telemetry=Telemetry("feedback"),
+            telemetry=ServiceTelemetry("feedback"),
         )
         for ring in rings
     ]
@@ -124,7 +124,7 @@ async def test_a_tick_that_can_t_be_handled_now_comes_again(client) -> None:
 
 
 async def test_a_defect_in_one_session_is_told_and_harms_no_other(client) -> None:
-    rung = Rung(ZeroDivisionError("oops"), Refused("no such session", remedy="begin it"))
+    rung = Rung(ZeroDivisionError("oops"), MessageRefused("no such session", remedy="begin it"))
     async with rung_by(client, rung):
         for key in (KEY, OTHER):
             await order(client, key, in_ms(1))

@@ -11,7 +11,7 @@ import pytest
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_on_subjects, read_from
@@ -49,7 +49,7 @@ async def runtime(clean_infra) -> AsyncIterator[ServiceRuntime]:
             settings=settings,
             client=client,
             redis=redis,
-            telemetry=Telemetry("feedback"),
+            telemetry=ServiceTelemetry("feedback"),
         )
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.errors import BusError, MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     Parsed,
     Stepped,
@@ -26,7 +26,7 @@ from lictor_bus.service.service import Runnable, Service, ServiceRuntime, Servic
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
-from lictor_policy.errors import PackError, StateError, Unacceptable
+from lictor_policy.errors import PackError, TaskStateError, UnacceptableEvent
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S, EventPosition, PastDecision, fold_event
 from lictor_policy.packs.bundle import Bundled, bundle_directory
@@ -120,7 +120,7 @@ class EvaluatorProcessor:
         try:
             config, decided = self._config_at(delivery.sequence), self._decided(delivery.sequence)
             outcome = fold_event(state, message.value, position, config, decided)
-        except Unacceptable as error:
+        except UnacceptableEvent as error:
             raise _refused(error.field, error.problem, error.remedy) from None
         disposition = outcome.verdict.disposition.value
         return Stepped(
@@ -146,7 +146,7 @@ class EvaluatorProcessor:
         """Bytes from the store to state."""
         try:
             return TaskState.decode(raw)
-        except StateError as error:
+        except TaskStateError as error:
             refuse_newer_state("task states", leading_format(raw), FORMAT)
             raise StaleState(str(error)) from None
 
@@ -166,8 +166,8 @@ def _bus_timer(task_id: str, order: TimerOrder) -> Timer:
     return CancelTimer(order.kind.value, task_id)
 
 
-def _refused(field: str, problem: str, remedy: str) -> Refused:
-    return Refused(
+def _refused(field: str, problem: str, remedy: str) -> MessageRefused:
+    return MessageRefused(
         f"{field}: {problem}",
         remedy=remedy,
         problems=(FieldProblem(path=field, problem=problem, excerpt=""),),

@@ -1,7 +1,8 @@
 """The report and dispatch gates: read the task's state, judge, and say how the answer is recorded.
 
 An answer is never older than the last event that the asking runtime has stored for the task (`task.current_state`).
-Nor is it judged by older packs than an event stored now would be.
+Nor is it judged by older packs than an event stored now would be. The one exception is the same question, byte for byte
+and under the same request id, asked again within a few seconds because no answer came: it gets its first answer.
 """
 
 import asyncio
@@ -13,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 from redis.exceptions import RedisError
 
 from lictor_bus.errors import BusError
-from lictor_bus.gate import Refusal
+from lictor_bus.gate import GateRefusal
 from lictor_bus.gates import task
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
+from lictor_bus.gates.gate_runner import BoundGate, Given, ReceivedQuestion, RecordTime
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_policy.gates.judgement import (
     GateJudgement,
     judge_dispatch,
@@ -125,9 +126,9 @@ class Gates:
         decision, now_ns = judged.answer.decision, self._now_ns()
         # A rewrite lets a message through too, though not as it was.
         if decision in _LETS_THROUGH and standing is not None and standing.config.records_first:
-            when = When.FIRST
+            when = RecordTime.FIRST
         else:
-            when = When.BEFORE if decision in _HELD_BACK else When.BESIDE
+            when = RecordTime.BEFORE if decision in _HELD_BACK else RecordTime.BESIDE
         return Given(
             judged.answer,
             lambda _asked, _body: self._record(gate, request, judged, standing, now_ns),
@@ -136,7 +137,7 @@ class Gates:
         )
 
     def _refused(
-        self, gate: GateName, asked: Asked[Any], answer: GateAnswer
+        self, gate: GateName, asked: ReceivedQuestion[Any], answer: GateAnswer
     ) -> Sequence[PendingRecord]:
         """The record of a denial that nobody judged; a record holds the whole question, so it must be readable."""
         if asked.request is None:
@@ -177,19 +178,19 @@ def _not_caught_up(request: Request) -> GateAnswer:
     )
 
 
-def _explain(error: Exception, _request: object) -> Refusal | None:
+def _explain(error: Exception, _request: object) -> GateRefusal | None:
     """Which dependency is away."""
     if isinstance(error, NoConfig):
         what = "the packs in force can't be loaded"
     elif isinstance(error, BusError):
         what = "the event stream can't be read"
-    elif isinstance(error, StateError):
+    elif isinstance(error, TaskStateError):
         what = "the task's stored state can't be read"
     elif isinstance(error, RedisError | OSError):
         what = "the state store does not answer"
     else:
         return None
-    return Refusal(
+    return GateRefusal(
         task.REPORT.refusals.unavailable,
         f"{what} ({type(error).__name__}), so the act is denied",
         "ask again; if it stays so, see `lictor doctor`",

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError, Refused, StaleState
+from lictor_bus.errors import BusError, MessageRefused, StaleState
 from lictor_bus.fold.processor import Parsed, Sourced, Stepped, leading_format, refuse_newer_state
 from lictor_bus.fold.timers import Timer
 from lictor_bus.names import streams, subjects
@@ -28,7 +28,7 @@ from lictor_policy.conditions.session_conditions import (
     SessionState,
     watchdog_event,
 )
-from lictor_policy.errors import PackError, StateError
+from lictor_policy.errors import PackError, TaskStateError
 from lictor_policy.task.obligation_transitions import RUNTIME
 from lictor_policy_evaluator.packs.partition_configs import Library
 from lictor_schema.core.time import to_micros
@@ -109,7 +109,7 @@ class SessionProcessor:
                 config_hash=record["config_hash"],
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Refused(
+            raise MessageRefused(
                 f"not a decision record: {error!r}",
                 remedy="let only the evaluator publish under lictor.dec",
             ) from None
@@ -144,7 +144,7 @@ class SessionProcessor:
         """Bytes from the store to state."""
         try:
             return SessionState.decode(raw)
-        except StateError as error:
+        except TaskStateError as error:
             refuse_newer_state("session states", leading_format(raw), FORMAT)
             raise StaleState(str(error)) from None
 

@@ -20,8 +20,7 @@ from lictor_bus.wire.delivery import Delivery
 from lictor_prove.certificate.creation import CertificateLimits
 from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.fingerprint import fingerprint
-from lictor_prove.layers.installed import InstalledLayers
-from lictor_prove.layers.installed import shelf as on_shelf
+from lictor_prove.layers.installed import InstalledLayers, installed_layers
 from lictor_prove.proof.result import Progress, Proof, rejected
 from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.workers.pool import Job, Pool
@@ -138,7 +137,7 @@ class Prover:
             proof = rejected(Reason("layer.broken", str(error), remedy), layer_hash=layer_hash)
         if proof.layer_hash is None:
             proof = replace(proof, layer_hash=layer_hash)
-        # Whoever reads the result can fetch what it names.
+        # A reader of the result can fetch what it names.
         await self._keep_certificate(proof)
         result = answer(submission, proof, datetime.now(UTC))
         if not proof.uncertified:
@@ -187,7 +186,7 @@ class Prover:
         try:
             await self._client.publish(subjects.proof_progress(submission.task_id), told.to_json())
         except (NatsError, OSError) as error:
-            log.debug("progress of %s is not told: %s", submission.submission_id, error)
+            log.debug("progress of %s is not published: %s", submission.submission_id, error)
 
 
 def _no_layer(submission: ProgramSubmission, layers: InstalledLayers) -> Proof:
@@ -230,7 +229,7 @@ SPEC = ServiceSpec(
 
 def make_service() -> Service:
     """The prover with the layers of this installation; one that can't be used stops it here."""
-    layers = shelf()
+    layers = usable_layers()
     settings = ProverSettings.from_environment()
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
@@ -244,7 +243,7 @@ def make_service() -> Service:
             certifies=bool(settings.certificate_s),
         )
         try:
-            await asyncio.to_thread(check, pool, layers)
+            await asyncio.to_thread(check_layers, pool, layers)
         except BaseException:
             await asyncio.to_thread(pool.close)
             raise
@@ -277,15 +276,15 @@ def make_service() -> Service:
 _NOTHING = "def main() -> None:\n    pass\n"
 
 
-def shelf() -> InstalledLayers:
+def usable_layers() -> InstalledLayers:
     """The layers of ``LICTOR_LAYERS``; one that can't be used stops the service."""
     try:
-        return on_shelf()
+        return installed_layers()
     except ProverConfigError as error:
         raise BusError(str(error)) from None
 
 
-def check(pool: Pool, layers: InstalledLayers) -> None:
+def check_layers(pool: Pool, layers: InstalledLayers) -> None:
     """Load every layer once, in a worker; one that does not load stops the service here."""
     for layer_hash, roots in layers.layers.items():
         try:

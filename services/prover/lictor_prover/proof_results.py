@@ -18,7 +18,7 @@ def result_id(submission: ProgramSubmission) -> str:
 
 
 def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) -> ProofResult:
-    """The result to publish; what can't be told whole is not `proved`."""
+    """The result to publish; what can't be published whole is not `proved`."""
     return proof_result(
         proof,
         submission_id=submission.submission_id,

@@ -6,12 +6,12 @@ again (a crash, a lost acknowledgement, a sender's retry), even where a solver w
 
 from collections.abc import Awaitable, Callable
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.concurrent_loop import ConcurrentLoop
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -30,7 +30,7 @@ def proving_loop(
     *,
     at_once: int,
     dead: DeadLetters,
-    telemetry: Telemetry,
+    telemetry: ServiceTelemetry,
     on_end: Callable[[], None],
 ) -> ConcurrentLoop:
     """Takes submissions from PROGRAMS and stores a result for each on PROOFS, for as long as it runs."""
@@ -66,7 +66,7 @@ def _read(delivery: Delivery) -> ProgramSubmission:
         "correct the named fields and submit the program again",
     )
     if subjects.token(submission.task_id) != delivery.subject.rpartition(".")[2]:
-        raise Refused(
+        raise MessageRefused(
             f"task_id: {submission.task_id!r} is not the task of subject {delivery.subject}",
             remedy="submit each program on the subject of its own task",
         )

@@ -17,7 +17,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_run.run_limits import RunLimits
 from lictor_runner import __version__
 from lictor_runner.runner import Runner, Surroundings
@@ -98,7 +98,7 @@ def make_service() -> Service:
     settings = RunnerSettings.from_environment(environment)
     try:
         approvers = settings.approvers()
-        layers = shelf(environment)
+        layers = installed_layers(environment)
     except (ApprovalError, ProverConfigError) as error:
         raise BusError(str(error)) from None
     people, policies = len(approvers.people.keys), len(approvers.policies.keys)
@@ -108,7 +108,7 @@ def make_service() -> Service:
             return ()
         around = Surroundings(
             approvers=settings.approvers,
-            shelf=partial(shelf, environment),
+            installed_layers=partial(installed_layers, environment),
             limits=settings.limits,
             environment=settings.environment(environment),
             now=lambda: datetime.now(UTC),

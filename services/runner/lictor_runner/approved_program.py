@@ -32,14 +32,14 @@ Submissions = Sequence[tuple[int, ProgramSubmission]]
 
 
 class StaleApproval(Exception):
-    """What was approved is not what is so now; the message says what differs."""
+    """The approval is out of date; the message says what differs."""
 
 
 def approved_of(
     request: ApprovalRequest,
     submissions: Submissions,
     proof: ProofResult | None,
-    shelf: Sequence[str],
+    layers: Sequence[str],
 ) -> Approved:
     """What may run by an approval of this request; Stale when anything that it binds is another."""
     submission = dict(submissions).get(request.program_sequence)
@@ -53,7 +53,7 @@ def approved_of(
         raise StaleApproval(error.reason) from None
     if content_hash(binding) != request.binding_hash:
         raise StaleApproval("what was submitted and proved is not what was approved")
-    why = superseded(request, submissions) or layer_changed(request, shelf)
+    why = superseded(request, submissions) or layer_changed(request, layers)
     if why is not None:
         raise StaleApproval(why)
     return Approved(
@@ -73,7 +73,7 @@ def approved_of(
 def execution_of(
     life: RequestLife, runner: str, execution_id: str, entries: Sequence[AnyRunEntry]
 ) -> ApprovalExecution:
-    """What a journal comes to, as the log of the request tells it."""
+    """The outcome of a journal, in the form of the request's log."""
     effects = effects_of(entries)
     told = [
         entry.model_dump(mode="json")

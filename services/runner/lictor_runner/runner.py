@@ -22,7 +22,7 @@ from lictor_approval.decision_validity import permission, ran, withdrawn
 from lictor_approval.errors import ApprovalError, BrokenLog, ConfigRefused
 from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.ledger import WholeLedger, WholeLog
 from lictor_bus.logs.entry_logs import read_entry
 from lictor_bus.loops.outages import OUTAGES
@@ -65,7 +65,7 @@ def _folded(entries: Iterable[ApprovalEntry]) -> RequestLife | None:
     try:
         return folded(entries)
     except BrokenLog as error:
-        raise Refused(error.reason, remedy=error.remedy) from None
+        raise MessageRefused(error.reason, remedy=error.remedy) from None
 
 
 APPROVED = WholeLedger[ApprovalEntry, RequestLife | None](
@@ -82,7 +82,7 @@ class Surroundings:
     """What a runner stands on, besides the bus; asked anew for every run."""
 
     approvers: Callable[[], Approvers]
-    shelf: Callable[[], InstalledLayers]
+    installed_layers: Callable[[], InstalledLayers]
     limits: RunLimits
     environment: dict[str, str]
     now: Callable[[], datetime]
@@ -104,7 +104,9 @@ class Runner:
         try:
             entry = read_entry(delivery, ApprovalEntry.from_json)
         except BusError as error:
-            raise Refused(str(error), remedy="run the versions that belong together") from None
+            raise MessageRefused(
+                str(error), remedy="run the versions that belong together"
+            ) from None
         if entry is None:
             return None
         life = (await self._log(entry.request_id).read()).state
@@ -133,7 +135,7 @@ class Runner:
         except Fenced as error:
             # Not acknowledged: it is the other one's to acknowledge.
             raise BusError(str(error)) from None
-        except (Refused, *OUTAGES):
+        except (MessageRefused, *OUTAGES):
             raise
         except Exception as error:
             # A defect of ours must not leave behind what the run did: what has begun comes again, and is taken back.
@@ -151,11 +153,11 @@ class Runner:
         return permission(life, approvers, self._around.now()).by
 
     async def _prepared(self, request: ApprovalRequest) -> tuple[Approved, LayerPlace]:
-        shelf = await self._shelf()
+        layers = await self._installed_layers()
         proof = await self._proof(request)
         submissions = await self._submissions(request.binding.task_id)
-        approved = approved_of(request, submissions, proof, tuple(shelf.layers))
-        return approved, self._place(shelf, approved.layer_hash)
+        approved = approved_of(request, submissions, proof, tuple(layers.layers))
+        return approved, self._place(layers, approved.layer_hash)
 
     async def _executed(self, life: RequestLife, approved: Approved, place: LayerPlace) -> str:
         request = life.request
@@ -245,7 +247,7 @@ class Runner:
                 ended = await self._taken_back(run, request)
             except Fenced as error:
                 raise BusError(str(error)) from None
-            except (Refused, *OUTAGES):
+            except (MessageRefused, *OUTAGES):
                 raise
             except Exception as error:
                 log.exception("run %s can't be taken back", request.request_id)
@@ -256,11 +258,11 @@ class Runner:
 
     async def _taken_back(self, run: Run, request: ApprovalRequest) -> RunFinished:
         layer_hash = request.binding.layer_hash
-        shelf = await self._shelf()
-        if shelf.named(layer_hash) is None:
+        layers = await self._installed_layers()
+        if layers.named(layer_hash) is None:
             message = f"{_LOST.message}; the layer {layer_hash} is not here to take anything back"
             return await run.give_up(_LOST.model_copy(update={"message": message}))
-        return await run.compensate(layer_hash, self._place(shelf, layer_hash), _LOST)
+        return await run.compensate(layer_hash, self._place(layers, layer_hash), _LOST)
 
     # -- the streams -------------------------------------------------------------------------------
 
@@ -300,14 +302,14 @@ class Runner:
         except (ValidationError, CanonicalError):
             return None
 
-    async def _shelf(self) -> InstalledLayers:
+    async def _installed_layers(self) -> InstalledLayers:
         try:
-            return await asyncio.to_thread(self._around.shelf)
+            return await asyncio.to_thread(self._around.installed_layers)
         except ProverConfigError as error:
             raise BusError(f"the layers can't be read: {error}") from None
 
-    def _place(self, shelf: InstalledLayers, layer_hash: str) -> LayerPlace:
-        named = shelf.named(layer_hash)
+    def _place(self, layers: InstalledLayers, layer_hash: str) -> LayerPlace:
+        named = layers.named(layer_hash)
         if named is None:
             raise StaleApproval(f"the trusted layer {layer_hash} is not here")
         return LayerPlace(named[1].imports[0], self._around.limits, self._around.environment)

@@ -27,7 +27,7 @@ from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.layers.installed import InstalledLayers, shelf
+from lictor_prove.layers.installed import InstalledLayers, installed_layers
 from lictor_prove.proof.prover import prove
 from lictor_prover.proof_results import answer
 from lictor_run.run_limits import RunLimits
@@ -73,9 +73,9 @@ class Bus:
         """The runner's clock."""
         return datetime.now(UTC) + self.apart
 
-    def shelf(self) -> InstalledLayers:
+    def installed_layers(self) -> InstalledLayers:
         """The layers as their files are now."""
-        return shelf({"LICTOR_LAYERS": str(self.bank.root)})
+        return installed_layers({"LICTOR_LAYERS": str(self.bank.root)})
 
     def approvers(self) -> Approvers:
         return Approvers.load(self.keys, None)
@@ -84,7 +84,7 @@ class Bus:
         """A runner in this process."""
         given: dict[str, Any] = {
             "approvers": self.approvers,
-            "shelf": self.shelf,
+            "installed_layers": self.installed_layers,
             "limits": self.limits,
             "environment": {},
             "now": self.now,

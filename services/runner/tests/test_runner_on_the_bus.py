@@ -17,12 +17,19 @@ from lictor_approval.errors import ApprovalError
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.publish import Outgoing, publish_one
+from lictor_bus.wire.publish import Outgoing, PublishAck, publish_expecting, publish_one
 from lictor_run.approved_run import Run
-from lictor_run.errors import EntryTooLarge
+from lictor_run.errors import EntryTooLarge, Fenced
 from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState, PolicyGround
-from lictor_schema.approvals.run import EffectDone, EffectStarted, RunFinished, RunStarted, UndoKind
+from lictor_schema.approvals.run import (
+    EffectDone,
+    EffectStarted,
+    RunFinished,
+    RunStarted,
+    RunTakenOver,
+    UndoKind,
+)
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_entry_id, approval_request_id
 
@@ -148,9 +155,9 @@ async def test_a_layer_that_changed_since_does_not_run(bus: Bus, change: str) ->
 
 async def test_a_layer_that_changes_at_the_last_moment_does_not_run(bus: Bus) -> None:
     request_id, delivery = await bus.approved(PAY)
-    before = bus.shelf()
+    before = bus.installed_layers()
     bus.bank.module.write_text(bus.bank.module.read_text() + "# changed\n")
-    reason = await _withheld(bus, request_id, delivery, shelf=lambda: before)
+    reason = await _withheld(bus, request_id, delivery, installed_layers=lambda: before)
     assert "stale.layer" in reason
 
 
@@ -305,6 +312,32 @@ async def test_a_defect_while_it_runs_leaves_it_to_be_taken_back(bus: Bus) -> No
     # It is not acknowledged, so it comes again.
     assert await bus.runner().handle(delivery) == "in_doubt"
     assert (await bus.kinds(request_id))[-2:] == ["run_taken_over", "run_finished"]
+
+
+async def test_a_runner_that_was_taken_over_before_it_heard_of_its_entry_does_not_go_on(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = str(uuid.uuid4())
+    journal = await StreamJournal.read(bus.client, TASK, run_id)
+    send = publish_expecting
+
+    async def lost(*args: Any) -> PublishAck:
+        monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
+        await send(*args)
+        taken = await StreamJournal.read(bus.client, TASK, run_id)
+        await Run(run_id, TASK, taken, writer="another").write(RunTakenOver, runner="another")
+        raise BusError("JetStream did not answer")
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", lost)
+    with pytest.raises(Fenced):
+        await Run(run_id, TASK, journal, writer="w").write(
+            EffectStarted,
+            call=0,
+            effect="send",
+            arguments={},
+            idempotency_key=str(uuid.uuid4()),
+            undo=UndoKind.IMPOSSIBLE,
+        )
 
 
 async def test_an_entry_that_the_broker_never_takes_is_not_waited_for(bus: Bus) -> None:

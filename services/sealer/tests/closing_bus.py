@@ -10,7 +10,7 @@ from lictor_bus.fold.processor import Sourced
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -163,7 +163,7 @@ async def answering(log: Log, gate: BoundGate[Any, Any]) -> AsyncIterator[None]:
     url = log.client.connected_url
     assert url is not None
     client = await connect_nats(url.geturl(), name="gates")
-    runner = GateRunner(client, "sealer", [gate], Telemetry("sealer"))
+    runner = GateRunner(client, "sealer", [gate], ServiceTelemetry("sealer"))
     running = asyncio.create_task(runner.run())
     try:
         async with asyncio.timeout(5):

@@ -7,7 +7,7 @@ import pytest
 from closing_bus import KEY, TASK, Log, answering, closing_bus, record
 from task_messages import gate_answer, proof, receipt, store, uuid
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
 from lictor_schema.core.canonical_json import canonical_json, content_hash
@@ -23,7 +23,7 @@ from lictor_sealer.correction.next_version import CorrectionRefused
 from lictor_sealer.episode.assembly import assemble
 from lictor_sealer.episode.task_records import RecordsSeen
 from lictor_sealer.erasure.desk import Erasures
-from lictor_sealer.log.stream import Entry, EpisodeLog
+from lictor_sealer.log.stream import DraftMessage, EpisodeLog
 from lictor_sealer.log.tree import Draft
 
 EPISODE = episode_id(TASK, "e1")
@@ -291,8 +291,8 @@ async def test_an_episode_of_an_older_sealer_is_corrected_and_erasing_it_is_refu
     )
     draft = Draft(older, "2026-01-01T00:00:00.000Z")
     headers = {"Lictor-Source-Sequence": str(closing.sequence), "Lictor-Task": TASK}
-    await EpisodeLog(log.client, KEY).append([Entry(draft, older.episode_id, headers)])
-    with pytest.raises(Refused, match="older sealer"):
+    await EpisodeLog(log.client, KEY).append([DraftMessage(draft, older.episode_id, headers)])
+    with pytest.raises(MessageRefused, match="older sealer"):
         await Erasures(log.client, EpisodeLog(log.client, KEY)).erase(
             ErasureOrder(request_id=uuid(5), episode_id=EPISODE, by="ada", reason="asked")
         )

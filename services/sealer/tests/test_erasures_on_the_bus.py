@@ -11,7 +11,7 @@ from task_messages import gate_answer, proof, receipt, store, uuid
 from test_corrections_on_the_bus import desk as corrections
 from test_corrections_on_the_bus import order as correction
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.logs.episode_contents import erase_message, store_parts
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_all
@@ -19,8 +19,8 @@ from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.core.ids import episode_id
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureOrder
 from lictor_seal import TrustStore, verify_bundle
-from lictor_sealer.correction import desk as correcting
-from lictor_sealer.erasure import desk as erasing
+from lictor_sealer.correction import desk as correction_desk
+from lictor_sealer.erasure import desk as erasure_desk
 from lictor_sealer.erasure.desk import Erasures
 from lictor_sealer.log.stream import EpisodeLog
 
@@ -107,7 +107,7 @@ async def test_an_order_that_names_what_is_not_there_erases_nothing_and_hears_wh
     stored = await everything_stored(log)
     for parts, unknown in ((["gates:999"], "gates:999"), (["gates", "events"], "events")):
         for dry_run in (False, True):
-            with pytest.raises(Refused, match=f"has no {unknown};") as refused:
+            with pytest.raises(MessageRefused, match=f"has no {unknown};") as refused:
                 await desk(log).erase(order(parts=parts, dry_run=dry_run))
             assert refused.value.remedy == (
                 "name what there is: gates (at 1, 2), proofs (at 1), records (at 1, 2)"
@@ -147,12 +147,12 @@ async def test_an_erasure_that_was_interrupted_is_completed_by_the_same_order(lo
     async def broken(*_: object) -> None:
         raise BusError("the machine went down")
 
-    monkeypatch.setattr(erasing, "erase_message", broken)
+    monkeypatch.setattr(erasure_desk, "erase_message", broken)
     with pytest.raises(BusError, match="went down"):
         await desk(log).erase(order(parts=["gates"]))
     # What is exported is without them already, and what is left of them goes with the order given again.
     assert (await log.messages())["gates"] == [ERASED, ERASED]
-    monkeypatch.setattr(erasing, "erase_message", erase_message)
+    monkeypatch.setattr(erasure_desk, "erase_message", erase_message)
     answer = await desk(log).erase(order(parts=["gates"]))
     assert answer.erased == 2
     assert b"no evidence is attached" not in await everything_stored(log)
@@ -181,11 +181,11 @@ async def test_what_another_sealer_erases_meanwhile_is_not_in_the_version_that_i
     await store(log.client, receipt(TASK, record("e2").record_id))
 
     async def erased_elsewhere(*given: Any) -> None:
-        monkeypatch.setattr(correcting, "store_parts", store_parts)
+        monkeypatch.setattr(correction_desk, "store_parts", store_parts)
         await desk(log).erase(order(parts=["gates"]))
         await store_parts(*given)
 
-    monkeypatch.setattr(correcting, "store_parts", erased_elsewhere)
+    monkeypatch.setattr(correction_desk, "store_parts", erased_elsewhere)
     answer = await corrections(log).correct(correction())
     assert answer.version == 2
     assert (await log.messages(1))["gates"] == [ERASED, ERASED]
@@ -211,7 +211,7 @@ async def test_a_task_that_is_sealed_again_after_an_erasure_stays_erased(log):
     ],
 )
 async def test_an_order_without_authority_or_about_nothing_is_refused(log, fields, why):
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(MessageRefused, match=why):
         await desk(log).erase(order(**fields))
     assert [each async for each in read_all(log.client, streams.ERASURES, ">")] == []
 

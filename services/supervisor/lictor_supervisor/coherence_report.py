@@ -1,4 +1,4 @@
-"""The coherence report of the streams as they are, for whoever asks over the bus or over HTTP.
+"""The coherence report of the streams as they are, for callers over the bus or over HTTP.
 
 Seals are verified here as anybody would verify them, against a trust store; work that takes its time is done beside
 the event loop, one report at a time.
@@ -15,7 +15,7 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
-from lictor_bus.gate import Refusal
+from lictor_bus.gate import GateRefusal
 from lictor_bus.gates.desk import COHERENCE
 from lictor_bus.logs.entry_logs import all_entries
 from lictor_bus.names import streams, subjects
@@ -40,7 +40,7 @@ _ASKED_WHY = 5
 """How many episodes are looked up to measure how long that takes."""
 _PAGE_LASTS_S = 15.0
 _PAGE_LASTS_TIMES = 9
-"""How many times as long as it took to make: so nobody who asks can take more than a tenth of our time."""
+"""How many times as long as it took to make: so callers can't take more than a tenth of our time."""
 
 
 class CoherenceReports:
@@ -67,7 +67,7 @@ class CoherenceReports:
         return CoherenceAnswer(request_id=asked.request_id, report=report)
 
     @staticmethod
-    def explain(error: Exception, _asked: object) -> Refusal | None:
+    def explain(error: Exception, _asked: object) -> GateRefusal | None:
         """Keys or streams that can't be used are as good as away."""
         if isinstance(error, SealError):
             why = f"seals can't be verified: {error}"
@@ -75,17 +75,17 @@ class CoherenceReports:
             why = f"no report can be made: {error}"
         else:
             return None
-        return Refusal(COHERENCE.refusals.unavailable, why, "ask again")
+        return GateRefusal(COHERENCE.refusals.unavailable, why, "ask again")
 
     async def page(self) -> bytes | None:
         """The report of everything there is, as JSON; None when the streams can't be read.
 
-        Anybody may ask over HTTP, and a report verifies every seal: so all who ask get the same one for a while, and
+        Anybody may ask over HTTP, and a report verifies every seal: so all callers get the same one for a while, and
         the longer it took to make, the longer. It says itself until when it measured.
         """
         if self._page is None or (self._page.done() and self._clock() >= self._page_until):
             self._page = asyncio.create_task(self._make_page())
-        # Who goes away does not take it from the others.
+        # A caller that goes away does not cancel it for the others.
         return await asyncio.shield(self._page)
 
     async def _make_page(self) -> bytes | None:

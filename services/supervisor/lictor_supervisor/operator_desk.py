@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.gates import desk as gates
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Judge, Ledger, Log
@@ -116,7 +116,7 @@ class Desk:
         return False
 
     async def patch(self, step: PatchStep) -> DeskAnswer:
-        """Propose, approve, reject, or tell what came of applying."""
+        """Propose, approve, reject, or report the result of applying."""
         entry_id = _entry_id(step.patch_id, step.request_id)
 
         def judge(patch: Patch | None) -> PatchEntry:
@@ -193,9 +193,9 @@ class Desk:
 
     def _fitting(self, body: bytes) -> bytes:
         if len(body) + HEADER_ROOM > self.client.max_payload:
-            raise Refused(
+            raise MessageRefused(
                 f"the entry has {len(body)} bytes, more than the broker takes",
-                remedy="tell it in smaller pieces",
+                remedy="send it in smaller pieces",
             )
         return body
 

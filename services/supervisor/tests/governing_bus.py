@@ -20,7 +20,7 @@ from lictor_bus.logs.packs import publish_switch, store_bundle
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -364,7 +364,7 @@ async def _running(
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
         redis=redis,
-        telemetry=Telemetry(service),
+        telemetry=ServiceTelemetry(service),
     )
     loops = await loops_of(runtime)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -158,7 +158,7 @@ async def learning_supervisor(
         settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
         client=client,
         redis=redis,
-        telemetry=Telemetry("supervisor"),
+        telemetry=ServiceTelemetry("supervisor"),
     )
     loops = await drift_loops.learning_loops(runtime, trust)
     tasks = [asyncio.create_task(loop.run()) for loop in loops]

@@ -1,6 +1,6 @@
 """One timer for each thing that waits for a moment, a session or a decision, and what happens when it rings.
 
-A timer only says whose it is and for which moment it was set. What is due then, the log of that thing tells: a tick
+A timer only says whose it is and for which moment it was set. The log of that entity says what is due then: a tick
 that comes twice, early or late finds nobody due, or what is due, and never more.
 """
 
@@ -15,13 +15,13 @@ from datetime import timedelta
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.tick_relay import TickLoop
 from lictor_bus.fold.timers import CancelTimer, SetTimer
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names.streams import TIMERS
 from lictor_bus.names.subjects import tick
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
@@ -40,7 +40,7 @@ _SETTINGS = PullSettings(each_on_its_own=True, batch=64, ack_wait_s=30.0)
 DueHandler = Callable[[str, int], Awaitable[None]]
 """Looks at what is due for the owner of a timer, by its key, at a moment not before the one given.
 
-Raises Refused for a tick that can never be handled, another BusError to be asked again later.
+Raises MessageRefused for a tick that can never be handled, another BusError to be asked again later.
 """
 
 
@@ -64,21 +64,21 @@ class EntityTimerKind:
         return SetTimer(self.kind, key, due, Outgoing(tick(self.kind, key), body))
 
     def read(self, ticked: Delivery) -> tuple[str, int]:
-        """Whose timer rang, and for which moment it was set; Refused for what this bell did not set."""
+        """Whose timer rang, and for which moment it was set; MessageRefused for what this bell did not set."""
         remedy = f"set {self.kind} timers through {self.set_by} only"
         try:
             body = json.loads(ticked.body)
             key, due_us = body[self.of], body["due_us"]
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(f"not a {self.kind} tick: {error!r}", remedy=remedy) from None
+            raise MessageRefused(f"not a {self.kind} tick: {error!r}", remedy=remedy) from None
         if not isinstance(key, str) or not _KEY.match(key):
-            raise Refused(f"a {self.kind} tick names no {self.of}", remedy=remedy)
+            raise MessageRefused(f"a {self.kind} tick names no {self.of}", remedy=remedy)
         if ticked.subject != tick(self.kind, key):
             reason = f"a {self.kind} tick names another {self.of} than its subject"
-            raise Refused(reason, remedy=remedy)
+            raise MessageRefused(reason, remedy=remedy)
         stored_us = ticked.stored_at_ns // 1000
         if type(due_us) is not int or not 0 < due_us <= stored_us + _SKEW_US:
-            raise Refused(f"a {self.kind} tick rings before it is due", remedy=remedy)
+            raise MessageRefused(f"a {self.kind} tick rings before it is due", remedy=remedy)
         return key, due_us
 
 
@@ -92,7 +92,7 @@ class EntityTimers(TickLoop):
         ring: DueHandler,
         *,
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
     ) -> None:
         super().__init__(client, bell.kind, self._ring_all, telemetry=telemetry, settings=_SETTINGS)
         self._bell = bell
@@ -106,8 +106,8 @@ class EntityTimers(TickLoop):
     async def _ring_one(self, ticked: Delivery) -> bool:
         try:
             await self._ring(*self._bell.read(ticked))
-        except Refused as refusal:
-            await self._dead.bury(TIMERS, ticked, refusal)
+        except MessageRefused as refusal:
+            await self._dead.store(TIMERS, ticked, refusal)
         except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
             log.warning("%s tick %d: %s; it comes again", self._bell.kind, ticked.sequence, error)
             return False
@@ -116,5 +116,5 @@ class EntityTimers(TickLoop):
             log.exception("%s tick %d", self._bell.kind, ticked.sequence)
             reason = f"{type(error).__name__}: {error}"
             remedy = f"a defect of {self._bell.set_by}: report it; the next question looks at the time too"
-            await self._dead.bury(TIMERS, ticked, Refused(reason, remedy=remedy))
+            await self._dead.store(TIMERS, ticked, MessageRefused(reason, remedy=remedy))
         return True

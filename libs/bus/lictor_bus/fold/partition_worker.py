@@ -29,7 +29,7 @@ from typing import Generic
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     NoSteering,
     Outbox,
@@ -48,7 +48,12 @@ from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.names.streams import TIMERS
-from lictor_bus.service.telemetry import TRACEPARENT, TRACEPARENT_FORM, MessageSpan, Telemetry
+from lictor_bus.service.telemetry import (
+    TRACEPARENT,
+    TRACEPARENT_FORM,
+    MessageSpan,
+    ServiceTelemetry,
+)
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery, WireHeaders
 from lictor_bus.wire.publish import publish_all
 from lictor_bus.wire.pull import PullConsumer
@@ -84,7 +89,9 @@ class _Fold(Generic[S, R]):
     """Keys whose former state and ids were forgotten, and that got a new one."""
     handled: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
     outputs: list[Sourced[R]] = field(default_factory=list[Sourced[R]])
-    refused: list[tuple[Delivery, Refused]] = field(default_factory=list[tuple[Delivery, Refused]])
+    refused: list[tuple[Delivery, MessageRefused]] = field(
+        default_factory=list[tuple[Delivery, MessageRefused]]
+    )
     spans: list[MessageSpan] = field(default_factory=list[MessageSpan])
     outcomes: "Counter[str]" = field(default_factory=Counter[str])
     rules: "Counter[tuple[str, str, str, str]]" = field(
@@ -103,7 +110,7 @@ class PartitionWorker(Generic[T, S, R]):
         processor: Processor[T, S, R],
         outbox: Outbox[R],
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         batch: int = 500,
         steering: Steering | None = None,
         take_over: TakeOver | None = None,
@@ -301,7 +308,7 @@ class PartitionWorker(Generic[T, S, R]):
         """Publish, commit, acknowledge: in this order."""
         timers = await self._leave_out_published(fold)
         for delivery, refusal in fold.refused:
-            await self._dead.bury(self._consumer.stream, delivery, refusal)
+            await self._dead.store(self._consumer.stream, delivery, refusal)
         if timers:
             await publish_all(self._client, TIMERS, timer_messages(timers))
         if fold.outputs:
@@ -330,7 +337,7 @@ class PartitionWorker(Generic[T, S, R]):
         for delivery in await self._steering.sift(deliveries):
             try:
                 readable.append((self._parse(delivery), delivery))
-            except Refused as refusal:
+            except MessageRefused as refusal:
                 fold.refused.append((delivery, refusal))
         seen, until = await self._load(fold, [(item.key, item.message_id) for item, _ in readable])
         known = dict(fold.before)
@@ -342,7 +349,7 @@ class PartitionWorker(Generic[T, S, R]):
                     raise _duplicate(item.message_id, seen[identity])
                 state = None if is_forgotten else known.get(item.key)
                 known[item.key] = self._step(fold, until, state, item, delivery)
-            except Refused as refusal:
+            except MessageRefused as refusal:
                 fold.refused.append((delivery, refusal))
                 continue
             if is_forgotten:
@@ -386,15 +393,15 @@ class PartitionWorker(Generic[T, S, R]):
     def _parse(self, delivery: Delivery) -> Parsed[T]:
         try:
             return self._processor.parse(delivery)
-        except Refused:
+        except MessageRefused:
             raise
         except Exception as error:
             raise self._defect(error, delivery) from error
 
-    def _defect(self, error: Exception, delivery: Delivery) -> Refused:
+    def _defect(self, error: Exception, delivery: Delivery) -> MessageRefused:
         """A defect of ours must neither stop the partition nor lose the message."""
         log.error("%s: failed at %d", self._consumer.durable, delivery.sequence, exc_info=error)
-        return Refused(
+        return MessageRefused(
             f"internal error: {type(error).__name__}: {error}",
             remedy="report it; once mended, `lictor dead replay` handles the message again",
         )
@@ -409,7 +416,7 @@ class PartitionWorker(Generic[T, S, R]):
     ) -> S:
         try:
             stepped = self._processor.step(before, item, delivery)
-        except Refused:
+        except MessageRefused:
             raise
         except Exception as error:
             raise self._defect(error, delivery) from error
@@ -486,8 +493,8 @@ def _by_sequence(delivery: Delivery) -> int:
     return delivery.sequence
 
 
-def _duplicate(message_id: str, first: int) -> Refused:
-    return Refused(
+def _duplicate(message_id: str, first: int) -> MessageRefused:
+    return MessageRefused(
         f"id {message_id!r} was handled already, as sequence {first} of the stream",
         remedy="give every event an id of its own; a retry of the same event needs no replay",
         problems=(

@@ -1,4 +1,4 @@
-"""What a service tells the batch loop: how to read a message, fold it, and where its results go.
+"""What a service gives the batch loop: how to read a message, fold it, and where its results go.
 
 The values here are named tuples, not frozen dataclasses: several are made for every message, and a frozen
 dataclass takes five times as long to make.
@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import NewerState, Refused, StaleState
+from lictor_bus.errors import MessageRefused, NewerState, StaleState
 from lictor_bus.fold.timers import Timer
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
@@ -73,14 +73,14 @@ def read_or_refuse(read: Callable[[bytes], T], body: bytes, remedy: str) -> T:
     except ValidationError as error:
         problems = describe_validation_error(error)
         told = "; ".join(f"{problem.path} {problem.problem}" for problem in problems[:5])
-        raise Refused(told, remedy=remedy, problems=problems) from None
+        raise MessageRefused(told, remedy=remedy, problems=problems) from None
     except CanonicalError as error:
         problem = FieldProblem(path=WHOLE_DOCUMENT, problem=str(error)[:1000], excerpt="")
-        raise Refused(str(error), remedy=remedy, problems=(problem,)) from None
+        raise MessageRefused(str(error), remedy=remedy, problems=(problem,)) from None
 
 
 class Processor(Protocol[T, S, R]):
-    """A service's meaning, as the batch loop sees it. ``step`` must be pure; both may raise Refused."""
+    """A service's meaning, as the batch loop sees it. ``step`` must be pure; both may raise MessageRefused."""
 
     def parse(self, delivery: Delivery) -> Parsed[T]:
         """Bytes to canonical model."""
@@ -167,7 +167,7 @@ def _sequence_in_header(stored: Delivery) -> int:
 class StreamOutbox:
     """Results that are messages: one atomic batch to one stream.
 
-    ``source_of`` reads the source sequence off a stored result whose body tells it; without it, the
+    ``source_of`` reads the source sequence off a stored result whose body contains it; without it, the
     sequence travels in a header.
     """
 

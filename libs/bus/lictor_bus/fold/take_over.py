@@ -35,6 +35,12 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return end
 for i = 2, #KEYS, 2 do redis.call('COPY', KEYS[i], KEYS[i + 1], 'REPLACE') end
 """
 
+# KEYS: the generation and the first cursor of the new fold. Somebody else may have finished meanwhile: then the new
+# fold has begun, and must not be sent back to the start.
+_START_OVER: Final = """
+if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then redis.call('INCR', KEYS[1]) end
+"""
+
 
 class TakeOver:
     """Takes over the fold of a stream from a service that has another name now."""
@@ -59,6 +65,7 @@ class TakeOver:
         self._quiet_s = quiet_s
         """So long nobody has to ask for messages of the old fold before its service counts as gone."""
         self._copy_keys: Any = redis.register_script(_COPY)
+        self._begin_anew: Any = redis.register_script(_START_OVER)
         self._done = False
 
     async def finish(self) -> None:
@@ -96,8 +103,12 @@ class TakeOver:
 
     async def _began(self) -> bool:
         """Whether the new fold has begun: then it goes on from its own states, or started over by itself."""
-        keys = (f"{self._new}:generation", f"{self._new}:0:cursor")
-        return bool(await self._redis.exists(*keys))
+        return bool(await self._redis.exists(*self._beginnings))
+
+    @property
+    def _beginnings(self) -> Sequence[str]:
+        """One of these keys is there once the new fold has begun."""
+        return f"{self._new}:generation", f"{self._new}:0:cursor"
 
     async def _cursor(self, root: str) -> str:
         return f"{await self._prefix(root)}:cursor"
@@ -132,7 +143,7 @@ class TakeOver:
 
     async def _start_over(self) -> None:
         """Leave whatever somebody who died had copied: a fold from the start begins with no states."""
-        await self._redis.incr(f"{self._new}:generation")
+        await self._begin_anew(keys=self._beginnings)
 
     async def _forget(self) -> None:
         """Remove what the old fold had: the durable, then its keys, the cursor last."""

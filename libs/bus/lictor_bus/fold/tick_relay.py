@@ -7,13 +7,13 @@ silence the timer. If a tick is relayed twice, the reader of the stream recognis
 
 from collections.abc import Sequence
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.timers import due_message
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.handling_loop import BatchHandler, HandlingLoop
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import TIMERS
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import publish_one
@@ -34,7 +34,7 @@ class TickLoop(HandlingLoop):
         kind: str,
         handle: BatchHandler,
         *,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         settings: PullSettings = _EACH_ON_ITS_OWN,
     ) -> None:
         consumer = PullConsumer(
@@ -54,7 +54,7 @@ class TickRelay(TickLoop):
         to_stream: str,
         to_prefix: str,
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
     ) -> None:
         super().__init__(client, kind, self._relay_each, telemetry=telemetry)
         self._client = client
@@ -76,10 +76,10 @@ class TickRelay(TickLoop):
         else:
             reason = f"a tick may not publish on {message.subject}"
         if message is None or not message.subject.startswith(self._to_prefix):
-            await self._dead.bury(
+            await self._dead.store(
                 TIMERS,
                 ticked,
-                Refused(reason, remedy="set timers through lictor_bus.fold.timers only"),
+                MessageRefused(reason, remedy="set timers through lictor_bus.fold.timers only"),
             )
             return
         await publish_one(self._client, self._to_stream, message)

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     SEALER,
     SHARE_OF_CALLS,
@@ -66,7 +66,7 @@ def _contract(
     asked_by: tuple[str, ...],
     repeats: Repeats = Repeats.LOGGED,
 ) -> Gate[Q, C]:
-    def refuse(request_id: str, refusal: Refusal) -> C:
+    def refuse(request_id: str, refusal: GateRefusal) -> C:
         return answer(
             request_id=request_id,
             ok=False,

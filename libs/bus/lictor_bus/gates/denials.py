@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lictor_bus.gate import Refusal, Refusals
+from lictor_bus.gate import GateRefusal, Refusals
 from lictor_schema.contracts.decision_questions import ContractAnswer
 from lictor_schema.gates.gate import GateAnswer
 from lictor_schema.sessions.session_questions import SessionAnswer
 
 if TYPE_CHECKING:
-    from lictor_bus.service.telemetry import Telemetry
+    from lictor_bus.service.telemetry import ServiceTelemetry
 
 POLICY_EVALUATOR = "policy-evaluator"
 FEEDBACK = "feedback"
@@ -38,10 +38,10 @@ def refusals_of(service: str, **ids: str) -> Refusals:
     )
 
 
-def denies(answer: type[G], **more: Any) -> Callable[[str, Refusal], G]:
+def denies(answer: type[G], **more: Any) -> Callable[[str, GateRefusal], G]:
     """A denial as an answer of this type."""
 
-    def deny(request_id: str, refusal: Refusal) -> G:
+    def deny(request_id: str, refusal: GateRefusal) -> G:
         return answer(
             request_id=request_id,
             decision="deny",
@@ -54,13 +54,13 @@ def denies(answer: type[G], **more: Any) -> Callable[[str, Refusal], G]:
     return deny
 
 
-def counts_decisions(gate: str) -> "Callable[[Telemetry, GateAnswer], None]":
+def counts_decisions(gate: str) -> "Callable[[ServiceTelemetry, GateAnswer], None]":
     """Counts the answers of a gate by what was decided."""
     return lambda telemetry, answer: telemetry.gate_answered(gate, answer.decision)
 
 
 def counts_outcomes(
     operation: str,
-) -> "Callable[[Telemetry, SessionAnswer | ContractAnswer], None]":
+) -> "Callable[[ServiceTelemetry, SessionAnswer | ContractAnswer], None]":
     """Counts the answers about an operation by whether it was done."""
     return lambda telemetry, answer: telemetry.session_answered(operation, answer.ok)

@@ -1,8 +1,8 @@
-"""Desks: what operators order, and what they are told. Each finds a repeated order in its log."""
+"""Desks: what operators order, and the answers they get. Each finds a repeated order in its log."""
 
 from typing import TypeVar
 
-from lictor_bus.gate import OPERATORS, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import OPERATORS, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     APPROVALS,
     POLICY_EVALUATOR,
@@ -24,7 +24,7 @@ from lictor_schema.services.desk_answer import DeskAnswer
 
 D = TypeVar("D", bound=DeskAnswer)
 
-# Shorter than the ten seconds that whoever asks waits.
+# Shorter than the caller's timeout of ten seconds.
 _DESK_WITHIN_S = 8.0
 # An episode may hold a hundred thousand messages.
 _EPISODE_WITHIN_S = 110.0
@@ -43,7 +43,7 @@ def _desk(
     away: str = "nothing is known to be stored, because the streams can't be reached",
     again: str = "ask again with the same request_id",
 ) -> Gate[Q, D]:
-    def refuse(request_id: str, refusal: Refusal) -> D:
+    def refuse(request_id: str, refusal: GateRefusal) -> D:
         return answer.refused(request_id, refusal.reason, refusal.remedy)
 
     return Gate(
@@ -129,7 +129,7 @@ APPROVAL = _desk(
 )
 
 
-def _no_report(request_id: str, refusal: Refusal) -> CoherenceAnswer:
+def _no_report(request_id: str, refusal: GateRefusal) -> CoherenceAnswer:
     return CoherenceAnswer(request_id=request_id, problem=f"{refusal.reason}; {refusal.remedy}")
 
 

@@ -1,4 +1,4 @@
-"""The first answers to questions that no log holds: who asks again, because no answer came, gets the same one."""
+"""The first answers to questions that no log holds: a caller that got no answer and asks again gets the same one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 _MAX_REMEMBERED = 4_096
 _MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-# Longer than anybody goes on asking the same question.
-_REMEMBERED_S = 30.0
+# As long as a client goes on asking because no answer came; what happens later in the task must count.
+_REMEMBERED_S = 5.0
 
 
 class JudgedAnswer(NamedTuple):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nats.aio.client import Client
 
 from lictor_bus.names import streams
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_all, publish_one
 from lictor_schema.gates.gate import GateAnswer
 
@@ -45,7 +45,9 @@ MakeRecord = Callable[[], PendingRecord]
 class GateRecorder:
     """Writes records of answers; those that can't be written are counted and logged."""
 
-    def __init__(self, client: Client, telemetry: Telemetry, *, linger_s: float = 0.0) -> None:
+    def __init__(
+        self, client: Client, telemetry: ServiceTelemetry, *, linger_s: float = 0.0
+    ) -> None:
         self._client = client
         self._telemetry = telemetry
         self._linger_s = linger_s
@@ -126,7 +128,7 @@ class GateRecorder:
             try:
                 await publish_all(self._client, batch[0].stream, [each.message for each in batch])
                 return
-            except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and told
+            except Exception as error:  # noqa: BLE001 -- whatever it was, it is counted and reported
                 if pause is not None:
                     log.warning("gates: %d answers are not recorded yet: %s", len(batch), error)
                     await asyncio.sleep(pause)

@@ -15,20 +15,21 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Generic, NamedTuple, cast
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, MalformedQuestion, Refused
-from lictor_bus.gate import A, Gate, Q, Refusal, Repeats, printable
+from lictor_bus.errors import BusError, MalformedQuestion, MessageRefused
+from lictor_bus.gate import RUNTIMES, A, Gate, GateRefusal, Q, Repeats, printable
 from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
 from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.loops.outages import OUTAGES
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats
 
 log = logging.getLogger("lictor.gate")
@@ -40,7 +41,7 @@ _INBOXES = "_INBOX."
 _DOCTOR = "see `lictor doctor`"
 
 
-class Asked(NamedTuple, Generic[Q]):
+class ReceivedQuestion(NamedTuple, Generic[Q]):
     """A question as it came, and its request if it could be read."""
 
     subject: str
@@ -48,13 +49,13 @@ class Asked(NamedTuple, Generic[Q]):
     request: Q | None = None
 
 
-class When(Enum):
+class RecordTime(Enum):
     """When an answer is recorded."""
 
     FIRST = "first"
     """Before it is given; an answer that can't be recorded is not given."""
     BEFORE = "before"
-    """Before it is given, as far as that is possible in time: it holds something back, so it is given all the same."""
+    """Before it is given, as far as that is possible in time: a denial is given even without a record."""
     BESIDE = "beside"
     """Soon, without holding the answer up."""
 
@@ -63,26 +64,28 @@ class Given(NamedTuple, Generic[A]):
     """An answer, and its record where no log holds it."""
 
     answer: A
-    record: Callable[[Asked[Any], bytes], PendingRecord] | None = None
+    record: Callable[[ReceivedQuestion[Any], bytes], PendingRecord] | None = None
     """Makes the record from the question and the answer's bytes; called late, when nobody waits for the answer."""
-    when: When = When.BESIDE
+    when: RecordTime = RecordTime.BESIDE
     is_final: bool = True
     """Whether asking again gets the same answer; not for one that says to ask again."""
 
 
 Handler = Callable[[Any], Awaitable[Any]]
 """Takes a request; returns an answer, or Given."""
-Explain = Callable[[Exception, Any], Refusal | None]
+Explain = Callable[[Exception, Any], GateRefusal | None]
 """What a service's own error means, raised for a request; None leaves it to the runner."""
-RefusalRecords = Callable[[Asked[Any], Refusal, Any], Sequence[PendingRecord]]
-"""What is recorded of a denial and its answer; nothing where it can't be told whose question it was."""
+RefusalRecords = Callable[[ReceivedQuestion[Any], GateRefusal, Any], Sequence[PendingRecord]]
+"""What is recorded of a denial and its answer; nothing where the sender of the question is unknown."""
 
 
-def _unexplained(_error: Exception, _request: object) -> Refusal | None:
+def _unexplained(_error: Exception, _request: object) -> GateRefusal | None:
     return None
 
 
-def _unrecorded(_asked: Asked[Any], _refusal: Refusal, _answer: object) -> Sequence[PendingRecord]:
+def _unrecorded(
+    _asked: ReceivedQuestion[Any], _refusal: GateRefusal, _answer: object
+) -> Sequence[PendingRecord]:
     return ()
 
 
@@ -92,7 +95,7 @@ class BoundGate(Generic[Q, A]):
 
     gate: Gate[Q, A]
     handle: Callable[[Q], Awaitable[A | Given[A]]]
-    refusing: tuple[type[Exception], ...] = (Refused,)
+    refusing: tuple[type[Exception], ...] = (MessageRefused,)
     """Errors by which the handler refuses: each has a ``reason`` and a ``remedy``."""
     explain: Explain = _unexplained
     records_of: RefusalRecords = _unrecorded
@@ -109,6 +112,15 @@ class _Question(NamedTuple):
     """By the event loop's clock."""
 
 
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """Questions that wait for each other."""
+
+    answering: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    waiting: deque[_Question] = field(default_factory=deque[_Question])
+    waiting_bytes: int = 0
+
+
 class GateRunner:
     """Answers the gates of a service, as one instance of many, until stopped; owns its connection.
 
@@ -120,7 +132,7 @@ class GateRunner:
         client: TolerantClient,
         service: str,
         gates: Sequence[BoundGate[Any, Any]],
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         close: Callable[[], Awaitable[None]] | None = None,
         *,
         at_once: int = _AT_ONCE,
@@ -137,10 +149,9 @@ class GateRunner:
         self._recorder = GateRecorder(client, telemetry, linger_s=records_linger_s)
         self._firsts = FirstAnswers()
         self._stopping = asyncio.Event()
-        self._answering: set[asyncio.Task[None]] = set()
+        # However many questions runtimes ask, an operator's order to stop them does not wait behind these.
+        self._of_runtimes, self._of_others = _Lane(), _Lane()
         self._refusing: set[asyncio.Task[None]] = set()
-        self._waiting: deque[_Question] = deque()
-        self._waiting_bytes = 0
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -153,7 +164,7 @@ class GateRunner:
         try:
             for bound in self.gates:
                 subscriptions.append(await self._subscribe(bound))
-            # Whoever hears that we are ready may ask at once. A broker that is away is told when it is back.
+            # Once we are reported ready, questions may come at once. A broker that is away gets it when it is back.
             with suppress(NatsError, OSError):
                 await self._client.flush(timeout=2)
             self.trouble = None
@@ -161,8 +172,8 @@ class GateRunner:
             for subscription in subscriptions:
                 if not self._client.is_closed:
                     await subscription.unsubscribe()
-            while self._answering or self._refusing:
-                await asyncio.wait(self._answering | self._refusing)
+            while under_way := self._under_way():
+                await asyncio.wait(under_way)
             await self._recorder.close()
             if self._close is not None:
                 await self._close()
@@ -189,31 +200,36 @@ class GateRunner:
         self._client.hand_over(subscription, take)
         return subscription
 
+    def _under_way(self) -> set["asyncio.Task[None]"]:
+        return self._of_runtimes.answering | self._of_others.answering | self._refusing
+
     def _take(self, question: _Question) -> None:
-        if len(self._answering) < self._at_once:
-            self._begin(question)
+        is_of_runtimes = RUNTIMES in question.bound.gate.asked_by
+        lane = self._of_runtimes if is_of_runtimes else self._of_others
+        if len(lane.answering) < self._at_once:
+            self._begin(lane, question)
         elif (
-            len(self._waiting) < self._max_waiting
-            and self._waiting_bytes + len(question.body) <= _MAX_WAITING_BYTES
+            len(lane.waiting) < self._max_waiting
+            and lane.waiting_bytes + len(question.body) <= _MAX_WAITING_BYTES
         ):
-            self._waiting.append(question)
-            self._waiting_bytes += len(question.body)
+            lane.waiting.append(question)
+            lane.waiting_bytes += len(question.body)
         else:
             task = asyncio.create_task(self._respond(question, self._refuse_overload))
             self._refusing.add(task)
             task.add_done_callback(self._refusing.discard)
 
-    def _begin(self, question: _Question) -> None:
+    def _begin(self, lane: _Lane, question: _Question) -> None:
         task = asyncio.create_task(self._respond(question, self._answer))
-        self._answering.add(task)
-        task.add_done_callback(self._done)
+        lane.answering.add(task)
+        task.add_done_callback(partial(self._done, lane))
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._answering.discard(task)
-        if self._waiting:
-            question = self._waiting.popleft()
-            self._waiting_bytes -= len(question.body)
-            self._begin(question)
+    def _done(self, lane: _Lane, task: "asyncio.Task[None]") -> None:
+        lane.answering.discard(task)
+        if lane.waiting:
+            question = lane.waiting.popleft()
+            lane.waiting_bytes -= len(question.body)
+            self._begin(lane, question)
 
     async def _respond(
         self, question: _Question, answer: Callable[[_Question], Awaitable[bytes]]
@@ -229,7 +245,7 @@ class GateRunner:
 
     async def _answer(self, question: _Question) -> bytes:
         gate = question.bound.gate
-        asked = Asked[Any](question.subject, question.body)
+        asked = ReceivedQuestion[Any](question.subject, question.body)
         try:
             request = gate.read(question.body, self._client.max_payload)
             asked = asked._replace(request=request)
@@ -246,7 +262,7 @@ class GateRunner:
             )
         return (await self._judge(question, asked))[0]
 
-    async def _judge(self, question: _Question, asked: Asked[Any]) -> JudgedAnswer:
+    async def _judge(self, question: _Question, asked: ReceivedQuestion[Any]) -> JudgedAnswer:
         """The handler's answer, recorded; a denial when the handler fails."""
         bound = question.bound
         timeout = asyncio.timeout_at(question.until)
@@ -257,27 +273,33 @@ class GateRunner:
             body: bytes = given.answer.to_json()
             if len(body) > self._client.max_payload:
                 raise BusError(f"the answer has {len(body)} bytes, more than the broker takes")
-        except Exception as error:  # noqa: BLE001 -- every error is a denial, and logged there
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             refusal = _refusal(bound, error, asked, is_late=timeout.expired())
             return JudgedAnswer(await self._refuse(bound, asked, refusal), is_final=False)
         if not await self._record(bound, asked, given, body):
-            refused = await self._refuse(bound, asked, _not_recorded(bound), When.BESIDE)
+            refused = await self._refuse(bound, asked, _not_recorded(bound), RecordTime.BESIDE)
             return JudgedAnswer(refused, is_final=False)
         if bound.gate.count is not None:
             bound.gate.count(self._telemetry, given.answer)
         return JudgedAnswer(body, given.is_final)
 
     async def _record(
-        self, bound: BoundGate[Any, Any], asked: Asked[Any], given: Given[Any], body: bytes
+        self,
+        bound: BoundGate[Any, Any],
+        asked: ReceivedQuestion[Any],
+        given: Given[Any],
+        body: bytes,
     ) -> bool:
         """Record an answer as its handler says; False when it must not be given."""
         make = given.record
         if make is None:
             return True
         within_s = bound.gate.record_within_s
-        if given.when is When.BESIDE:
+        if given.when is RecordTime.BESIDE:
             self._recorder.write_soon(lambda: make(asked, body))
-        elif given.when is When.FIRST:
+        elif given.when is RecordTime.FIRST:
             return await self._recorder.stored_in(lambda: make(asked, body), within_s)
         else:
             await self._recorder.write_now(lambda: make(asked, body), within_s)
@@ -286,9 +308,9 @@ class GateRunner:
     async def _refuse(
         self,
         bound: BoundGate[Any, Any],
-        asked: Asked[Any],
-        refusal: Refusal,
-        when: When = When.BEFORE,
+        asked: ReceivedQuestion[Any],
+        refusal: GateRefusal,
+        when: RecordTime = RecordTime.BEFORE,
     ) -> bytes:
         """The denial's bytes; it is recorded where the gate says."""
         gate = bound.gate
@@ -305,8 +327,12 @@ class GateRunner:
             log.exception("%s: the record of a denial can't be made", asked.subject)
             records = ()
         if gate.records and not records:
-            log.warning("%s: denied, and no record tells whose: %s", asked.subject, refusal.reason)
-        if when is When.BESIDE:
+            log.warning(
+                "%s: denied without a record, because its sender is unknown: %s",
+                asked.subject,
+                refusal.reason,
+            )
+        if when is RecordTime.BESIDE:
             for record in records:
                 self._recorder.write_soon(lambda record=record: record)
         else:
@@ -319,26 +345,36 @@ class GateRunner:
 
     async def _refuse_overload(self, question: _Question) -> bytes:
         """Deny without judging; recorded beside, because waiting for records would make it worse."""
-        asked = Asked[Any](question.subject, question.body)
+        asked = ReceivedQuestion[Any](question.subject, question.body)
         try:
             request = question.bound.gate.read(question.body, self._client.max_payload)
             asked = asked._replace(request=request)
         except MalformedQuestion as error:
             log.debug("%s: one too many, and malformed: %s", question.subject, error)
-        return await self._refuse(question.bound, asked, _overloaded(question.bound), When.BESIDE)
+        return await self._refuse(
+            question.bound, asked, _overloaded(question.bound), RecordTime.BESIDE
+        )
 
 
 def _given(answer: Any) -> Given[Any]:
     return cast(Given[Any], answer) if isinstance(answer, Given) else Given(answer)
 
 
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; else only something that its handler waited for was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _refusal(
-    bound: BoundGate[Any, Any], error: Exception, asked: Asked[Any], *, is_late: bool
-) -> Refusal:
+    bound: BoundGate[Any, Any], error: BaseException, asked: ReceivedQuestion[Any], *, is_late: bool
+) -> GateRefusal:
     """What an error means for whoever asked."""
     ids = bound.gate.refusals
     try:
-        explained = None if is_late else bound.explain(error, asked.request)
+        explained = None
+        if isinstance(error, Exception) and not is_late:
+            explained = bound.explain(error, asked.request)
     except Exception:
         log.exception("%s: an error can't be explained", asked.subject)
         explained = None
@@ -349,31 +385,31 @@ def _refusal(
         return _malformed(bound, error)
     if isinstance(error, bound.refusing):
         told: Any = error
-        return Refusal(ids.malformed, told.reason, told.remedy, getattr(told, "problems", ()))
+        return GateRefusal(ids.malformed, told.reason, told.remedy, getattr(told, "problems", ()))
     if is_late or isinstance(error, OUTAGES):
         log.warning("%s: %s: %s", asked.subject, type(error).__name__, error)
         why = f"it took longer than {bound.gate.within_s:g} s" if is_late else type(error).__name__
-        return Refusal(ids.unavailable, f"{ids.away} ({why})", _again(bound))
+        return GateRefusal(ids.unavailable, f"{ids.away} ({why})", _again(bound))
     log.error("%s: a question failed", asked.subject, exc_info=error)
-    return Refusal(
+    return GateRefusal(
         ids.broken,
         f"the gate failed inside: {type(error).__name__}",
         bound.address("look at the service's log; nothing is allowed until it works"),
     )
 
 
-def _malformed(bound: BoundGate[Any, Any], error: MalformedQuestion) -> Refusal:
+def _malformed(bound: BoundGate[Any, Any], error: MalformedQuestion) -> GateRefusal:
     reason = f"the question is malformed: {error}"
-    return Refusal(bound.gate.refusals.malformed, reason, error.remedy, error.problems)
+    return GateRefusal(bound.gate.refusals.malformed, reason, error.remedy, error.problems)
 
 
-def _overloaded(bound: BoundGate[Any, Any]) -> Refusal:
+def _overloaded(bound: BoundGate[Any, Any]) -> GateRefusal:
     reason = "too many questions are waiting for this gate, so this one was not judged"
-    return Refusal(bound.gate.refusals.unavailable, reason, _again(bound))
+    return GateRefusal(bound.gate.refusals.unavailable, reason, _again(bound))
 
 
-def _not_recorded(bound: BoundGate[Any, Any]) -> Refusal:
-    return Refusal(
+def _not_recorded(bound: BoundGate[Any, Any]) -> GateRefusal:
+    return GateRefusal(
         bound.gate.refusals.unrecorded,
         f"the answer can't be recorded now, and {bound.gate.refusals.on_record}",
         f"{bound.gate.refusals.again}; if it stays so, "

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from lictor_bus.gate import RUNTIMES, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import RUNTIMES, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     FEEDBACK,
     SHARE_OF_CALLS,
@@ -42,7 +42,7 @@ _SESSION_WITHIN_S = 1.6
 _STATE_WITHIN_S = 8.0
 
 
-def _denies_call(request_id: str, refusal: Refusal) -> ToolGateAnswer:
+def _denies_call(request_id: str, refusal: GateRefusal) -> ToolGateAnswer:
     policy_id, reason, remedy, _ = refusal
     denial = Denial(policy_id=policy_id, reason=reason, remedy=remedy)
     return denies(ToolGateAnswer, denials=(denial,))(request_id, refusal)
@@ -95,7 +95,7 @@ def _session(
     within_s: float = _SESSION_WITHIN_S,
     repeats: Repeats = Repeats.LOGGED,
 ) -> Gate[Q, S]:
-    def refuse(request_id: str, refusal: Refusal) -> S:
+    def refuse(request_id: str, refusal: GateRefusal) -> S:
         return answer(
             request_id=request_id,
             ok=False,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, Q, Refusal, Repeats
+from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, GateRefusal, Q, Repeats
 from lictor_bus.gates.denials import (
     FEEDBACK,
     POLICY_EVALUATOR,
@@ -17,7 +17,7 @@ from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
 from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
 
-# Together with its record, shorter than the two seconds after which whoever asks takes silence as a denial.
+# Together with its record, shorter than the two seconds after which the caller takes silence as a denial.
 _JUDGE_WITHIN_S = 1.4
 _RECORD_WITHIN_S = 0.4
 
@@ -55,7 +55,7 @@ REPORT = _judging("report", ReportGateRequest, "may this message be shown to the
 DISPATCH = _judging("dispatch", DispatchGateRequest, "may this task or subagent be dispatched?")
 
 
-def _refuses_receipt(record_id: str, refusal: Refusal) -> ReceiptAnswer:
+def _refuses_receipt(record_id: str, refusal: GateRefusal) -> ReceiptAnswer:
     field, reason = "report", refusal.reason
     if refusal.problems:
         field, reason = refusal.problems[0].path[:256], refusal.problems[0].problem
@@ -76,7 +76,7 @@ RECEIPT = Gate(
         away="nothing is known to be stored, because the streams can't be reached",
         again="report again with the same report_id",
     ),
-    # Shorter than the five seconds that whoever asks waits.
+    # Shorter than the caller's timeout of five seconds.
     within_s=4.0,
     share_of_payload=SHARE_OF_REPORTS,
     repeats=Repeats.LOGGED,
@@ -85,7 +85,7 @@ RECEIPT = Gate(
 )
 
 
-def _no_standing(request_id: str, refusal: Refusal) -> TaskStanding:
+def _no_standing(request_id: str, refusal: GateRefusal) -> TaskStanding:
     problem = f"{refusal.reason}; {refusal.remedy}"
     return TaskStanding(request_id=request_id, known=False, problem=problem)
 
@@ -100,7 +100,7 @@ STANDING = Gate(
     asked_by=(FEEDBACK,),
     refuse=_no_standing,
     refusals=replace(_EVALUATOR, away="the task's state can't be read"),
-    # Shorter than the half second after which whoever asks goes on without an answer.
+    # Shorter than the half second after which the caller continues without an answer.
     within_s=0.4,
     share_of_payload=SHARE_OF_CALLS,
     repeats=Repeats.READ,

@@ -1,4 +1,4 @@
-"""The tool calls that our own tool gate let through for a task: they count, whatever the agent tells.
+"""The tool calls that our own tool gate let through for a task: they count, whatever the agent reports.
 
 Allowed calls are kept in GATES by task, and those that ended or were reserved stand in the logs of the sessions. A call
 that stands in both is one. What can't be read is an error, so the action gate denies: nothing is taken for no calls.
@@ -83,7 +83,7 @@ class SeenCalls:
             return 0  # begun by an older sealer, which counted none
         if since.session_id is not None:
             seen.sessions.add((begun.runtime, since.session_id))
-        # A guard that is told no task names its session instead.
+        # A guard that knows no task names its session instead.
         for name in {begun.task_id, since.session_id or begun.task_id}:
             subject = subjects.gated("tool", name)
             for stored in await self._new(seen, streams.GATES, subject, since.gates_sequence):

@@ -2,7 +2,7 @@
 
 The body of a dead letter is the original body, byte for byte; what is known about it travels in one header. Each has
 a subject of its own (service, stream, sequence) on a stream that keeps one message a subject and refuses a second,
-so burying the same message twice leaves one letter.
+so dead-lettering the same message twice leaves one letter.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DEAD, STREAMS
 from lictor_bus.names.subjects import dead_letter
@@ -26,7 +26,7 @@ _INFO = "Lictor-Dead"
 _ORIGINAL_HEADERS = "Lictor-Original-Headers"
 _REPLAY_OF = "Lictor-Replay-Of"
 _PAGE = 200
-# Kept of the headers that came with the original: the broker takes 64 KiB of headers, and a letter must
+# The limit for the stored headers of the original: the broker takes 64 KiB of headers, and a letter must
 # never be refused.
 _MOST_HEADER_BYTES = 8 * 1024
 _PLAIN_HEADER = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -37,7 +37,7 @@ _LONGEST_SUBJECT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
+class StoredLetter:
     """A dead letter as stored: what is known about it, and the original body."""
 
     sequence: int
@@ -53,9 +53,9 @@ class DeadLetters:
         self._client = client
         self._service = service
         self._formerly = formerly
-        """The service that handled the same messages before: what it buried is not buried again."""
+        """The service that handled the same messages before: what it dead-lettered is not dead-lettered again."""
 
-    async def bury(self, stream: str, delivery: Delivery, refusal: Refused) -> None:
+    async def store(self, stream: str, delivery: Delivery, refusal: MessageRefused) -> None:
         """Store the message whole, with why; once, however often it is called."""
         if self._formerly is not None:
             before = dead_letter(self._formerly, stream, delivery.sequence)
@@ -91,7 +91,7 @@ class DeadLetters:
 
 async def list_dead(
     client: Client, *, service: str = "*", after: int = 0, limit: int = 1000
-) -> AsyncIterator[Buried]:
+) -> AsyncIterator[StoredLetter]:
     """Dead letters, oldest first."""
     found = 0
     while found < limit:
@@ -111,7 +111,7 @@ async def list_dead(
         after = page[-1].sequence
 
 
-async def find_dead(client: Client, sequence: int) -> Buried:
+async def find_dead(client: Client, sequence: int) -> StoredLetter:
     """The dead letter stored under a sequence of the DEAD stream."""
     found = await read_from(client, DEAD, subjects.DEAD_LETTER.all, sequence, 1)
     if not found or found[0].sequence != sequence:
@@ -121,16 +121,16 @@ async def find_dead(client: Client, sequence: int) -> Buried:
     return _unwrap(found[0])
 
 
-async def replay_dead(client: Client, buried: Buried) -> None:
+async def replay_dead(client: Client, stored: StoredLetter) -> None:
     """Publish the original again where it was first published, as a new message; the letter stays as a record."""
-    if STREAMS[buried.letter.stream].audit:
+    if STREAMS[stored.letter.stream].audit:
         raise BusError(
-            f"dead letter {buried.sequence} comes from {buried.letter.stream}: publishing it again would double "
+            f"dead letter {stored.sequence} comes from {stored.letter.stream}: publishing it again would double "
             "a decision; mend the cause and handle the task by hand"
         )
-    subject = _publish_subject(buried.letter)
-    headers = {**buried.headers, _REPLAY_OF: str(buried.sequence)}
-    await publish_one(client, buried.letter.stream, Outgoing(subject, buried.body, None, headers))
+    subject = _publish_subject(stored.letter)
+    headers = {**stored.headers, _REPLAY_OF: str(stored.sequence)}
+    await publish_one(client, stored.letter.stream, Outgoing(subject, stored.body, None, headers))
 
 
 def _bounded(headers: Mapping[str, str]) -> dict[str, str]:
@@ -147,10 +147,10 @@ def _bounded(headers: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def _unwrap(stored: Delivery) -> Buried:
+def _unwrap(stored: Delivery) -> StoredLetter:
     headers: dict[str, str] = json.loads(stored.headers.get(_ORIGINAL_HEADERS, "{}"))
     letter = DeadLetter.model_validate_json(stored.headers[_INFO])
-    return Buried(stored.sequence, letter, stored.body, headers)
+    return StoredLetter(stored.sequence, letter, stored.body, headers)
 
 
 def _publish_subject(letter: DeadLetter) -> str:

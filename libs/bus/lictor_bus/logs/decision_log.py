@@ -78,7 +78,7 @@ class DecisionLog:
 
 
 def read_entry(stored: Delivery, key: str) -> AnyDecisionEntry | None:
-    """The entry, None for what is none of this log; BusError for one that can't be read: it must not be left out."""
+    """The entry, None for a message that is no entry of this log; BusError for one that can't be read."""
     if not is_session_entry(stored):
         log.info("ACTIONS %d is no entry of a decision, and is passed over", stored.sequence)
         return None

@@ -1,4 +1,4 @@
-"""Every governed decision, as its log tells it: folded when it is asked about, changed by appending to the log.
+"""Every governed decision, according to its log: folded when it is asked about, changed by appending to the log.
 
 What was folded before is kept in this process, and believed only after the log was asked where it ends. An entry is
 appended right after the one that it was decided on: what was decided on anything older is refused by the broker, and
@@ -47,7 +47,7 @@ class Folds(Generic[S, W]):
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Generic[S]):
+class FoldedDecision(Generic[S]):
     """A decision up to a place in its log."""
 
     state: S | None = None
@@ -104,7 +104,7 @@ class Decisions(Generic[S, W]):
         self._log = log
         self._folds = folds
         self._now_ns = now_ns
-        self._known: OrderedDict[str, Known[S]] = OrderedDict()
+        self._known: OrderedDict[str, FoldedDecision[S]] = OrderedDict()
         self._switch = KnownSwitch(folds.unturned)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -112,23 +112,23 @@ class Decisions(Generic[S, W]):
         """The clock."""
         return self._now_ns() // 1000
 
-    async def known(self, key: str) -> Known[S]:
-        """A decision as its log tells it now."""
+    async def known(self, key: str) -> FoldedDecision[S]:
+        """A decision as its log is now."""
         last = await self._log.last(key)
-        known: Known[S] = self._known.get(key, Known())
+        known: FoldedDecision[S] = self._known.get(key, FoldedDecision())
         if known.last > last:
-            known = Known()  # the stream was made anew
+            known = FoldedDecision()  # the stream was made anew
         if known.last < last:
             state = known.state
             for sequence, entry in await self._log.read(key, known.last, last):
                 if entry is not None:
                     state = self._folded(state, entry, sequence)
-            known = Known(state, last)
+            known = FoldedDecision(state, last)
         self._remember(key, known)
         return known
 
     async def switch(self) -> KnownSwitch[W]:
-        """The kill-switch as its log tells it now."""
+        """The kill-switch as its log is now."""
         last = await self._log.last(subjects.SWITCH_KEY)
         known = self._switch
         if known.last > last:
@@ -196,7 +196,7 @@ class Decisions(Generic[S, W]):
 
     def appended(self, key: str, before: S | None, entry: AnyDecisionEntry, at: int) -> None:
         """An entry was appended to what is known of a decision."""
-        self._remember(key, Known(self._folded(before, entry, at), at))
+        self._remember(key, FoldedDecision(self._folded(before, entry, at), at))
 
     def _folded(self, state: S | None, entry: AnyDecisionEntry, sequence: int) -> S:
         try:
@@ -204,7 +204,7 @@ class Decisions(Generic[S, W]):
         except self._folds.error as error:
             raise BusError(str(error)) from None
 
-    def _remember(self, key: str, known: Known[S]) -> None:
+    def _remember(self, key: str, known: FoldedDecision[S]) -> None:
         self._known[key] = known
         self._known.move_to_end(key)
         if len(self._known) > _MAX_KNOWN:

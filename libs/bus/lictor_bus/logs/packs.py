@@ -61,7 +61,7 @@ async def _find_bundle(client: Client, bundle_hash: str) -> bytes | None:
 
 
 def read_switch(stored: Delivery) -> SwitchAt | None:
-    """The switch in a stored message; None when it is none, and so changes nothing for anybody."""
+    """The switch in a stored message; None when it is no switch, and so changes nothing."""
     try:
         return SwitchAt(stored.sequence, ConfigSwitch.from_json(stored.body))
     except (ValidationError, CanonicalError):

@@ -22,7 +22,7 @@ def is_session_entry(stored: Delivery) -> bool:
 
 
 def read_session_entry(stored: Delivery) -> AnySessionEntry | None:
-    """The entry, None for what is none; raises pydantic.ValidationError when it can't be read."""
+    """The entry, None for a message that is no entry; raises pydantic.ValidationError when it can't be read."""
     if not is_session_entry(stored):
         return None
     # No search for names that are given twice: we wrote it, and a long log is read in half the time.

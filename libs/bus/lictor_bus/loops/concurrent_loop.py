@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.pull import PullConsumer, PullSettings
@@ -27,9 +27,9 @@ _IDLE_S = 1.0
 _PAUSE_S = 1.0
 
 MessageHandler = Callable[[Delivery], Awaitable[str | None]]
-"""Does what one message asks for, and says what came of it; None when nothing was to be done.
+"""Does what one message asks for, and returns the outcome; None when nothing was to be done.
 
-Raises Refused for what can't be processed, and what OUTAGES names for what should come again.
+Raises MessageRefused for what can't be processed, and what OUTAGES names for what should come again.
 """
 
 
@@ -47,7 +47,7 @@ class ConcurrentLoop:
         durable: str,
         at_once: int,
         dead: DeadLetters,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         on_end: Callable[[], None] | None = None,
     ) -> None:
         # What waits for its turn is held here too, so that finding room for it takes no round trip.
@@ -133,8 +133,8 @@ class ConcurrentLoop:
         started = time.monotonic()
         try:
             outcome = await self._handle(delivery)
-        except Refused as refusal:
-            await self._dead.bury(self._stream, delivery, refusal)
+        except MessageRefused as refusal:
+            await self._dead.store(self._stream, delivery, refusal)
             return
         except OUTAGES:
             raise
@@ -142,7 +142,7 @@ class ConcurrentLoop:
             self._log.exception("%s %d", self._stream, delivery.sequence)
             reason = f"{type(error).__name__}: {error}"
             remedy = f"a defect of the {self._service}: report it; the program must not run"
-            await self._dead.bury(self._stream, delivery, Refused(reason, remedy=remedy))
+            await self._dead.store(self._stream, delivery, MessageRefused(reason, remedy=remedy))
             return
         if outcome is not None:
             self._telemetry.batch_done(

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.pull import PullConsumer
 
@@ -24,7 +24,7 @@ class HandlingLoop:
     """For messages that are handled by themselves: no state is folded, nothing is handled in batches."""
 
     def __init__(
-        self, consumer: PullConsumer, handle: BatchHandler, *, telemetry: Telemetry
+        self, consumer: PullConsumer, handle: BatchHandler, *, telemetry: ServiceTelemetry
     ) -> None:
         self._consumer = consumer
         self._handle = handle

@@ -71,7 +71,7 @@ class StreamSpec:
     from_outside: bool = False
 
     def config(self, *, partitions: int, replicas: int, max_payload: int) -> StreamConfig:
-        """What the broker is told."""
+        """The configuration for the broker."""
         transform = None
         if self.partitioned:
             # The last token names the task: it alone decides the partition, so that events which a
@@ -117,7 +117,7 @@ STREAMS: dict[str, StreamSpec] = {
         ),
         StreamSpec(
             name=DECISIONS,
-            # The others are decisions of the tool and stop gates; a task can't be told by the wrong one.
+            # The others are decisions of the tool and stop gates; a task can't be described by the wrong one.
             subjects=(
                 subjects.DECISION.any,
                 subjects.GUARD_DECISION.any,

@@ -71,7 +71,7 @@ CONFIG_SWITCH = SubjectPattern("lictor.ev.{partition}.lictor.config.switch")
 
 
 def config_switch(partition: int) -> str:
-    """Where a partition is told which configuration judges from there on: among its events, in their order."""
+    """Announces to a partition which configuration judges from there on: among its events, in their order."""
     return CONFIG_SWITCH.at(partition)
 
 
@@ -102,7 +102,7 @@ PACK_REFUSAL = SubjectPattern("lictor.packs.refused.{channel}")
 
 
 def pack_refusal(channel: str) -> str:
-    """Where evaluators tell which releases of a channel they did not take."""
+    """Where evaluators report which releases of a channel they did not take."""
     return PACK_REFUSAL.at(token(channel))
 
 
@@ -155,7 +155,7 @@ PROOF_PROGRESS = SubjectPattern("lictor.progress.proof.{task}")
 
 
 def proof_progress(task_id: str) -> str:
-    """Where the prover tells how far it is with what takes long; nothing keeps it."""
+    """Where the prover reports the progress of long proofs; it is not stored."""
     return PROOF_PROGRESS.at(token(task_id))
 
 
@@ -194,7 +194,7 @@ def contents_part(episode_id: str, part_id: str) -> str:
 
 
 def contents_of(episode_id: str) -> str:
-    """Every part that is kept of an episode, in whatever version."""
+    """Every stored part of an episode, in any version."""
     return CONTENTS.where(episode=token(episode_id))
 
 
@@ -218,7 +218,7 @@ SETTLEMENT = SubjectPattern("lictor.drifting.{fingerprint}.settled")
 
 
 def settlement(fingerprint_key: str) -> str:
-    """Where it is told, among the sightings of a cause, that its patch was applied or rejected."""
+    """Where it is recorded, among the sightings of a cause, that its patch was applied or rejected."""
     return SETTLEMENT.at(fingerprint_key.removeprefix("sha256:"))
 
 
@@ -426,7 +426,7 @@ GATED = SubjectPattern("lictor.gated.{gate}.{task}")
 
 
 def gated(gate: str, task_id: str | None) -> str:
-    """Where the answer of a gate is kept; None for a question that tells no task."""
+    """Where the answer of a gate is kept; None for a question that names no task."""
     return GATED.at(gate, _NO_TASK if task_id is None else token(task_id))
 
 

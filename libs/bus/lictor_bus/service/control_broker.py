@@ -1,4 +1,4 @@
-"""The broker of a service's request/reply side, which ends when it is told to, wherever the server is."""
+"""The broker of a service's request/reply side, which stops when it is asked to, even if the server is away."""
 
 import asyncio
 import logging

@@ -1,7 +1,7 @@
 """The composition root of a service: where broker, store, telemetry and a pure core meet.
 
 FastStream is the shell: it owns the process (signals, life cycle, HTTP), the request/reply gates and the AsyncAPI
-document. The streams are folded by ``worker``, on a connection of its own, so a slow gate can't hold up a batch.
+document. The ``partition_worker`` folds the streams on a connection of its own, so a slow gate can't hold up a batch.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from lictor_bus.names.streams import DEAD, declare
 from lictor_bus.service.control_broker import ControlBroker
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.stream_presence import StreamPresence
-from lictor_bus.service.telemetry import Telemetry, TelemetrySettings
+from lictor_bus.service.telemetry import ServiceTelemetry, TelemetrySettings
 from lictor_bus.wire.connection import (
     TolerantClient,
     close_nats,
@@ -80,7 +80,7 @@ class ServiceRuntime:
     settings: ServiceSettings
     client: TolerantClient
     redis: "Redis"
-    telemetry: Telemetry
+    telemetry: ServiceTelemetry
 
     def worker(
         self,
@@ -170,17 +170,17 @@ class Service:
     _open: bool = False
     _client: TolerantClient | None = None
     _told_to_stop: float = 0.0
-    _telemetry: Telemetry | None = None
+    _telemetry: ServiceTelemetry | None = None
 
     @property
     def name(self) -> str:
         """The service's name on the bus."""
         return self.spec.name
 
-    def telemetry(self) -> Telemetry:
+    def telemetry(self) -> ServiceTelemetry:
         """The instruments; silent ones before the service runs."""
         if self._telemetry is None:
-            self._telemetry = Telemetry(self.name)
+            self._telemetry = ServiceTelemetry(self.name)
         return self._telemetry
 
     def health(self) -> ServiceHealth:
@@ -217,7 +217,7 @@ class Service:
     async def run(self, settings: ServiceSettings) -> None:
         """Run until a signal; raises BusError when it can't start, or when a loop breaks."""
         prometheus = settings.http_port is not None
-        self._telemetry = Telemetry(
+        self._telemetry = ServiceTelemetry(
             self.name, TelemetrySettings.from_environment(prometheus=prometheus)
         )
         broken: list[BaseException] = []

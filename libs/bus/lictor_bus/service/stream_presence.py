@@ -53,7 +53,7 @@ class StreamPresence:
             except NotFoundError:
                 gone.append(name)
             except (NatsError, JetStreamError, OSError, TimeoutError):
-                # Not known; the loops tell of a broker that is away.
+                # Not known; the loops report a broker that is away.
                 return
         self.trouble = _told(gone) if gone else None
 

@@ -61,7 +61,7 @@ def _wanted(environment: Mapping[str, str], signal: str, everything: bool) -> bo
     return everything or bool(environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
 
 
-class Telemetry:
+class ServiceTelemetry:
     """The instruments of one service."""
 
     def __init__(self, service: str, settings: TelemetrySettings | None = None) -> None:
@@ -225,13 +225,13 @@ class Telemetry:
         )
 
     def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
-        """Count a change of an approval request, and tell how many wait now, by state."""
+        """Count a change of an approval request, and record how many wait now, by state."""
         self._approvals.add(1, {"service": self._service, "state": state})
         for each, count in open_now.items():
             self._approvals_open.set(count, {"service": self._service, "state": each})
 
     def approval_decided(self, decision: str, waited_s: float) -> None:
-        """Tell how long a person took to decide."""
+        """Record how long a person took to decide."""
         self._approval_wait.record(waited_s, {"service": self._service, "decision": decision})
 
     def span(

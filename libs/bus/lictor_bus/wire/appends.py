@@ -10,7 +10,9 @@ together as soon as there is enough of it for a batch to pay, and else by itself
 * The broker refuses a batch whole. Then its members go one by one, and each gets its own answer.
 * An append whose answer got lost is repeated. The broker compares it with the log before it looks at its message id, so
   it calls that a conflict. What it was stored as can only be the next message of the log: that is looked at. A message
-  of the same id that somebody else stored meanwhile is a conflict: what it says may be something else.
+  of the same id that somebody else stored meanwhile is a conflict unless it says the same, byte for byte. So is our own
+  when the log has gone on since.
+* Whoever gives up has been told a denial: an append is not sent, or sent again, after that.
 """
 
 import asyncio
@@ -21,9 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nats.aio.client import Client
-from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BatchRefused, BusError, IdTaken, Refused, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, IdTaken, MessageRefused, SequenceConflict
+from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
 from lictor_bus.wire.read import read_from
 
@@ -41,7 +43,6 @@ _MOST_BYTES = 4 * 1024 * 1024
 _TRIES = 3
 _ANSWER_WITHIN_S = 1.0
 _ONCE_WITHIN_S = 5.0
-_NO_ANSWER = (BusError, NatsError, OSError, TimeoutError)
 
 
 @dataclass(slots=True, eq=False)
@@ -162,8 +163,8 @@ class Appends:
             last = await publish_batch(
                 self.client, line.name, [each.message for each in members], _ANSWER_WITHIN_S
             )
-        except _NO_ANSWER as error:
-            # Refused whole, or nobody knows: each for itself finds out.
+        except Exception as error:  # noqa: BLE001 -- each learns its own; the line must not stay closed
+            # MessageRefused whole, or nobody knows: each for itself finds out.
             for each in members:
                 each.is_perhaps_stored = not isinstance(error, BatchRefused)
             log.info("%s: %d appends go one by one: %s", line.name, len(members), error)
@@ -179,8 +180,10 @@ class Appends:
 
     async def _alone(self, line: _Line, each: _Append) -> None:
         try:
+            if each.stored.done():
+                return
             sequence = await self._store(line.name, each)
-        except Exception as error:  # noqa: BLE001 -- it is told to whoever appends
+        except Exception as error:  # noqa: BLE001 -- it is raised where the entry is appended
             if not each.stored.done():
                 each.stored.set_exception(error)
         else:
@@ -194,11 +197,11 @@ class Appends:
         for tries_left in reversed(range(_TRIES)):
             try:
                 return await self._tried(stream, append)
-            except (SequenceConflict, BatchRefused, Refused):
+            except (SequenceConflict, BatchRefused, MessageRefused):
                 raise
             except BusError:
                 append.is_perhaps_stored = True
-                if not tries_left:
+                if not tries_left or append.stored.done():
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -210,9 +213,13 @@ class Appends:
             if not append.is_perhaps_stored:
                 raise
             following = await read_from(self.client, stream, append.log, (after or 0) + 1, 1)
-            if following and following[0].headers.get("Nats-Msg-Id") == message.message_id:
-                return following[0].sequence
-            raise
+            if not following or not _is_stored_as(message, following[0]):
+                raise
+            sequence = following[0].sequence
+            if await read_from(self.client, stream, append.log, sequence + 1, 1):
+                # Whoever appended has to see what came after it before going on.
+                raise
+            return sequence
         if stored.is_duplicate:
             found = await read_from(self.client, stream, append.log, stored.sequence, 1)
             if not found or found[0].sequence != stored.sequence:
@@ -220,9 +227,16 @@ class Appends:
                     f"{stream} has a message {message.message_id}, but not on {append.log}",
                     remedy="give this one an id of its own",
                 )
-            if after is not None and stored.sequence > after and not append.is_perhaps_stored:
+            is_ours = append.is_perhaps_stored and _is_stored_as(message, found[0])
+            if after is not None and stored.sequence > after and not is_ours:
                 raise SequenceConflict(f"somebody else stored {message.message_id} meanwhile")
         return stored.sequence
+
+
+def _is_stored_as(message: Outgoing, stored: Delivery) -> bool:
+    """Whether that is this message; one of the same id may be another's, judged otherwise."""
+    is_named_so = stored.headers.get("Nats-Msg-Id") == message.message_id
+    return is_named_so and stored.body == message.body
 
 
 def _fitting(ready: Sequence[_Append]) -> Sequence[_Append]:

@@ -30,7 +30,7 @@ Whereabouts = str | Callable[[], str | None]
 
 
 class TolerantClient(Client):
-    """nats-py with three changes; all reach into it, and tests would tell if it changed.
+    """nats-py with three changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it

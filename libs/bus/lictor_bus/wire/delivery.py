@@ -64,7 +64,7 @@ class Delivery(NamedTuple):
     headers: Mapping[str, str]
     sequence: int
     stored_at_ns: int
-    # Counts this consumer's deliveries without holes, so a hole tells of a message that went elsewhere.
+    # Counts this consumer's deliveries without holes, so a hole means that a message went elsewhere.
     # 0 for a message read back from the stream, which nobody delivered and nobody may acknowledge.
     delivery_number: int = 0
     ack_subject: str = ""

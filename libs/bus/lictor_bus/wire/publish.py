@@ -79,7 +79,7 @@ def expecting(message: Outgoing, last: int, subjects: str | None = None) -> Outg
     return message._replace(headers=headers)
 
 
-class Stored(NamedTuple):
+class PublishAck(NamedTuple):
     """Where a message is stored, and whether it was before."""
 
     sequence: int
@@ -88,7 +88,7 @@ class Stored(NamedTuple):
 
 async def publish_expecting(
     client: Client, stream: str, message: Outgoing, timeout_s: float
-) -> Stored:
+) -> PublishAck:
     """Store one message if what it expects holds; SequenceConflict when it doesn't.
 
     The broker looks at that first, and at the message's id after: a message that is sent twice conflicts with itself.
@@ -101,7 +101,7 @@ async def publish_expecting(
         raise SequenceConflict(
             f"{message.subject} has another last message than sequence {last} of {stream}"
         )
-    return Stored(_stored_sequence(stream, answer), bool(content.get("duplicate")))
+    return PublishAck(_stored_sequence(stream, answer), bool(content.get("duplicate")))
 
 
 async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing]) -> None:
@@ -147,7 +147,7 @@ async def _send_frames(client: Client, frames: list[bytes]) -> None:
     """Hand the frames to the connection in one go.
 
     nats-py publishes one message a call, and the calls cost four times what the messages do. So this reaches for the
-    method that all its calls end in; a test publishes batches, and would tell if a new version changed it.
+    method that all its calls end in; a test publishes batches, and fails if a new version changes it.
     """
     if not client.is_connected:
         raise BusError("not connected to NATS; the batch was not sent")

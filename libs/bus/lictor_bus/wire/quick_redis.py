@@ -34,7 +34,7 @@ _packed: Callable[[tuple[str | bytes | int, ...]], bytes] = cast(Any, hiredis).p
 class QuickRedis:
     """One connection, made when it is needed.
 
-    ``on_server`` is given what Redis tells of itself (``INFO server``) over every connection, before anything else is
+    ``on_server`` is given what Redis says about itself (``INFO server``) over every connection, before anything else is
     asked on it.
     """
 
@@ -74,7 +74,7 @@ class QuickRedis:
             return await self.ask("EVAL", script.text, 1, key, *args)
 
     def close(self) -> None:
-        """Give up the connection; who waits for an answer gets an error."""
+        """Give up the connection; pending commands get an error."""
         if self._wire is not None:
             self._wire.give_up()
             self._wire = None

@@ -107,7 +107,7 @@ async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str])
 async def any_on_subjects(client: Client, stream: str, subjects: Sequence[str]) -> set[str]:
     """Which subjects have a message, of those that these filters match; a filter that matches too many stands for all.
 
-    Much cheaper than reading each: the broker tells of a hundred filters at once.
+    Much cheaper than reading each: the broker answers for a hundred filters at once.
     """
     found: set[str] = set()
     for start in range(0, len(subjects), _SUBJECTS_PER_REQUEST):

@@ -39,7 +39,7 @@ class LeaderView(NamedTuple):
     """A stream as its leader sees it."""
 
     created: datetime
-    """Tells the stream from another one of the same name."""
+    """Distinguishes the stream from another one of the same name."""
     messages: int
     first: int
     """The sequence of the first message that is still there."""

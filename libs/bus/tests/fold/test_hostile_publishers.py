@@ -9,7 +9,7 @@ from nats.js.api import StreamConfig
 from lictor_bus.fold.tick_relay import TickRelay
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.publish import Outgoing, publish_one
 
 
@@ -121,7 +121,7 @@ async def test_a_tick_that_failed_is_not_lost_behind_a_later_one(bench):
         to_stream=streams.EVENTS,
         to_prefix="lictor.ev.",
         dead=DeadLetters(bench.client, "totals"),
-        telemetry=Telemetry("totals"),
+        telemetry=ServiceTelemetry("totals"),
     )
     tick = {"Lictor-Tick-Subject": "lictor.ev.lictor.a"}
     js = bench.client.jetstream()
@@ -149,7 +149,7 @@ async def test_a_tick_relayed_twice_counts_once(bench):
         to_stream=streams.EVENTS,
         to_prefix="lictor.ev.",
         dead=DeadLetters(bench.client, "totals"),
-        telemetry=Telemetry("totals"),
+        telemetry=ServiceTelemetry("totals"),
     )
     async with bench.running(relay, bench.worker(0), bench.worker(1)):
         await bench.until(streams.DEAD, 1)

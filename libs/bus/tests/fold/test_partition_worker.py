@@ -159,11 +159,11 @@ async def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(bench):
         await bench.until(streams.DECISIONS, 2)
         await bench.until(streams.DEAD, 1)
     assert await bench.totals("a") == [1, 3]
-    [buried] = [letter async for letter in list_dead(bench.client)]
-    assert buried.body == garbage
-    assert buried.letter.service == "totals"
-    assert buried.letter.reason.startswith("unreadable")
-    assert buried.letter.sequence == 2
+    [stored_letter] = [letter async for letter in list_dead(bench.client)]
+    assert stored_letter.body == garbage
+    assert stored_letter.letter.service == "totals"
+    assert stored_letter.letter.reason.startswith("unreadable")
+    assert stored_letter.letter.sequence == 2
 
 
 async def test_a_defect_in_step_buries_the_message_and_spares_the_others(bench):
@@ -172,8 +172,8 @@ async def test_a_defect_in_step_buries_the_message_and_spares_the_others(bench):
         await bench.until(streams.DECISIONS, 2)
         await bench.until(streams.DEAD, 1)
     assert await bench.totals("a") == [1, 3]
-    [buried] = [letter async for letter in list_dead(bench.client)]
-    assert "RuntimeError: thirteen" in buried.letter.reason
+    [stored_letter] = [letter async for letter in list_dead(bench.client)]
+    assert "RuntimeError: thirteen" in stored_letter.letter.reason
 
 
 async def test_a_repeated_id_is_buried_and_names_the_first(bench):
@@ -183,9 +183,9 @@ async def test_a_repeated_id_is_buried_and_names_the_first(bench):
     async with bench.running():
         await bench.until(streams.DEAD, 1)
     assert await bench.totals("a") == [5]
-    [buried] = [letter async for letter in list_dead(bench.client)]
-    assert "sequence 1" in buried.letter.reason
-    assert buried.letter.problems[0].path == "event_id"
+    [stored_letter] = [letter async for letter in list_dead(bench.client)]
+    assert "sequence 1" in stored_letter.letter.reason
+    assert stored_letter.letter.problems[0].path == "event_id"
 
 
 async def test_a_dead_letter_replays_byte_for_byte(bench):

@@ -161,6 +161,29 @@ async def test_what_the_new_fold_has_is_never_overwritten(bench: Any) -> None:
     assert await bench.redis.get("lictor:{sums:x}:0:cursor") is None
 
 
+async def test_who_comes_late_to_a_take_over_does_not_undo_it(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another finishes it between this one's look at the new fold and its look at the old one."""
+    await folded_by_the_old_one(bench)
+    late = bench.take_over("totals", "sums")
+    look = late._began
+
+    async def overtaken() -> bool:
+        began = await look()
+        await bench.take_over("totals", "sums").finish()
+        return began
+
+    monkeypatch.setattr(late, "_began", overtaken)
+    await late.finish()
+    assert await cursor(bench, "sums") == 5
+    assert await bench.redis.get("lictor:{sums:x}:generation") is None
+    await bench.send("a", 4)
+    async with bench.running(new(bench)):
+        await until_committed(bench, "sums", 6)
+    assert await bench.totals("a") == [1, 3, 6, 10]
+
+
 async def test_a_store_that_was_lost_is_folded_from_the_start_and_buries_nothing_again(
     bench: Any,
 ) -> None:

@@ -8,7 +8,7 @@ from lictor_bus.fold.tick_relay import TickRelay
 from lictor_bus.fold.timers import CancelTimer, SetTimer, timer_messages
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
 from lictor_bus.wire.read import read_from
 
@@ -30,7 +30,7 @@ def relay(bench) -> TickRelay:
         to_stream=streams.EVENTS,
         to_prefix="lictor.ev.",
         dead=DeadLetters(bench.client, "totals"),
-        telemetry=Telemetry("totals"),
+        telemetry=ServiceTelemetry("totals"),
     )
 
 

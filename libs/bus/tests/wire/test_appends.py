@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from lossy_wire import LossyWire
@@ -10,9 +11,10 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import BusError, IdTaken, SequenceConflict
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire import publish
 from lictor_bus.wire.appends import AT_ONCE, BATCH_FROM, Appends
 from lictor_bus.wire.connection import close_nats, connect_nats
-from lictor_bus.wire.publish import Outgoing
+from lictor_bus.wire.publish import Outgoing, PublishAck, publish_one
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
@@ -232,3 +234,113 @@ async def test_a_killed_broker_loses_and_doubles_nothing(own_servers: EmbeddedSe
         found = [body for _, _, body in await stored(client, f"log-{n}")]
         assert found == [str(number) for number in range(12)]
     await close_nats(client)
+
+
+async def test_an_entry_of_the_same_id_that_somebody_else_stored_is_not_taken_for_ours(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two instances judge one question at one place in the log; the append of the second never got to the broker."""
+    his, hers = message("a", "deny", "one"), message("a", "allow", "one")
+    sent = publish.publish_expecting
+
+    async def lost(*_: Any) -> PublishAck:
+        monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", sent)
+        await publish_one(client, streams.SESSIONS, his)
+        raise BusError("JetStream did not answer")
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", lost)
+    with pytest.raises(SequenceConflict):
+        await Appends(client).append(streams.SESSIONS, hers, 0)
+    assert [body for _, _, body in await stored(client)] == ["deny"]
+
+
+async def test_who_was_stored_and_overtaken_before_it_knew_is_told_a_conflict(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a runner whose answer got lost, while another took its run over: it must look before it goes on."""
+    send = publish.publish_expecting
+
+    async def lost(*args: Any) -> PublishAck:
+        monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
+        await send(*args)
+        await publish_one(client, streams.SESSIONS, message("a", "taken over"))
+        raise BusError("JetStream did not answer")
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", lost)
+    with pytest.raises(SequenceConflict):
+        await Appends(client).append(streams.SESSIONS, message("a", "begun"), 0)
+    assert [body for _, _, body in await stored(client)] == ["begun", "taken over"]
+
+
+async def test_an_append_that_can_not_be_sent_holds_up_no_other(client: Client) -> None:
+    appends = Appends(client)
+    odd = Outgoing(subjects.session_log("odd"), b"{}", "odd", {"Odd": "\ud800"})
+    async with asyncio.timeout(10):
+        results = await asyncio.gather(
+            *(appends.append(streams.SESSIONS, message(f"log-{n}"), 0) for n in range(MANY)),
+            appends.append(streams.SESSIONS, odd, 0),
+            return_exceptions=True,
+        )
+        assert isinstance(results.pop(), ValueError)
+        assert all(isinstance(each, int) for each in results)
+        # Nor does it later.
+        await asyncio.gather(
+            *(appends.append(streams.SESSIONS, message(f"more-{n}"), 0) for n in range(MANY))
+        )
+    assert len(await stored(client)) == 2 * MANY
+    assert await stored(client, "odd") == []
+
+
+async def test_who_gave_up_is_not_stored_after_its_batch_was_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its gate ran out of time and has denied: what is known not to be stored must not be stored afterwards."""
+    appends = Appends(client)
+    await appends.append(streams.SESSIONS, message("log-20"), 0)
+    send = publish.publish_batch
+
+    async def refused(*args: Any) -> int:
+        tasks[30].cancel()
+        return await send(*args)
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_batch", refused)
+    tasks = [
+        asyncio.create_task(appends.append(streams.SESSIONS, message(f"log-{n}"), 0))
+        for n in range(MANY)
+    ]
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[20], SequenceConflict)
+    assert isinstance(results[30], asyncio.CancelledError)
+    # Whatever goes after it is answered after it.
+    await appends.append(streams.SESSIONS, message("last"), 0)
+    assert await stored(client, "log-30") == []
+    assert len(await stored(client)) == MANY
+
+
+async def test_who_gave_up_is_not_sent_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appends = Appends(client)
+    send, sent = publish.publish_expecting, list[str]()
+
+    async def lost(*args: Any) -> PublishAck:
+        subject = args[2].subject
+        sent.append(subject)
+        if subject != subjects.session_log("late"):
+            return await send(*args)
+        late.cancel()
+        await asyncio.sleep(0)
+        raise BusError("JetStream did not answer")
+
+    monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", lost)
+    others = [
+        asyncio.create_task(appends.append(streams.SESSIONS, message(f"log-{n}"), 0))
+        for n in range(AT_ONCE)
+    ]
+    await asyncio.sleep(0)
+    late = asyncio.create_task(appends.append(streams.SESSIONS, message("late"), 0))
+    await asyncio.gather(*others)
+    await asyncio.gather(late, return_exceptions=True)
+    await asyncio.gather(*appends._tasks)
+    assert late.cancelled()
+    assert sent.count(subjects.session_log("late")) == 1

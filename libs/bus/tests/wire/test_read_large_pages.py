@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.logs.dead_letters import DeadLetters, list_dead
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
@@ -19,14 +19,14 @@ async def heavy(bench):
     dead = DeadLetters(bench.client, "totals")
     for sequence in range(1, LETTERS + 1):
         original = Delivery("lictor.ev.0.test.a", b"x" * 3_900_000, {}, sequence, time.time_ns())
-        await dead.bury(streams.EVENTS, original, Refused("too large", remedy="send less"))
+        await dead.store(streams.EVENTS, original, MessageRefused("too large", remedy="send less"))
     first = await read_from(bench.client, streams.DEAD, subjects.DEAD_LETTER.all, 1, LETTERS)
     assert len(first) < LETTERS
     return bench
 
 
 async def test_every_dead_letter_is_listed(heavy):
-    listed = [buried.letter.sequence async for buried in list_dead(heavy.client)]
+    listed = [stored_letter.letter.sequence async for stored_letter in list_dead(heavy.client)]
     assert listed == list(range(1, LETTERS + 1))
 
 

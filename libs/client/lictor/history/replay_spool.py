@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lictor_policy.offline.replay import Remembered
+from lictor_policy.offline.replay import ReplayedTask
 from lictor_policy.task.state import TaskState
 
 _IN_MEMORY = 20_000
@@ -19,13 +19,13 @@ class TaskShelf:
     """Tasks by id: the latest used in memory, the others on disk."""
 
     def __init__(self, in_memory: int = _IN_MEMORY) -> None:
-        self._near: OrderedDict[str, Remembered] = OrderedDict()
+        self._near: OrderedDict[str, ReplayedTask] = OrderedDict()
         self._in_memory = in_memory
         self._far = sqlite3.connect("")
         self._far.execute("CREATE TABLE task (id TEXT PRIMARY KEY, state BLOB, handled, last_us)")
         self._put_away = 0
 
-    def __getitem__(self, key: str) -> Remembered:
+    def __getitem__(self, key: str) -> ReplayedTask:
         """The task; a fresh one when nothing is known of it."""
         found = self._near.get(key)
         if found is not None:
@@ -40,16 +40,16 @@ class TaskShelf:
         """Forget everything."""
         self._far.close()
 
-    def _fetch(self, key: str) -> Remembered:
+    def _fetch(self, key: str) -> ReplayedTask:
         if not self._put_away:
-            return Remembered()
+            return ReplayedTask()
         row = self._far.execute(
             "DELETE FROM task WHERE id = ? RETURNING state, handled, last_us", (key,)
         ).fetchone()
         if row is None:
-            return Remembered()
+            return ReplayedTask()
         state, handled, last_us = row
-        return Remembered(
+        return ReplayedTask(
             None if state is None else TaskState.decode(state), set(json.loads(handled)), last_us
         )
 

@@ -98,7 +98,7 @@ def _undecidable(policy: ApprovalPolicy) -> list[str]:
         return []
     try:
         from lictor_prove.layers import load_layer
-        from lictor_prove.layers.installed import shelf
+        from lictor_prove.layers.installed import installed_layers
         from lictor_prove.workers.entailment import why_undecidable
     except ModuleNotFoundError as error:
         raise LictorError(
@@ -106,7 +106,7 @@ def _undecidable(policy: ApprovalPolicy) -> list[str]:
         ) from None
     layers = [
         load_layer(list(map(Path, roots.trusted)), list(map(Path, roots.imports)))
-        for roots in shelf().layers.values()
+        for roots in installed_layers().layers.values()
     ]
     found = [(call, why_undecidable(call, layers)) for call in contracts]
     return [f"{call} decides nothing: {why}" for call, why in found if why is not None]

@@ -32,26 +32,26 @@ async def run(options: Namespace) -> int:
     quiet_logs()
     async with dead_stream(options.url) as client:
         letters = [
-            buried
-            async for buried in list_dead(
+            stored_letter
+            async for stored_letter in list_dead(
                 client, service=options.service or "*", limit=options.limit
             )
         ]
     if options.json:
-        for buried in letters:
-            say_json(dead_as_json(buried))
+        for stored_letter in letters:
+            say_json(dead_as_json(stored_letter))
     elif letters:
         say_table(
             ("N", "service", "stream", "received", "reason"),
             (
                 (
-                    str(buried.sequence),
-                    buried.letter.service,
-                    f"{buried.letter.stream} {buried.letter.sequence}",
-                    utc_millis(buried.letter.received_at),
-                    printable(buried.letter.reason, 120),
+                    str(stored_letter.sequence),
+                    stored_letter.letter.service,
+                    f"{stored_letter.letter.stream} {stored_letter.letter.sequence}",
+                    utc_millis(stored_letter.letter.received_at),
+                    printable(stored_letter.letter.reason, 120),
                 )
-                for buried in letters
+                for stored_letter in letters
             ),
         )
     else:

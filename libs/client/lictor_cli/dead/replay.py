@@ -34,7 +34,7 @@ async def run(options: Namespace) -> int:
         if options.all:
             # Taken first: what dies again on its replay is a new letter, for the next time.
             found = list_dead(client, service=options.service or "*", limit=2**31)
-            numbers = [buried.sequence async for buried in found]
+            numbers = [stored_letter.sequence async for stored_letter in found]
         else:
             numbers = list(dict.fromkeys(options.numbers))
         for each in numbers:
@@ -46,8 +46,8 @@ async def run(options: Namespace) -> int:
 
 async def _replay_one(client: Client, number: int, as_json: bool) -> bool:
     try:
-        buried = await find_dead(client, number)
-        await replay_dead(client, buried)
+        stored_letter = await find_dead(client, number)
+        await replay_dead(client, stored_letter)
     except BusError as error:
         if as_json:
             say_json({"number": number, "outcome": "failed", "reason": str(error)})
@@ -55,7 +55,7 @@ async def _replay_one(client: Client, number: int, as_json: bool) -> bool:
             say(f"failed    {number}: {printable(str(error))}")
         return False
     if as_json:
-        say_json({"number": number, "outcome": "replayed", "stream": buried.letter.stream})
+        say_json({"number": number, "outcome": "replayed", "stream": stored_letter.letter.stream})
     else:
-        say(f"replayed  {number}: to {buried.letter.stream}")
+        say(f"replayed  {number}: to {stored_letter.letter.stream}")
     return True

@@ -23,13 +23,13 @@ async def run(options: Namespace) -> int:
     """Show it."""
     quiet_logs()
     async with dead_stream(options.url) as client:
-        buried = await find_dead(client, options.number)
+        stored_letter = await find_dead(client, options.number)
     if options.json:
-        say_json({**dead_as_json(buried), **_body_as_json(buried.body)})
+        say_json({**dead_as_json(stored_letter), **_body_as_json(stored_letter.body)})
         return OK
-    letter = buried.letter
+    letter = stored_letter.letter
     for name, value in (
-        ("number", buried.sequence),
+        ("number", stored_letter.sequence),
         ("service", letter.service),
         ("came from", f"{letter.stream} {letter.sequence}, subject {letter.subject}"),
         ("received", utc_millis(letter.received_at)),
@@ -41,7 +41,7 @@ async def run(options: Namespace) -> int:
     for problem in letter.problems:
         say(f"field      {printable(f'{problem.path} {problem.problem} {problem.excerpt}')}")
     say()
-    say(printable(buried.body.decode("utf-8", "replace"), _EXCERPT))
+    say(printable(stored_letter.body.decode("utf-8", "replace"), _EXCERPT))
     return OK
 
 

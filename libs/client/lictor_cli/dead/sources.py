@@ -10,7 +10,7 @@ from nats.js.errors import NotFoundError
 
 from lictor.history.stream_contents import streams_at
 from lictor_bus.errors import BusError
-from lictor_bus.logs.dead_letters import Buried
+from lictor_bus.logs.dead_letters import StoredLetter
 from lictor_bus.names.streams import DEAD
 
 
@@ -34,6 +34,9 @@ async def dead_stream(url: str | None) -> AsyncGenerator[Client, None]:
         yield client
 
 
-def dead_as_json(buried: Buried) -> dict[str, Any]:
+def dead_as_json(stored_letter: StoredLetter) -> dict[str, Any]:
     """For `--json`."""
-    return {"number": buried.sequence, **buried.letter.model_dump(mode="json", by_alias=True)}
+    return {
+        "number": stored_letter.sequence,
+        **stored_letter.letter.model_dump(mode="json", by_alias=True),
+    }

@@ -27,7 +27,7 @@ from lictor_cli.output.terminal import (
 from lictor_cli.pack.diff import read_input
 from lictor_cli.pack.sources import find_packs, packs_argument, profiles_argument
 from lictor_cli.publish import split
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import step
 from lictor_policy.offline.explanation import ConditionAnswer, Explanation, Look, explain
@@ -168,12 +168,12 @@ def _explain(past: list[PastEvent], config: EvaluatorConfig) -> Explanation:
             continue
         try:
             state = step(state, each.event, each.position, config).state
-        except Unacceptable:
+        except UnacceptableEvent:
             # Set aside then, and so without effect now.
             continue
     try:
         return explain(state, event, position, config)
-    except Unacceptable as error:
+    except UnacceptableEvent as error:
         raise LictorError(
             f"the event can't be judged: {error}. The task's earlier events go into --history."
         ) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lictor.errors import LictorError
 from lictor.installation.atomic_files import replace_file
-from lictor_contracts.patch.document import DocumentError, PolicyDocument, read_document
+from lictor_contracts.patch.document import PatchDocumentError, PolicyDocument, read_document
 from lictor_contracts.patch.life import Patch
 from lictor_contracts.patch.proposal import Applied, apply
 from lictor_contracts.patch.undo import is_result_of
@@ -122,7 +122,7 @@ def pack_document(directory: Path, target: PatchTarget) -> PolicyDocument:
     name = f"{target.id}/{PACK_FILE}"
     try:
         return read_document("policy_pack", name, files.read(name).decode("utf-8"))
-    except (PackError, UnicodeDecodeError, DocumentError) as error:
+    except (PackError, UnicodeDecodeError, PatchDocumentError) as error:
         raise NotApplicable(str(error)) from None
 
 

@@ -17,7 +17,7 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
 from lictor_cli.patch.sources import find_patch, patches_at
 from lictor_contracts.drift.events import worst
-from lictor_contracts.patch.document import DocumentError, read_document
+from lictor_contracts.patch.document import PatchDocumentError, read_document
 from lictor_contracts.patch.proposal import propose
 from lictor_policy.errors import PackError
 from lictor_policy.packs.files import PACK_FILE, DirectoryFiles
@@ -70,7 +70,7 @@ async def run(options: Namespace) -> int:
     files = DirectoryFiles(Path(options.packs) if options.packs else packs_directory())
     try:
         document = read_document("policy_pack", name, files.read(name).decode("utf-8"))
-    except (PackError, UnicodeDecodeError, DocumentError) as error:
+    except (PackError, UnicodeDecodeError, PatchDocumentError) as error:
         raise LictorError(str(error)) from None
     async with patches_at(options.url) as client:
         patch = None if options.patch is None else (await find_patch(client, options.patch))[0]

@@ -1,7 +1,7 @@
 """The action gate: one contract held against the log of its decision, its envelope at this moment, and the ladder.
 
 In this order: a decision that has not begun or has ended lets nothing through; a key that was used decides by what
-came of it; then everything that stands against the action is gathered, the frozen decision and the ladder's word
+came of it; then every reason to deny the action is gathered, the frozen decision and the ladder's word
 included, and the strictest wins. Only `first` is ever allowed, and an answer that was lost on the way is judged anew.
 """
 
@@ -20,10 +20,16 @@ from lictor_contracts.action.judgement import (
     one_person,
 )
 from lictor_contracts.decision.outcome import rung_now
-from lictor_contracts.decision.question_stamp import POLICY, Asked, make, moment, told_violation
+from lictor_contracts.decision.question_stamp import (
+    POLICY,
+    QuestionStamp,
+    make,
+    moment,
+    told_violation,
+)
 from lictor_contracts.decision.state import ActionState, Deciding, Switch, verdict_of
-from lictor_contracts.envelope.bounds import FEATURE, US_PER_MS, EnvelopeBound, Violation
-from lictor_contracts.envelope.ladder import Situation
+from lictor_contracts.envelope.bounds import FEATURE, US_PER_MS, BoundViolation, EnvelopeBound
+from lictor_contracts.envelope.ladder import LadderInput
 from lictor_schema.contracts.action import SafeActionContract
 from lictor_schema.contracts.decision_log import ActionJudged, ContractReason, RungTaken
 from lictor_schema.contracts.decision_questions import ActionGateAnswer
@@ -51,7 +57,7 @@ class Judged:
 def judge(
     state: Deciding | None,
     switch: Switch,
-    asked: Asked,
+    asked: QuestionStamp,
     contract: SafeActionContract,
     facts: Mapping[str, object],
     calls_seen: int = 0,
@@ -87,7 +93,9 @@ def judge(
     return _judge(state, switch, asked, contract, facts, calls_seen)
 
 
-def _taken(state: Deciding, asked: Asked, contract: SafeActionContract) -> ActionState | None:
+def _taken(
+    state: Deciding, asked: QuestionStamp, contract: SafeActionContract
+) -> ActionState | None:
     """The action that holds the key: allowed or sent, and not to exactly this question."""
     for each in state.under_key(contract):
         own = (each.contract.action_id, each.request_id) == (contract.action_id, asked.request_id)
@@ -99,7 +107,7 @@ def _taken(state: Deciding, asked: Asked, contract: SafeActionContract) -> Actio
 def _judge(
     state: Deciding,
     switch: Switch,
-    asked: Asked,
+    asked: QuestionStamp,
     contract: SafeActionContract,
     facts: Mapping[str, object],
     calls_seen: int,
@@ -121,7 +129,7 @@ def _judge(
     if bypass_by is not None and one_person(bypass_by, asked.agent_id):
         bypass_by = None  # nobody approves what he asks for himself
     beyond = [each.message for each in judgement.reasons if each.code in BEYOND]
-    situation = Situation(
+    situation = LadderInput(
         judgement.violations,
         remaining,
         state.finding,
@@ -162,7 +170,7 @@ def _judge(
 
 
 def answer_of(entry: ActionJudged) -> ActionGateAnswer:
-    """What the one who asked is told of an entry."""
+    """The reply to a question, from its entry."""
     decision = {"allow": "allow", "wait": "wait", "refuse": "deny"}[entry.decision]
     strictest = [each for each in entry.reasons if each.decision == entry.decision]
     step = None if entry.rung is None else entry.rung.step
@@ -189,7 +197,7 @@ def answer_of(entry: ActionJudged) -> ActionGateAnswer:
 
 
 def deny(
-    asked: Asked,
+    asked: QuestionStamp,
     rule: str,
     reason: str,
     remedy: str,
@@ -210,7 +218,9 @@ def deny(
     return Judged(None, answer, is_logged=False)
 
 
-def _conflict(state: Deciding, asked: Asked, contract: SafeActionContract, message: str) -> Judged:
+def _conflict(
+    state: Deciding, asked: QuestionStamp, contract: SafeActionContract, message: str
+) -> Judged:
     what, _, remedy = message.rpartition("; ")
     field, _, problem = what.partition(": ")
     reason = ContractReason(
@@ -232,7 +242,7 @@ def _conflict(state: Deciding, asked: Asked, contract: SafeActionContract, messa
 
 
 def _done(
-    state: Deciding, asked: Asked, contract: SafeActionContract, result: str | None
+    state: Deciding, asked: QuestionStamp, contract: SafeActionContract, result: str | None
 ) -> Judged:
     claim = state.ledger.claims[key_of(contract)]
     return deny(
@@ -245,7 +255,7 @@ def _done(
     )
 
 
-def _from_before(asked: Asked) -> Judged:
+def _from_before(asked: QuestionStamp) -> Judged:
     return deny(
         asked,
         "result-unknown",
@@ -255,7 +265,7 @@ def _from_before(asked: Asked) -> Judged:
     )
 
 
-def _in_flight(asked: Asked, first: ActionState) -> Judged:
+def _in_flight(asked: QuestionStamp, first: ActionState) -> Judged:
     answer = ActionGateAnswer(
         request_id=asked.request_id,
         decision="wait",
@@ -322,7 +332,7 @@ def _strictest(reasons: tuple[ContractReason, ...]) -> str:
     return "refuse" if "refuse" in decisions else "wait" if decisions else "allow"
 
 
-def _fresh_at_plan(state: Deciding, violations: tuple[Violation, ...]) -> list[str]:
+def _fresh_at_plan(state: Deciding, violations: tuple[BoundViolation, ...]) -> list[str]:
     """Features that time made stale since the plan: those that were captured before it, and fresh then."""
     found: list[str] = []
     freshness = state.envelope.dte.freshness

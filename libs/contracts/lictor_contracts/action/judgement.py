@@ -1,4 +1,4 @@
-"""A Safe Action Contract judged before its dispatch: everything that stands against it, each with what would help.
+"""A Safe Action Contract judged before its dispatch: every reason to deny it, each with a remedy.
 
 What can't be changed by waiting refuses; what only lacks an approval waits. Freshness and the deadline are judged at
 the moment of this question, not at that of the plan. An approval counts for the exact contract whose hash it names,
@@ -16,10 +16,10 @@ from typing import Final
 from lictor_contracts.action.preconditions import unmet
 from lictor_contracts.envelope.bounds import (
     FEATURE,
+    BoundViolation,
     Envelope,
     EnvelopeBound,
     Signals,
-    Violation,
     is_count,
     told,
 )
@@ -56,7 +56,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class ActionReason:
-    """One thing that stands against an action."""
+    """One reason to deny an action."""
 
     code: str
     field: str
@@ -81,7 +81,7 @@ class ActionJudgement:
     """Whose approvals counted, in the order given."""
     ignored: tuple[tuple[Approval, str], ...]
     """Approvals that counted for nothing, with why."""
-    violations: tuple[Violation, ...]
+    violations: tuple[BoundViolation, ...]
     """All of the envelope at this moment, also those that only degrade."""
 
 
@@ -116,7 +116,7 @@ def judge_action(
 ) -> ActionJudgement:
     """Whether the action may be dispatched at this moment, with every reason why not.
 
-    ``told_us`` is when each capture was told: who approved before that did not see it.
+    ``told_us`` is when each capture was reported: an earlier approval did not see it.
     """
     name = action_hash(contract)
     counted, ignored = _counted(approvals, name, requested_by, now_us)
@@ -145,10 +145,10 @@ BEYOND: Final = ("blast_radius", "blocked")
 
 def unanswered(
     envelope: Envelope,
-    violations: Iterable[Violation],
+    violations: Iterable[BoundViolation],
     approvals: Iterable[Approval],
     told_us: Mapping[str, int],
-) -> tuple[Violation, ...]:
+) -> tuple[BoundViolation, ...]:
     """The hard violations that nobody answers for: stale context is answered for by a person who saw it stale.
 
     Only where the ladder lists `hitl` before `abstain`, and only by an approval of this very contract.
@@ -156,7 +156,7 @@ def unanswered(
     last = max((each.approved_at_us for each in approvals), default=0)
     asks = _a_person_may_answer(envelope)
 
-    def is_answered(violation: Violation) -> bool:
+    def is_answered(violation: BoundViolation) -> bool:
         since = violation.stale_since_us
         told_at = told_us.get(violation.field.removeprefix(FEATURE), 0)
         return asks and since is not None and last > max(since, told_at)
@@ -323,7 +323,7 @@ def _person(name: object) -> str:
     return "".join(shown.split())
 
 
-def _violated(envelope: Envelope, violation: Violation) -> ActionReason:
+def _violated(envelope: Envelope, violation: BoundViolation) -> ActionReason:
     message, _, remedy = violation.message.rpartition("; ")
     waits = violation.is_stale and _a_person_may_answer(envelope)
     return ActionReason(

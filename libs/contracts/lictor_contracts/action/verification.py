@@ -2,7 +2,7 @@
 
 A method reads an expectation once and gives back the check it stands for; a check looks at a state that was observed
 (data: the shell has read it back), and says whether it holds. To add a method, see
-docs/how-to/add-a-verification-method.md; ``installed_methods`` finds it.
+docs/how-to/add-a-verification-method.md; ``verification_plugins`` finds it.
 
 An expectation that a state with nothing in it would meet is vacuous, whatever the method: it is refused when it is
 read. An exception and a timeout are `inconclusive`, never a pass.
@@ -198,7 +198,7 @@ def verify(
     observed: object,
     took_ms: object,
 ) -> Verification:
-    """What came of a check; `observed` is None when the state could not be read back.
+    """The result of a check; `observed` is None when the state could not be read back.
 
     `took_ms` is how long reading back and checking took: over the limit it counts for nothing, whatever it found.
     """

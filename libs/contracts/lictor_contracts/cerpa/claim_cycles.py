@@ -38,7 +38,7 @@ MAX_CLAIMS = 64
 MAX_OPEN = 64
 """How many cycles of one claim can be open, and how many patches of one subject are remembered."""
 
-# Random once, fixed for ever: changing it makes every replay tell all results again.
+# Random once, fixed for ever: changing it makes every replay publish all results again.
 _RESULT = uuid.UUID("9c14be07-52d8-4f6b-8e3a-c7701d5a9f26")
 
 
@@ -48,7 +48,7 @@ class ClaimRefused(ContractError):
 
 @dataclass(frozen=True, slots=True)
 class KnownPatch:
-    """A patch that answers a cycle, or drift of the subject: what its steps tell a cycle."""
+    """A patch that answers a cycle, or drift of the subject: its steps are inputs of a cycle."""
 
     patch_id: str
     fingerprint: str | None = None
@@ -89,7 +89,7 @@ class SubjectClaims:
 
 @dataclass(frozen=True, slots=True)
 class CyclesMoved:
-    """What came of one input: the subject after it, and each cycle that began or moved."""
+    """The result of one input: the subject after it, and each cycle that began or moved."""
 
     subject: SubjectClaims
     cycles: tuple[CerpaCycle, ...] = ()
@@ -97,7 +97,7 @@ class CyclesMoved:
 
 def drift_as_event(event: DriftEvent, told_at: datetime) -> CerpaEvent:
     """A drift event as something that happened to its decision type: counted, and a violation when it is red."""
-    # Two clocks need not agree; what was told can't have happened later.
+    # Two clocks need not agree; a report can't precede what it reports.
     at = min(event.detected_at, told_at)
     kind, red = event.drift_type.value, event.severity is DriftSeverity.RED
     metrics = drift_metrics(event)
@@ -241,7 +241,7 @@ def patch_moved(subject: SubjectClaims | None, entry: PatchEntry, now: datetime)
 
 def _stepped(patch: KnownPatch, entry: PatchEntry) -> KnownPatch:
     key = patch.fingerprint if entry.fingerprint is None else entry.fingerprint.key
-    # An earlier version told cycles nothing of drift, and named no decision type.
+    # An earlier version did not report drift to cycles, and named no decision type.
     patch = replace(patch, fingerprint=None if entry.decision_type is None else key)
     match entry.state:
         case PatchState.PROPOSED:
@@ -300,7 +300,7 @@ def _belittles(patch: KnownPatch, cycle: CerpaCycle) -> bool:
 
 
 def _remembering(subject: SubjectClaims, patch: KnownPatch, state: PatchState) -> SubjectClaims:
-    """The subject with what is known of a patch; one that is applied may still answer drift that is told late."""
+    """The subject with what is known of a patch; one that is applied may still answer drift that is reported late."""
     kept = {name: each for name, each in subject.patches.items() if name != patch.patch_id}
     done = state is PatchState.APPLIED and patch.fingerprint is None
     if state is not PatchState.REJECTED and not done:

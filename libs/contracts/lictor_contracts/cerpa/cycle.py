@@ -208,7 +208,7 @@ def applied(
     approvals: Iterable[PatchApproval],
     now: datetime,
 ) -> tuple[CerpaApplyResult, Applied | None]:
-    """Apply a patch to the document it names: what came of it, and the new document when it worked."""
+    """Apply a patch to the document it names: the result, and the new document when it worked."""
     if wanted.action is PatchAction.ESCALATE:
         return _failed(wanted, now, "it is escalated; a human must take it on first"), None
     if wanted.proposal is None:

@@ -41,20 +41,20 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchEngaged:
+class HaltEpisodes:
     """Everything should halt."""
 
     authority: Authority
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchReleased:
+class AllowEpisodes:
     """Episodes may start and resume again."""
 
     authority: Authority
 
 
-Entry = Opened | Moved | SwitchEngaged | SwitchReleased
+EpisodeEntry = Opened | Moved | HaltEpisodes | AllowEpisodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class EpisodeStanding:
 class StepRefusal:
     """An entry that changed nothing."""
 
-    entry: Entry
+    entry: EpisodeEntry
     reason: str
     remedy: str
     legal: tuple[EpisodeState, ...] = ()
@@ -93,15 +93,15 @@ class EpisodeLives:
     """Who engaged the kill-switch, while it is."""
 
 
-def step(life: EpisodeLives, entry: Entry) -> tuple[EpisodeLives, tuple[Step, ...]]:
+def step(life: EpisodeLives, entry: EpisodeEntry) -> tuple[EpisodeLives, tuple[Step, ...]]:
     """The lives after one entry, and what it changed or why it did not."""
-    if isinstance(entry, SwitchEngaged | SwitchReleased):
+    if isinstance(entry, HaltEpisodes | AllowEpisodes):
         return _switched(life, entry)
     found = advance(life.episodes.get(entry.episode_id), entry, halted=life.halted)
     return (life if isinstance(found, StepRefusal) else _with(life, (found,))), (found,)
 
 
-def fold(entries: Iterable[Entry]) -> tuple[EpisodeLives, tuple[StepRefusal, ...]]:
+def fold(entries: Iterable[EpisodeEntry]) -> tuple[EpisodeLives, tuple[StepRefusal, ...]]:
     """The lives after all entries, and those that were refused."""
     life, refused = EpisodeLives(), list[StepRefusal]()
     for entry in entries:
@@ -171,16 +171,16 @@ def _opened(standing: EpisodeStanding | None, entry: Opened) -> EpisodeStanding 
 
 
 def _switched(
-    life: EpisodeLives, entry: SwitchEngaged | SwitchReleased
+    life: EpisodeLives, entry: HaltEpisodes | AllowEpisodes
 ) -> tuple[EpisodeLives, tuple[Step, ...]]:
     refusal = _unsaid(entry)
-    if refusal is None and isinstance(entry, SwitchReleased) and life.halted is None:
+    if refusal is None and isinstance(entry, AllowEpisodes) and life.halted is None:
         refusal = StepRefusal(
             entry, "the kill-switch is not engaged", "there is nothing to release"
         )
     if refusal is not None:
         return life, (refusal,)
-    if isinstance(entry, SwitchReleased):
+    if isinstance(entry, AllowEpisodes):
         return replace(life, halted=None), ()
     # Engaged again: the first to halt stays on record, and nothing is active that could be frozen.
     frozen = tuple(
@@ -191,7 +191,7 @@ def _switched(
     return replace(_with(life, frozen), halted=life.halted or entry.authority), frozen
 
 
-def _unsaid(entry: Entry) -> StepRefusal | None:
+def _unsaid(entry: EpisodeEntry) -> StepRefusal | None:
     if not is_somebody(entry.authority.by):
         return StepRefusal(entry, "nobody stands for it", "say who orders it")
     if not entry.authority.reason.strip():

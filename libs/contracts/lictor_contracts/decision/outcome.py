@@ -7,8 +7,8 @@ from lictor_contracts.action.idempotency import key_of
 from lictor_contracts.action.verification import not_verified, required
 from lictor_contracts.decision.outcome_signs import Sign, in_words, worst
 from lictor_contracts.decision.state import COUNTED, ActionState, Deciding
-from lictor_contracts.envelope.bounds import EnvelopeBound, Severity, Violation
-from lictor_contracts.envelope.ladder import Choice, Situation, choose, stricter
+from lictor_contracts.envelope.bounds import BoundSeverity, BoundViolation, EnvelopeBound
+from lictor_contracts.envelope.ladder import Choice, LadderInput, choose, stricter
 from lictor_schema.contracts.decision_log import ContractReason, RungTaken
 from lictor_schema.contracts.envelope import DegradeStep
 from lictor_schema.contracts.verification import Verification, VerificationResult
@@ -20,7 +20,7 @@ _LONGEST_NAME = 64
 _LADDER = ("abstain", "hitl")
 
 
-class NotDone(NamedTuple):
+class OmittedAction(NamedTuple):
     """An action that was asked for and not done."""
 
     action: ActionState
@@ -28,12 +28,12 @@ class NotDone(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What stood against it."""
+        """Why it was denied."""
         if self.status == "never_sent":
             return "it was allowed, and nobody told that it was sent"
         decision = "refuse" if self.status == "refused" else "wait"
         found = [each for each in self.action.reasons if each.decision == decision]
-        # What the ladder said to it follows from the others, and is told with the rung.
+        # What the ladder said to it follows from the others, and is reported with the rung.
         own = [each for each in found if each.code not in _LADDER] or found
         told = dict.fromkeys(self._told(each) for each in own)
         return "; ".join(told) or "no reason is noted"
@@ -64,7 +64,7 @@ def rung_of(choice: Choice) -> RungTaken:
     )
 
 
-def rung_now(state: Deciding, situation: Situation) -> RungTaken:
+def rung_now(state: Deciding, situation: LadderInput) -> RungTaken:
     """The rung of an action at this moment: never a more lenient one than that of a stage before."""
     now, held = choose(state.envelope, situation), state.stage_rung
     return held if held is not None and stricter(held.step, now.step) else rung_of(now)
@@ -74,10 +74,10 @@ def deadline_rung(state: Deciding, elapsed_ms: int) -> RungTaken:
     """What the ladder says once the deadline has passed."""
     deadline = state.envelope.dte.deadline_ms
     message = f"{elapsed_ms} ms have passed and the deadline is {deadline} ms; abstain"
-    late = Violation(
-        EnvelopeBound.DEADLINE, "deadlineMs", deadline, elapsed_ms, Severity.HARD, message
+    late = BoundViolation(
+        EnvelopeBound.DEADLINE, "deadlineMs", deadline, elapsed_ms, BoundSeverity.HARD, message
     )
-    return rung_of(choose(state.envelope, Situation((late,), deadline - elapsed_ms)))
+    return rung_of(choose(state.envelope, LadderInput((late,), deadline - elapsed_ms)))
 
 
 def final_rung(state: Deciding, now_us: int) -> RungTaken:
@@ -113,21 +113,23 @@ def did_something(state: Deciding) -> bool:
     return bool(sent(state) or state.unasked)
 
 
-def not_done(state: Deciding) -> tuple[NotDone, ...]:
+def not_done(state: Deciding) -> tuple[OmittedAction, ...]:
     """Every action that was asked for and not sent, in the order of the questions.
 
     Not one that was sent under another id: same key and body, same action.
     """
     done = {key_of(each.contract) for each in sent(state)}
-    found: list[NotDone] = [NotDone(each, "refused") for each in state.conflicts.values()]
+    found: list[OmittedAction] = [
+        OmittedAction(each, "refused") for each in state.conflicts.values()
+    ]
     for each in state.actions.values():
         if each.dispatches or key_of(each.contract) in done:
             continue
         if each.decision == "allow":
-            found.append(NotDone(each, "never_sent"))
+            found.append(OmittedAction(each, "never_sent"))
         else:
             found.append(
-                NotDone(each, "refused" if each.decision == "refuse" else "never_approved")
+                OmittedAction(each, "refused" if each.decision == "refuse" else "never_approved")
             )
     return tuple(sorted(found, key=lambda each: each.action.asked_us))
 
@@ -207,7 +209,7 @@ def _of_envelope(state: Deciding, at_us: int) -> Iterator[Sign]:
         yield Sign(OutcomeCode.PARTIAL, each.message.rpartition("; ")[0])
 
 
-def over_limits(state: Deciding, at_us: int) -> tuple[Violation, ...]:
+def over_limits(state: Deciding, at_us: int) -> tuple[BoundViolation, ...]:
     """The limits that are exceeded by what was counted; what nobody counted exceeds none."""
     signals = state.signals(at_us)
     if signals.counts is None:
@@ -218,7 +220,7 @@ def over_limits(state: Deciding, at_us: int) -> tuple[Violation, ...]:
 
 
 def of_rung(rung: RungTaken) -> Sign:
-    """What a rung leaves: who abstained did so, and a bypass is told as one."""
+    """What a rung leaves: an abstention is final, and a bypass is reported as one."""
     if rung.step is None:
         return Sign(OutcomeCode.SUCCESS, "")
     detail = rung.rationale.get("detail") or rung.rationale.get("reason")

@@ -1,6 +1,6 @@
-"""What a runtime tells of its decision: stages, captures, spread, dispatches, results, findings, the end.
+"""What a runtime reports about its decision: stages, captures, spread, dispatches, results, findings, the end.
 
-A report is told again under the id of its question, and counts once. What a frozen decision may not do is refused;
+A report is repeated under the id of its question, and counts once. What a frozen decision may not do is refused;
 what was done in spite of it is written down.
 """
 
@@ -15,8 +15,8 @@ from lictor_contracts.action.verification import METHODS, Methods, checking
 from lictor_contracts.action.verification import verify as run_check
 from lictor_contracts.decision.outcome import rung_now, rung_of
 from lictor_contracts.decision.question_stamp import (
-    Asked,
     Decided,
+    QuestionStamp,
     done,
     make,
     moment,
@@ -27,7 +27,7 @@ from lictor_contracts.decision.question_stamp import (
 from lictor_contracts.decision.question_stamp import told_violation as told
 from lictor_contracts.decision.state import ActionState, Deciding, Switch
 from lictor_contracts.envelope.bounds import EnvelopeBound
-from lictor_contracts.envelope.ladder import Situation, choose
+from lictor_contracts.envelope.ladder import LadderInput, choose
 from lictor_contracts.errors import ContractError
 from lictor_schema.contracts.decision_log import (
     ActionDispatched,
@@ -64,9 +64,13 @@ _STOPS = (DegradeStep.ABSTAIN, DegradeStep.HITL)
 
 
 def report(
-    state: Deciding | None, switch: Switch, asked: Asked, said: AnyReport, captured_at_us: int = 0
+    state: Deciding | None,
+    switch: Switch,
+    asked: QuestionStamp,
+    said: AnyReport,
+    captured_at_us: int = 0,
 ) -> Decided:
-    """Note what a runtime tells; ``captured_at_us`` is the time in a report of a capture."""
+    """Record what a runtime reports; ``captured_at_us`` is the time in a report of a capture."""
     if state is None:
         return not_begun(asked)
     if asked.request_id in state.seen:
@@ -74,7 +78,9 @@ def report(
     if isinstance(said, DispatchReport):
         return _dispatched(state, switch, asked, said)
     if not state.is_open:
-        return refused(asked, "ended", "the decision has ended", "nothing more can be told of it")
+        return refused(
+            asked, "ended", "the decision has ended", "nothing more can be reported about it"
+        )
     if isinstance(said, FinishReport):
         return _finished(state, asked, said)
     if isinstance(said, EndReport):
@@ -96,7 +102,7 @@ def report(
 def verify(
     state: Deciding | None,
     switch: Switch,
-    asked: Asked,
+    asked: QuestionStamp,
     *,
     action_id: str,
     method: str,
@@ -148,7 +154,7 @@ def verify(
     if found.result is not VerificationResult.PASS:
         remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now)
         choice = choose(
-            state.envelope, Situation((), remaining, found.result, approved_by=state.bypass_by)
+            state.envelope, LadderInput((), remaining, found.result, approved_by=state.bypass_by)
         )
     rung = None if choice is None else rung_of(choice)
     entry = make(
@@ -173,7 +179,7 @@ def _plain(expectation: object) -> object:
 
 
 def _again(
-    state: Deciding, switch: Switch, asked: Asked, said: AnyReport, captured_at_us: int
+    state: Deciding, switch: Switch, asked: QuestionStamp, said: AnyReport, captured_at_us: int
 ) -> Decided:
     before = state.seen[asked.request_id]
     if said.what == "stage_begun" and before.is_that("degraded", said):
@@ -181,16 +187,16 @@ def _again(
     if not before.is_that(said.what, said, captured_at_us=captured_at_us):
         return used_for_another(asked, before.kind)
     if isinstance(said, DispatchReport):
-        # Who asks again has not heard that he may: what was refused stays so, and what was taken must still hold.
+        # A repeated question means a lost answer: a refusal stands, and what was accepted must still hold.
         problem = before.problem
         if problem is None:
             problem, _ = _problem(state, switch, asked, said, told_before=1)
         if problem is not None:
             return Decided(None, _bypassed(asked, said, problem))
-    return Decided(None, done(asked, "it was told before", duplicate=True))
+    return Decided(None, done(asked, "it was reported before", duplicate=True))
 
 
-def _frozen(state: Deciding, switch: Switch, asked: Asked) -> Decided | None:
+def _frozen(state: Deciding, switch: Switch, asked: QuestionStamp) -> Decided | None:
     life = state.life(switch)
     if life.state is not EpisodeState.FROZEN:
         return None
@@ -202,7 +208,7 @@ def _frozen(state: Deciding, switch: Switch, asked: Asked) -> Decided | None:
     )
 
 
-def _full(state: Deciding, asked: Asked) -> Decided | None:
+def _full(state: Deciding, asked: QuestionStamp) -> Decided | None:
     if state.entries < MAX_ENTRIES:
         return None
     return refused(
@@ -210,7 +216,7 @@ def _full(state: Deciding, asked: Asked) -> Decided | None:
     )
 
 
-def _stage_begun(state: Deciding, asked: Asked, said: StageBeginReport) -> Decided:
+def _stage_begun(state: Deciding, asked: QuestionStamp, said: StageBeginReport) -> Decided:
     if state.stage is not None:
         return refused(
             asked, "stage", f"the stage {state.stage} has not ended", "end it before another begins"
@@ -223,7 +229,7 @@ def _stage_begun(state: Deciding, asked: Asked, said: StageBeginReport) -> Decid
         return Decided(entry, done(asked, f"the stage {said.stage} has begun"))
     remaining = state.envelope.dte.deadline_ms - elapsed
     choice = choose(
-        state.envelope, Situation(short, remaining, state.finding, approved_by=state.bypass_by)
+        state.envelope, LadderInput(short, remaining, state.finding, approved_by=state.bypass_by)
     )
     rung, violations = rung_of(choice), tuple(map(told, short))
     more = {"rung": rung, "violations": violations}
@@ -242,7 +248,7 @@ def _stage_begun(state: Deciding, asked: Asked, said: StageBeginReport) -> Decid
     return Decided(begun, answer.model_copy(update=more))
 
 
-def _stage_ended(state: Deciding, asked: Asked, said: StageEndReport) -> Decided:
+def _stage_ended(state: Deciding, asked: QuestionStamp, said: StageEndReport) -> Decided:
     if state.stage != said.stage:
         return refused(
             asked, "stage", f"the stage {said.stage} has not begun", "report its begin first"
@@ -255,7 +261,7 @@ def _stage_ended(state: Deciding, asked: Asked, said: StageEndReport) -> Decided
     return Decided(entry, done(asked, f"the stage {said.stage} took {took} ms"))
 
 
-def _captured(state: Deciding, asked: Asked, said: CaptureReport, at_us: int) -> Decided:
+def _captured(state: Deciding, asked: QuestionStamp, said: CaptureReport, at_us: int) -> Decided:
     now = moment(state, asked)
     if not 0 < at_us <= now:
         return refused(
@@ -276,7 +282,7 @@ def _captured(state: Deciding, asked: Asked, said: CaptureReport, at_us: int) ->
     return Decided(entry, done(asked, f"{said.feature} is noted"))
 
 
-def _counted(state: Deciding, asked: Asked, said: SpreadReport) -> Decided:
+def _counted(state: Deciding, asked: QuestionStamp, said: SpreadReport) -> Decided:
     counts = said.model_dump(exclude={"what"})
     now = moment(state, asked)
     counted = {**counts, "tool_calls": max(counts["tool_calls"], state.calls_seen)}
@@ -290,7 +296,9 @@ def _counted(state: Deciding, asked: Asked, said: SpreadReport) -> Decided:
     return Decided(entry, answer.model_copy(update={"violations": tuple(over)}))
 
 
-def _dispatched(state: Deciding, switch: Switch, asked: Asked, said: DispatchReport) -> Decided:
+def _dispatched(
+    state: Deciding, switch: Switch, asked: QuestionStamp, said: DispatchReport
+) -> Decided:
     if state.entries >= _MOST_ENTRIES:
         return refused(
             asked, "too-long", "the decision's log is full", "dispatch nothing more in this task"
@@ -313,7 +321,7 @@ def _dispatched(state: Deciding, switch: Switch, asked: Asked, said: DispatchRep
     return Decided(entry, answer.model_copy(update={"rung": rung}))
 
 
-def _bypassed(asked: Asked, said: DispatchReport, problem: str) -> ContractAnswer:
+def _bypassed(asked: QuestionStamp, said: DispatchReport, problem: str) -> ContractAnswer:
     return refused(
         asked,
         "bypass",
@@ -323,11 +331,15 @@ def _bypassed(asked: Asked, said: DispatchReport, problem: str) -> ContractAnswe
 
 
 def _problem(
-    state: Deciding, switch: Switch, asked: Asked, said: DispatchReport, told_before: int = 0
+    state: Deciding,
+    switch: Switch,
+    asked: QuestionStamp,
+    said: DispatchReport,
+    told_before: int = 0,
 ) -> tuple[str | None, RungTaken | None]:
     """Why no allowance in the log covers a dispatch, and the rung that the ladder takes at this moment.
 
-    Without ids or measured values, for it names a cause. ``told_before`` is how often this very dispatch was told.
+    Without ids or measured values, for it names a cause. ``told_before`` is how often this very dispatch was reported.
     """
     known = state.actions.get(said.action_id)
     problem = _not_covered(state, switch, said, known, told_before)
@@ -343,7 +355,7 @@ def _problem(
         return "after what it was allowed on had run out", None
     remaining = state.envelope.dte.deadline_ms - state.elapsed_ms(now_us)
     rung = rung_now(
-        state, Situation(violations, remaining, state.finding, approved_by=state.bypass_by)
+        state, LadderInput(violations, remaining, state.finding, approved_by=state.bypass_by)
     )
     if rung.step is None:
         return None, None
@@ -388,7 +400,7 @@ def _retries_allowed(known: ActionState) -> int:
     return (policy.max_retries or 0) if policy is not None else 0
 
 
-def _finished(state: Deciding, asked: Asked, said: FinishReport) -> Decided:
+def _finished(state: Deciding, asked: QuestionStamp, said: FinishReport) -> Decided:
     known = state.actions.get(said.action_id)
     if known is None or not known.dispatches:
         return refused(
@@ -406,7 +418,7 @@ def _finished(state: Deciding, asked: Asked, said: FinishReport) -> Decided:
             "the first result stays; find out who carried it out twice",
         )
     if known.outcome is not None:
-        return Decided(None, done(asked, "it was told before", duplicate=True))
+        return Decided(None, done(asked, "it was reported before", duplicate=True))
     entry = make(
         ActionFinished,
         "action_finished",
@@ -423,7 +435,7 @@ def _finished(state: Deciding, asked: Asked, said: FinishReport) -> Decided:
     return Decided(entry, done(asked, f"action {said.action_id} is finished"))
 
 
-def _ended(state: Deciding, asked: Asked) -> Decided:
+def _ended(state: Deciding, asked: QuestionStamp) -> Decided:
     now = moment(state, asked)
     entry = make(
         DecisionEnded,

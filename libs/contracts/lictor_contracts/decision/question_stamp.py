@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from lictor_contracts.action.preconditions import is_scalar
 from lictor_contracts.decision.state import Deciding, fold
-from lictor_contracts.envelope.bounds import Violation, is_count
+from lictor_contracts.envelope.bounds import BoundViolation, is_count
 from lictor_schema.contracts.decision_log import AnyDecisionEntry, ContractViolation, DecisionEntry
 from lictor_schema.contracts.decision_questions import ContractAnswer
 from lictor_schema.core.base_model import utc_millis
@@ -28,8 +28,8 @@ POLICY: Final = "lictor.contract"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks, about what, and when."""
+class QuestionStamp:
+    """The sender, subject and time of a question."""
 
     request_id: str
     runtime: str
@@ -48,7 +48,7 @@ class Decided:
     answer: ContractAnswer
 
 
-def entry_id(asked: Asked, kind: str) -> str:
+def entry_id(asked: QuestionStamp, kind: str) -> str:
     """The id of what a question leads to at this place in the log."""
     parts = [asked.runtime, asked.task_id, asked.after, kind, asked.request_id]
     return str(uuid.uuid5(_ENTRY, canonical_json(parts).decode()))
@@ -64,12 +64,12 @@ def utc_text(at_us: int) -> str:
     return utc_millis(instant(at_us))
 
 
-def moment(state: Deciding | None, asked: Asked) -> int:
+def moment(state: Deciding | None, asked: QuestionStamp) -> int:
     """The moment of the question; a clock that went back reopens nothing."""
     return max(asked.now_us, 1 if state is None else state.last_us)
 
 
-def make(entry_type: type[E], kind: str, state: Deciding, asked: Asked, **fields: Any) -> E:
+def make(entry_type: type[E], kind: str, state: Deciding, asked: QuestionStamp, **fields: Any) -> E:
     """An entry about a decision that has begun, with the moment time must be looked at next."""
     entry = entry_type(
         kind=kind,
@@ -87,7 +87,7 @@ def make(entry_type: type[E], kind: str, state: Deciding, asked: Asked, **fields
     return entry.model_copy(update={"next_due_us": after.due_us()})
 
 
-def refused(asked: Asked, rule: str, reason: str, remedy: str) -> Decided:
+def refused(asked: QuestionStamp, rule: str, reason: str, remedy: str) -> Decided:
     """Nothing changes, and this is why."""
     answer = ContractAnswer(
         request_id=asked.request_id,
@@ -99,12 +99,12 @@ def refused(asked: Asked, rule: str, reason: str, remedy: str) -> Decided:
     return Decided(None, answer)
 
 
-def done(asked: Asked, reason: str, *, duplicate: bool = False) -> ContractAnswer:
+def done(asked: QuestionStamp, reason: str, *, duplicate: bool = False) -> ContractAnswer:
     """It was done."""
     return ContractAnswer(request_id=asked.request_id, ok=True, reason=reason, duplicate=duplicate)
 
 
-def not_begun(asked: Asked) -> Decided:
+def not_begun(asked: QuestionStamp) -> Decided:
     """For a decision that nobody began."""
     return refused(
         asked,
@@ -114,7 +114,7 @@ def not_begun(asked: Asked) -> Decided:
     )
 
 
-def told_violation(violation: Violation) -> ContractViolation:
+def told_violation(violation: BoundViolation) -> ContractViolation:
     """A violation as a log holds it: without fractions, which do not hash the same everywhere."""
     limit, actual = violation.limit, violation.actual
     if isinstance(actual, float):
@@ -129,7 +129,7 @@ def told_violation(violation: Violation) -> ContractViolation:
     )
 
 
-def used_for_another(asked: Asked, before: str) -> Decided:
+def used_for_another(asked: QuestionStamp, before: str) -> Decided:
     """Refuse a question under the id of another: it would pass for answered."""
     return refused(
         asked,

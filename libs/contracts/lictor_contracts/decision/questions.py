@@ -21,8 +21,8 @@ from lictor_contracts.decision.outcome import (
     unverified,
 )
 from lictor_contracts.decision.question_stamp import (
-    Asked,
     Decided,
+    QuestionStamp,
     done,
     entry_id,
     make,
@@ -35,7 +35,7 @@ from lictor_contracts.decision.question_stamp import (
 )
 from lictor_contracts.decision.state import LATEST_US, Deciding, Switch, fold
 from lictor_contracts.envelope.bounds import US_PER_MS
-from lictor_contracts.envelope.ladder import Situation, choose
+from lictor_contracts.envelope.ladder import LadderInput, choose
 from lictor_schema.contracts.decision_log import (
     ActionApproved,
     BypassApproved,
@@ -56,7 +56,7 @@ from lictor_schema.seals.episode import EpisodeState, OutcomeCode
 
 @dataclass(frozen=True, slots=True)
 class Governing:
-    """What a decision is to be governed by: its task as the records tell it, and the envelope for its type."""
+    """What a decision is to be governed by: its task according to the records, and the envelope for its type."""
 
     episode_id: str
     decision_type: str
@@ -69,7 +69,9 @@ class Governing:
     """From where on tool calls count."""
 
 
-def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Governing) -> Decided:
+def begin(
+    state: Deciding | None, switch: Switch, asked: QuestionStamp, governing: Governing
+) -> Decided:
     """Begin a decision under the envelope of its type; begun again, it goes on as it is."""
     if governing.runtime != asked.runtime:
         return refused(
@@ -105,7 +107,7 @@ def begin(state: Deciding | None, switch: Switch, asked: Asked, governing: Gover
 
 
 def _begin(
-    state: Deciding | None, asked: Asked, governing: Governing, dte: DTE, pack: PackStamp
+    state: Deciding | None, asked: QuestionStamp, governing: Governing, dte: DTE, pack: PackStamp
 ) -> Decided:
     entry = DecisionBegun(
         kind="decision_begun",
@@ -128,7 +130,9 @@ def _begin(
     return Decided(entry, _begun_answer(entry, asked, duplicate=False))
 
 
-def _begun_answer(begun: DecisionBegun, asked: Asked, *, duplicate: bool) -> DecisionBeginAnswer:
+def _begun_answer(
+    begun: DecisionBegun, asked: QuestionStamp, *, duplicate: bool
+) -> DecisionBeginAnswer:
     due = begun.at_us + begun.dte.deadline_ms * US_PER_MS
     return DecisionBeginAnswer(
         request_id=asked.request_id,
@@ -144,7 +148,7 @@ def _begun_answer(begun: DecisionBegun, asked: Asked, *, duplicate: bool) -> Dec
 
 
 def approve(
-    state: Deciding | None, asked: Asked, *, by: str, reason: str, action_hash: str | None
+    state: Deciding | None, asked: QuestionStamp, *, by: str, reason: str, action_hash: str | None
 ) -> Decided:
     """Note that somebody other than the actor approves one exact action, or the ladder's bypass."""
     if state is None:
@@ -182,7 +186,7 @@ def approve(
     return Decided(entry, done(asked, f"{by} approves {action_hash}"))
 
 
-def _approve_bypass(state: Deciding, asked: Asked, by: str, reason: str) -> Decided:
+def _approve_bypass(state: Deciding, asked: QuestionStamp, by: str, reason: str) -> Decided:
     ladder = state.envelope.dte.degrade_ladder
     named = next((each.approver for each in ladder if each.step is DegradeStep.BYPASS), None)
     if named != by:
@@ -195,21 +199,25 @@ def _approve_bypass(state: Deciding, asked: Asked, by: str, reason: str) -> Deci
 
 
 def freeze(
-    state: Deciding | None, switch: Switch, asked: Asked, *, by: str, reason: str
+    state: Deciding | None, switch: Switch, asked: QuestionStamp, *, by: str, reason: str
 ) -> Decided:
     """Stop a decision until somebody resumes it."""
     return _move(state, switch, asked, EpisodeState.FROZEN, Authority(by, reason))
 
 
 def resume(
-    state: Deciding | None, switch: Switch, asked: Asked, *, by: str, reason: str
+    state: Deciding | None, switch: Switch, asked: QuestionStamp, *, by: str, reason: str
 ) -> Decided:
     """Let a frozen decision go on; its own actor can't."""
     return _move(state, switch, asked, EpisodeState.ACTIVE, Authority(by, reason))
 
 
 def _move(
-    state: Deciding | None, switch: Switch, asked: Asked, to: EpisodeState, authority: Authority
+    state: Deciding | None,
+    switch: Switch,
+    asked: QuestionStamp,
+    to: EpisodeState,
+    authority: Authority,
 ) -> Decided:
     if state is None:
         return not_begun(asked)
@@ -244,7 +252,7 @@ def _move(
     return Decided(entry, done(asked, f"it is {to.value} now"))
 
 
-def tick(state: Deciding | None, asked: Asked) -> Decided:
+def tick(state: Deciding | None, asked: QuestionStamp) -> Decided:
     """Look at the time: the deadline or a stage's budget may have run out; else nothing changes."""
     nothing = Decided(None, done(asked, "nothing is due"))
     if state is None or not state.is_open:
@@ -275,7 +283,7 @@ def tick(state: Deciding | None, asked: Asked) -> Decided:
         for each in state.envelope.violations(state.signals(now))
         if each.field == f"stageBudgetsMs.{stage}"
     ]
-    choice = choose(state.envelope, Situation(tuple(over), deadline - elapsed))
+    choice = choose(state.envelope, LadderInput(tuple(over), deadline - elapsed))
     overrun = make(
         StageOverrun,
         "stage_overrun",
@@ -292,13 +300,13 @@ def tick(state: Deciding | None, asked: Asked) -> Decided:
 def close(
     state: Deciding,
     switch: Switch,
-    asked: Asked,
+    asked: QuestionStamp,
     *,
     record_id: str,
     claimed: OutcomeCode,
     calls_seen: int = 0,
 ) -> Decided:
-    """End the log with what may be told of the decision; a frozen one can't be closed.
+    """End the log with what may be disclosed about the decision; a frozen one can't be closed.
 
     ``calls_seen`` is what the tool gate let through: nobody may have asked for an action after the last of them.
     """

@@ -1,7 +1,7 @@
-"""What a question told, as its entry shows it: so that the same question told again is known from another under its id.
+"""The content of a question, read from its entry, to tell a repeated question from another one under the same id.
 
-The answer to a question may be lost on the way, and who hears nothing asks again under the same id. That must count
-once, and get the first answer; anything else under that id was never told, and must not pass for it.
+The answer to a question may be lost, and the sender then repeats it under the same id. That must count
+once, and get the first answer; other content under that id is new, and must not pass for it.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class QuestionTold(NamedTuple):
-    """The kind of entry that a question led to, and what it told."""
+    """The kind of entry that a question led to, and its content."""
 
     kind: str
     values: tuple[object, ...] = ()
@@ -41,12 +41,12 @@ class QuestionTold(NamedTuple):
     """What was wrong with a dispatch."""
 
     def is_that(self, kind: str, source: object = None, **more: object) -> bool:
-        """Whether a question tells the same: its fields are those of ``source``, or given by name."""
+        """Whether a question has the same content: its fields are those of ``source``, or given by name."""
         return self.kind == kind and self.values == _values(kind, source, more)
 
 
 def told_by(entry: AnyDecisionEntry) -> QuestionTold:
-    """What the question told that led to an entry."""
+    """The content of the question that led to an entry."""
     problem = entry.problem if isinstance(entry, ActionDispatched) else None
     return QuestionTold(entry.kind, _values(entry.kind, entry, {}), problem)
 

@@ -55,7 +55,7 @@ _BADNESS: Final = {
     VerificationResult.FAIL: 3,
 }
 LATEST_US: Final = 32_000_000_000_000_000
-"""The year 2984: no timer is set for later, and no time later than that is told."""
+"""The year 2984: no timer is set for later, and no later time is reported."""
 COUNTED: Final = ("hops", "fanout", "tool_calls", "chain_depth")
 
 
@@ -73,7 +73,7 @@ class Switch:
 
 
 Verdict = tuple[str, tuple[tuple[str, str], ...], DegradeStep | None]
-"""An answer of the gate without measured values: the decision, what stood against it, the rung."""
+"""An answer of the gate without measured values: the decision, the reasons to deny it, the rung."""
 
 
 def verdict_of(entry: ActionJudged) -> Verdict:
@@ -97,7 +97,7 @@ class ActionState:
     asked_us: int
     """When that was."""
     reasons: tuple[ContractReason, ...] = ()
-    """Everything that stood against it."""
+    """Every reason why it was denied."""
     rung: RungTaken | None = None
     """What the ladder said to it."""
     dispatches: int = 0
@@ -137,12 +137,12 @@ class Deciding:
     spent_us: Mapping[str, int] = field(default_factory=dict[str, int])
     """By stage, what its ended runs took."""
     overrun: frozenset[str] = frozenset()
-    """Stages whose overrun has been told."""
+    """Stages whose overrun has been reported."""
     planned_us: int | None = None
     """When the plan was made: the stage ended, or else began last."""
     captured_us: Mapping[str, int] = field(default_factory=dict[str, int])
     told_us: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By feature, when its capture was told."""
+    """By feature, when its capture was reported."""
     fresh_at_plan: Mapping[str, int] = field(default_factory=dict[str, int])
     """What had been captured when the plan was made."""
     spread: Mapping[str, int] | None = None
@@ -157,7 +157,7 @@ class Deciding:
     abstained: RungTaken | None = None
     """The last word, while it is to abstain."""
     late: bool = False
-    """Whether the deadline has been told to have passed."""
+    """Whether it has been reported that the deadline passed."""
     ended_us: int | None = None
     closed: DecisionClosed | None = None
     resumed_at: int = 0
@@ -180,7 +180,7 @@ class Deciding:
     switched: tuple[SwitchEngaged | SwitchReleased, ...] = ()
     """How the kill-switch was turned meanwhile; from its own log, for an episode."""
     seen: Mapping[str, QuestionTold] = field(default_factory=dict[str, QuestionTold])
-    """By question, what it told."""
+    """By question, its content."""
     chain: str = ""
     """A hash over all its entries, each linked to those before."""
 
@@ -209,10 +209,10 @@ class Deciding:
         return {stage: ceil_ms(taken) for stage, taken in spent.items()}
 
     def signals(self, now_us: int) -> Signals:
-        """What was measured, at a moment; what nobody told is missing."""
+        """What was measured, at a moment; what nobody reported is missing."""
         spread = self.spread
         if spread is not None:
-            # Who calls tools through our gate can't tell fewer calls than that let through.
+            # A runtime can't report fewer calls than our own tool gate let through.
             spread = {**spread, "tool_calls": max(spread["tool_calls"], self.calls_seen)}
         return Signals(
             now_us, self.elapsed_ms(now_us), self.stage_ms(now_us), self.captured_us, spread

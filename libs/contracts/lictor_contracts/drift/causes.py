@@ -101,7 +101,7 @@ def freshness_causes(features: Iterable[FeatureUse]) -> tuple[Cause, ...]:
 
 
 def fallback_causes(step: DegradeStep | None, *, exhausted: bool = False) -> tuple[Cause, ...]:
-    """A rung used is green, a ladder without a usable rung yellow. `bypass` is told by `bypass_causes`."""
+    """A rung used is green, a ladder without a usable rung yellow. `bypass_causes` reports `bypass`."""
     found: list[Cause] = []
     if step is not None and step is not DegradeStep.BYPASS:
         found.append(Cause(DriftType.FALLBACK, f"rung {step.value} used", _GREEN))

@@ -54,7 +54,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What came of one event."""
+    """The result of one event."""
 
     state: Recurrence
     event: DriftEvent
@@ -103,7 +103,7 @@ def _with(state: Recurrence, drift_id: str, severity: DriftSeverity) -> Recurren
 def settled(state: Recurrence, request_id: str, at: datetime) -> Recurrence:
     """The patch that was asked for has been applied or rejected; drift after `at` asks for another."""
     if state.open_request is None:
-        # Told again, or after another delivery of the same answer: nothing is open any more.
+        # Reported again, or after another delivery of the same answer: nothing is open any more.
         if request_id in (_request_id(state, attempt) for attempt in range(1, state.attempts + 1)):
             return state
         raise RecurrenceError(

@@ -160,7 +160,7 @@ def _violated(violation: ContractViolation, fresh_at_plan: tuple[str, ...]) -> I
 
 
 def _measured(violation: ContractViolation) -> Measured:
-    """What was measured, or nothing: a text that stands for a number is none."""
+    """What was measured, or nothing: a text in place of a number does not count."""
     actual = violation.actual
     return actual if isinstance(actual, int) and not isinstance(actual, bool) else None
 
@@ -181,7 +181,7 @@ def _closed(entry: DecisionClosed) -> Iterator[Cause]:
         yield from _violated(each, ())
     found = entry.verification
     if entry.unverified or found.method is None:
-        # What failed beside it was told when it was verified.
+        # Other failures were reported when it was verified.
         missing = entry.unverified > 0 or found.required
         yield from verify_causes(method=None, result=VerificationResult.NA, required=missing)
     if entry.unapproved:
@@ -191,7 +191,7 @@ def _closed(entry: DecisionClosed) -> Iterator[Cause]:
             DriftSeverity.YELLOW,
             f"{entry.unapproved} of them",
         )
-    # That it abstained, was bypassed or degraded is told by the rung, and that nobody verified it just above.
+    # That it abstained, was bypassed or degraded is reported by the rung, and that nobody verified it just above.
     if entry.claimed is OutcomeCode.SUCCESS and entry.outcome is OutcomeCode.FAIL:
         yield from outcome_causes(
             claimed=entry.claimed, expected={}, observed={}, expected_code=entry.outcome

@@ -51,7 +51,7 @@ def received(current: Triage | None, event: DriftEvent) -> Triage:
 
 
 def moved(current: Triage, to: TriageState, by: str, at: datetime) -> Triage:
-    """Take the next step. The last step told again changes nothing; anything else is refused."""
+    """Take the next step. Repeating the last step changes nothing; anything else is refused."""
     step = TriageStep(to, by, at)
     if current.moves and current.moves[-1] == step:
         return current

@@ -37,7 +37,7 @@ class EnvelopeBound(StrEnum):
     LIMITS = "limits"
 
 
-class Severity(StrEnum):
+class BoundSeverity(StrEnum):
     """`hard`: the decision must not go on; `soft`: it must degrade."""
 
     HARD = "hard"
@@ -45,7 +45,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class BoundViolation:
     """One bound of an envelope that does not hold."""
 
     gate: EnvelopeBound
@@ -55,7 +55,7 @@ class Violation:
     """What was allowed; none where the signal could not be compared at all."""
     actual: int | float | str | None
     """What was measured; its beginning as text when it is no measure, none when it is missing."""
-    severity: Severity
+    severity: BoundSeverity
     message: str
     stale_since_us: int | None = None
     """Since when a feature is too old; None for everything else, also for one that nobody captured."""
@@ -68,7 +68,7 @@ class Violation:
     @property
     def is_hard(self) -> bool:
         """Whether the decision must not go on."""
-        return self.severity is Severity.HARD
+        return self.severity is BoundSeverity.HARD
 
 
 class Signals(NamedTuple):
@@ -142,7 +142,7 @@ class Envelope:
 
     def violations(
         self, signals: Signals, *, tier: BlastRadius | None = None
-    ) -> tuple[Violation, ...]:
+    ) -> tuple[BoundViolation, ...]:
         """Every bound that does not hold, in the order deadline, stages, features, limits.
 
         The deadline, the limits and unusable signals are hard, a stage over its budget is soft. A feature past its TTL
@@ -159,7 +159,7 @@ class Envelope:
             *self._counts(signals.counts),
         )
 
-    def before_stage(self, stage: str, *, elapsed_ms: float | None) -> tuple[Violation, ...]:
+    def before_stage(self, stage: str, *, elapsed_ms: float | None) -> tuple[BoundViolation, ...]:
         """Whether what remains of the deadline is enough for the whole budget of a stage that has not begun."""
         late = tuple(_deadline(elapsed_ms, self._deadline_ms))
         if stage not in self._budgets_ms:
@@ -214,7 +214,7 @@ class Envelope:
             return False
         return missing == 0 and len(counts) == len(limits)
 
-    def _stages(self, stage_ms: object) -> Iterator[Violation]:
+    def _stages(self, stage_ms: object) -> Iterator[BoundViolation]:
         gate = EnvelopeBound.STAGE_BUDGET
         given = _mapping(stage_ms)
         if given is None:
@@ -231,7 +231,7 @@ class Envelope:
 
     def _features(
         self, now: object, captured_at: object, tier: BlastRadius | None
-    ) -> Iterator[Violation]:
+    ) -> Iterator[BoundViolation]:
         gate, field = EnvelopeBound.FEATURE_TTL, "freshness"
         if not is_count(now):
             yield _unusable(gate, field, None, now, "the moment of the check")
@@ -247,7 +247,7 @@ class Envelope:
                 message = f"{name} was not captured; capture it before it is decided"
                 yield _hard(gate, _feature_field(name), ttl // US_PER_MS, None, message)
 
-    def _counts(self, counts: object) -> Iterator[Violation]:
+    def _counts(self, counts: object) -> Iterator[BoundViolation]:
         gate = EnvelopeBound.LIMITS
         given = _mapping(counts)
         if given is None:
@@ -267,14 +267,14 @@ class Envelope:
 
     def _feature(
         self, name: object, captured: object, now: object, tier: BlastRadius | None
-    ) -> Iterator[Violation]:
+    ) -> Iterator[BoundViolation]:
         gate, field = EnvelopeBound.FEATURE_TTL, _feature_field(name)
         ttl_us = self._ttls_us.get(cast(str, name), self._default_ttl_us)
         limit = ttl_us // US_PER_MS
         if not is_count(captured):
             yield _unusable(gate, field, limit, captured, f"the capture time of {name}")
         elif not is_count(now):
-            return  # that is told once, and there is nothing to hold the capture against
+            return  # that is reported once, and there is nothing to hold the capture against
         elif captured > now:
             message = (
                 f"{name} was captured {captured - now} us after this moment; correct the clock"
@@ -282,11 +282,11 @@ class Envelope:
             )
             yield _hard(gate, field, limit, (now - captured) / US_PER_MS, message)
         elif now - captured > ttl_us:
-            # Rounded up, so that what is told is above the limit too.
+            # Rounded up, so that the reported value is above the limit too.
             age = -((captured - now) // US_PER_MS)
             message = f"{name} is {age} ms old and counts as fresh for {limit} ms; capture it again"
-            severity = Severity.SOFT if self._stale_is_safe(tier) else Severity.HARD
-            yield Violation(gate, field, limit, age, severity, message, captured + ttl_us)
+            severity = BoundSeverity.SOFT if self._stale_is_safe(tier) else BoundSeverity.HARD
+            yield BoundViolation(gate, field, limit, age, severity, message, captured + ttl_us)
 
     def _stale_is_safe(self, tier: object) -> bool:
         threshold = self.dte.verification.required_above_blast_radius
@@ -306,7 +306,7 @@ def told(value: object) -> str:
     return text if len(text) <= _LONGEST_TOLD else f"{text[: _LONGEST_TOLD - 1]}…"
 
 
-def _deadline(elapsed: object, deadline: int) -> Iterator[Violation]:
+def _deadline(elapsed: object, deadline: int) -> Iterator[BoundViolation]:
     gate, field = EnvelopeBound.DEADLINE, "deadlineMs"
     if not is_measure(elapsed):
         yield _unusable(gate, field, deadline, elapsed, "the time since the decision began")
@@ -315,7 +315,7 @@ def _deadline(elapsed: object, deadline: int) -> Iterator[Violation]:
         yield _hard(gate, field, deadline, elapsed, message)
 
 
-def _unknown_stage(stage: object) -> Violation:
+def _unknown_stage(stage: object) -> BoundViolation:
     message = f"{told(stage)} is no stage; known are {', '.join(STAGES)}"
     return _hard(EnvelopeBound.STAGE_BUDGET, "stageBudgetsMs", None, told(stage), message)
 
@@ -332,7 +332,7 @@ def _mapping(given: object) -> dict[object, object] | None:
 
 def _unusable(
     gate: EnvelopeBound, field: str, limit: int | None, actual: object, what: str
-) -> Violation:
+) -> BoundViolation:
     if actual is None:
         return _hard(gate, field, limit, None, f"{what} is missing; measure it")
     text = told(actual)
@@ -341,9 +341,11 @@ def _unusable(
 
 def _hard(
     gate: EnvelopeBound, field: str, limit: float | None, actual: float | str | None, message: str
-) -> Violation:
-    return Violation(gate, field, limit, actual, Severity.HARD, message)
+) -> BoundViolation:
+    return BoundViolation(gate, field, limit, actual, BoundSeverity.HARD, message)
 
 
-def _soft(gate: EnvelopeBound, field: str, limit: float, actual: float, message: str) -> Violation:
-    return Violation(gate, field, limit, actual, Severity.SOFT, message)
+def _soft(
+    gate: EnvelopeBound, field: str, limit: float, actual: float, message: str
+) -> BoundViolation:
+    return BoundViolation(gate, field, limit, actual, BoundSeverity.SOFT, message)

@@ -29,7 +29,13 @@ from dataclasses import dataclass, field
 from math import floor
 from typing import Final
 
-from lictor_contracts.envelope.bounds import Envelope, EnvelopeBound, Violation, is_measure, told
+from lictor_contracts.envelope.bounds import (
+    BoundViolation,
+    Envelope,
+    EnvelopeBound,
+    is_measure,
+    told,
+)
 from lictor_schema.contracts.envelope import DegradeRung, DegradeStep
 from lictor_schema.contracts.verification import VerificationResult
 from lictor_schema.core.base_model import Scalar
@@ -50,10 +56,10 @@ _MAX_FIELDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class LadderInput:
     """What a rung is chosen for."""
 
-    violations: tuple[Violation, ...]
+    violations: tuple[BoundViolation, ...]
     remaining_ms: float | None
     """What is left of the deadline; None when it was not measured."""
     verification: VerificationResult | None = None
@@ -108,7 +114,7 @@ class _Need:
     """Why the rungs that are not wanted would not help."""
 
 
-def choose(envelope: Envelope, situation: Situation) -> Choice:
+def choose(envelope: Envelope, situation: LadderInput) -> Choice:
     """The rung to take; never raises, and never takes `bypass` without its approval."""
     ladder = envelope.dte.degrade_ladder
     need = _need(envelope, situation)
@@ -148,7 +154,7 @@ def stricter(held: DegradeStep | None, now: DegradeStep | None) -> bool:
     return _STRICTER.index(held) > _STRICTER.index(now)
 
 
-def _need(envelope: Envelope, situation: Situation) -> _Need | None:
+def _need(envelope: Envelope, situation: LadderInput) -> _Need | None:
     """What has to be done about the situation, the strictest first."""
     return (
         _must_abstain(situation)
@@ -160,7 +166,7 @@ def _need(envelope: Envelope, situation: Situation) -> _Need | None:
     )
 
 
-def _must_abstain(situation: Situation) -> _Need | None:
+def _must_abstain(situation: LadderInput) -> _Need | None:
     def abstain(reason: str, detail: str) -> _Need:
         return _Need(reason, detail, (DegradeStep.ABSTAIN,), bypassable=False)
 
@@ -185,7 +191,7 @@ def _must_abstain(situation: Situation) -> _Need | None:
     return None
 
 
-def _asks_for_too_much(situation: Situation) -> _Need | None:
+def _asks_for_too_much(situation: LadderInput) -> _Need | None:
     if situation.beyond is None:
         return None
     others = "the action would ask for too much on it as well"
@@ -199,7 +205,7 @@ def _asks_for_too_much(situation: Situation) -> _Need | None:
     )
 
 
-def _is_too_stale(situation: Situation) -> _Need | None:
+def _is_too_stale(situation: LadderInput) -> _Need | None:
     """Context that was captured, and is too old for the action: only a person can answer for that."""
     stale = [each for each in situation.violations if each.is_stale and each.is_hard]
     if not stale:
@@ -215,7 +221,7 @@ def _is_too_stale(situation: Situation) -> _Need | None:
     )
 
 
-def _must_be_looked_at(situation: Situation) -> _Need | None:
+def _must_be_looked_at(situation: LadderInput) -> _Need | None:
     found = situation.verification
     if found in (None, VerificationResult.PASS, VerificationResult.NA):
         return None
@@ -223,7 +229,7 @@ def _must_be_looked_at(situation: Situation) -> _Need | None:
     return _Need("verification", f"verification is {told(str(found))}", (DegradeStep.HITL,))
 
 
-def _time_presses(envelope: Envelope, situation: Situation) -> _Need | None:
+def _time_presses(envelope: Envelope, situation: LadderInput) -> _Need | None:
     stale = any(each.gate is EnvelopeBound.FEATURE_TTL for each in situation.violations)
     wanted = _ON_STALE if stale else _SAVE_TIME
 
@@ -241,7 +247,7 @@ def _time_presses(envelope: Envelope, situation: Situation) -> _Need | None:
     return None
 
 
-def _is_stale(situation: Situation) -> _Need | None:
+def _is_stale(situation: LadderInput) -> _Need | None:
     if not situation.violations:
         return None
     # Nothing else is left: the hard ones and those of time have been answered.
@@ -257,7 +263,7 @@ def _is_stale(situation: Situation) -> _Need | None:
 def _approved_bypass(
     ladder: tuple[DegradeRung, ...],
     need: _Need,
-    situation: Situation,
+    situation: LadderInput,
     rejected: list[Rejection],
 ) -> DegradeStep | None:
     for rung in ladder:
@@ -278,7 +284,7 @@ def _approved_bypass(
 def _first_that_fits(
     ladder: tuple[DegradeRung, ...],
     need: _Need,
-    situation: Situation,
+    situation: LadderInput,
     rejected: list[Rejection],
 ) -> DegradeStep | None:
     """The first wanted rung that fits, else `hitl`; None when only abstaining is left."""
@@ -301,7 +307,7 @@ def _first_that_fits(
 def _first_in_order(
     ladder: tuple[DegradeRung, ...],
     need: _Need,
-    situation: Situation,
+    situation: LadderInput,
     rejected: list[Rejection],
 ) -> DegradeStep | None:
     for rung in ladder:
@@ -316,7 +322,7 @@ def _first_in_order(
     return None
 
 
-def _why_unfit(rung: DegradeRung, need: _Need, situation: Situation) -> str | None:
+def _why_unfit(rung: DegradeRung, need: _Need, situation: LadderInput) -> str | None:
     allowed = rung.max_extra_ms
     expected = situation.expected_extra_ms.get(rung.step)
     if expected is not None and not is_measure(expected):
@@ -335,7 +341,7 @@ def _why_unfit(rung: DegradeRung, need: _Need, situation: Situation) -> str | No
     return None
 
 
-def _told(envelope: Envelope, situation: Situation) -> dict[str, Scalar]:
+def _told(envelope: Envelope, situation: LadderInput) -> dict[str, Scalar]:
     """The numbers behind the choice; whole ones, for a stamp hashes the same everywhere."""
     given: dict[str, Scalar] = {
         "ladder": ", ".join(rung.step.value for rung in envelope.dte.degrade_ladder),

@@ -29,7 +29,7 @@ _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-class DocumentError(ContractError):
+class PatchDocumentError(ContractError):
     """A text that is no document a patch could change."""
 
 
@@ -54,7 +54,7 @@ def read_document(kind: Kind, name: str, text: str) -> PolicyDocument:
     try:
         data = parse_json(text) if name.endswith(".json") else read_yaml(text.encode()).data
     except (CanonicalError, YamlError, UnicodeEncodeError) as error:
-        raise DocumentError(f"{name}: {error}") from error
+        raise PatchDocumentError(f"{name}: {error}") from error
     return PolicyDocument(kind, name, text, data)
 
 
@@ -102,7 +102,7 @@ def _written(name: str, data: Any) -> str:
         if _holds(text, data):
             return text
     # Such as a number of 16 digits, which strict YAML reads as text.
-    raise DocumentError(f"{name}: no YAML reads back as this data; write it as JSON")
+    raise PatchDocumentError(f"{name}: no YAML reads back as this data; write it as JSON")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -41,7 +41,7 @@ class FieldChange:
         return f"{self.field}: {self.direction.value}, {self.words}"
 
     def below(self, place: str) -> "FieldChange":
-        """The same change, told from further outside."""
+        """The same change, with a path from further outside."""
         return FieldChange(f"{place}.{self.field}", self.direction, self.words)
 
 

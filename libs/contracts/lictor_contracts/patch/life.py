@@ -209,7 +209,7 @@ def _applied(
 ) -> PatchEntry:
     made = step.applied
     if made is None:
-        raise PatchStepRefused("what it made is not told", "tell the hashes and the version")
+        raise PatchStepRefused("what it made is missing", "give the hashes and the version")
     if patch.needs_human:
         raise PatchStepRefused(
             f"no human other than {proposal.proposed_by} has approved patch {patch.patch_id}",

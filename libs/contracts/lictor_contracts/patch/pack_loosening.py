@@ -111,7 +111,7 @@ def _rule(
 def _firing(
     before: PolicyPack, old: Rule, after: PolicyPack, new: Rule, at: str
 ) -> Iterator[FieldChange]:
-    """When the rule fires: on more, on less, or nobody can tell."""
+    """When the rule fires: on more, on less, or unknown."""
     differing = [
         name for name in ("triggers", "conditions") if getattr(old, name) != getattr(new, name)
     ]

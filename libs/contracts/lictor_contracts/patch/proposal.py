@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from lictor_contracts.action.judgement import one_person
 from lictor_contracts.errors import ContractError
-from lictor_contracts.patch.document import DocumentError, PolicyDocument, edited, unified_diff
+from lictor_contracts.patch.document import PatchDocumentError, PolicyDocument, edited, unified_diff
 from lictor_contracts.patch.envelope_loosening import Direction, FieldChange, changes
 from lictor_contracts.patch.operations import PatchConflict
 from lictor_contracts.patch.pack_loosening import pack_changes
@@ -55,7 +55,7 @@ class Applied:
 
     @property
     def notify(self) -> bool:
-        """Whether somebody must be told because nobody was asked."""
+        """Whether somebody must be notified because nobody was asked."""
         return self.approval is ApprovalRule.AUTO_NOTIFY
 
 
@@ -90,7 +90,7 @@ class _Change:
 def approval_needed(
     severity: DriftSeverity, *, loosens: bool, tier: BlastRadius | None
 ) -> ApprovalRule:
-    """Green applies by itself, yellow too and tells somebody; red, loosening, and a tier large or unknown ask."""
+    """Green applies automatically, yellow too with a notice; red, loosening, and a tier large or unknown ask."""
     if loosens or severity is DriftSeverity.RED or tier in (None, BlastRadius.LARGE):
         return ApprovalRule.HUMAN
     return ApprovalRule.AUTO if severity is DriftSeverity.GREEN else ApprovalRule.AUTO_NOTIFY
@@ -174,7 +174,7 @@ def apply(
         # Who approved it was shown something else.
         told = "; ".join(change.loosens) or "nothing"
         return NotApplied(
-            f"the proposal does not tell what it loosens: {told}",
+            f"the proposal does not say what it loosens: {told}",
             "propose the patch again, and have the new proposal approved",
         )
     if not set(proposal.tightens) <= set(change.tightens):
@@ -186,7 +186,7 @@ def apply(
 
 
 def _tells_what_it_loosens(proposal: PatchProposal, change: _Change) -> bool:
-    """Whether it tells exactly that; a proposal of an earlier version told only the place that a field is in."""
+    """Whether it says exactly that; a proposal of an earlier version named only the place that a field is in."""
     told = proposal.loosens
     earlier = [each.partition(": ")[0] for each in told if each.endswith(_AS_TOLD_EARLIER)]
     return all(
@@ -248,7 +248,7 @@ def _change(
         after = edited(content, [PatchOperation(op="set", path=at, old=old, new=new)])
         before_model, after_model = _model(document), _model(after)
         diff = unified_diff(document, after)
-    except (PatchConflict, DocumentError, CanonicalError) as error:
+    except (PatchConflict, PatchDocumentError, CanonicalError) as error:
         raise PatchRefused(str(error)) from error
     if len(diff) > MAX_TEXT_LENGTH:
         raise PatchRefused(

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from lictor_contracts.patch.document import DocumentError, PolicyDocument, read_document
+from lictor_contracts.patch.document import PatchDocumentError, PolicyDocument, read_document
 from lictor_contracts.patch.operations import pointer, pointer_parts
 from lictor_contracts.patch.proposal import PatchRefused, next_version, propose
 from lictor_schema.contracts.drift import DriftType
@@ -97,7 +97,7 @@ def pack_documents(files: Iterable[tuple[str, str]]) -> tuple[PolicyDocument, ..
     for name, text in files:
         try:
             found.append(read_document("policy_pack", name, text))
-        except DocumentError:
+        except PatchDocumentError:
             continue
     return tuple(found)
 

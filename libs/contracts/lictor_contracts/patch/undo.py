@@ -1,6 +1,6 @@
 """Whether a document is what a patch made: every operation is undone, and what is left must be what it was made for.
 
-So an application that was cut short after the document was written, and before that was told, can be told later.
+An application that was cut short after the document was written, but before it was reported, can be reported later.
 """
 
 from typing import Any, cast

@@ -55,7 +55,7 @@ class ReportRefused(ContractError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class MeasuredShare:
     """So many of so many; of none, nothing was measured.
 
     One that should have been measured and was not belongs to the whole and not to the part.
@@ -85,12 +85,12 @@ class Measured:
     rungs: Mapping[DegradeStep | None, int] = field(default_factory=dict[DegradeStep | None, int])
     """Decisions by the rung they took; None for the undegraded path."""
     latencies: Sequence[Latency] = ()
-    fresh: Tally = Tally()
+    fresh: MeasuredShare = MeasuredShare()
     """Decisions on fresh context only, of those whose context had a measured age."""
-    within_deadline: Tally = Tally()
-    verified: Tally = Tally()
+    within_deadline: MeasuredShare = MeasuredShare()
+    verified: MeasuredShare = MeasuredShare()
     """Actions of tier medium and above with a verification that passed, of all of them."""
-    intact_seals: Tally = Tally()
+    intact_seals: MeasuredShare = MeasuredShare()
     """Seals that verified, of those that were checked."""
     red_patched_ms: Sequence[int] = ()
     """For each red drift event that was patched: from its detection to its patch."""
@@ -146,7 +146,9 @@ def _result(name: SloName, measured: Measured) -> SloResult:
         SloName.DEADLINE: measured.within_deadline,
         SloName.VERIFICATION: measured.verified,
         SloName.SEAL_INTEGRITY: measured.intact_seals,
-        SloName.UNDEGRADED: Tally(measured.rungs.get(None, 0), sum(measured.rungs.values())),
+        SloName.UNDEGRADED: MeasuredShare(
+            measured.rungs.get(None, 0), sum(measured.rungs.values())
+        ),
     }
     tally = shares[name]
     if tally.whole == 0:
@@ -268,5 +270,5 @@ def _refuse_impossible(measured: Measured) -> None:
     known = len(measured.red_patched_ms) + len(measured.red_waiting_ms)
     if red > known:
         raise ReportRefused(
-            f"drift counts {red} red events, and {known} are patched or waiting; tell of each which it is"
+            f"drift counts {red} red events, and {known} are patched or waiting; say which each is"
         )

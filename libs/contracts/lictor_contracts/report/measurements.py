@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from lictor_contracts.report.coherence import Latency, Measured, Tally, report
+from lictor_contracts.report.coherence import Latency, Measured, MeasuredShare, report
 from lictor_schema.contracts.coherence_report import CoherenceReport
 from lictor_schema.contracts.drift import (
     DriftEvent,
@@ -33,7 +33,7 @@ class Measuring:
         self._since = since
         self._until = until
         self._first: datetime | None = None
-        self._seals = Tally()
+        self._seals = MeasuredShare()
         self._episodes: dict[str, SealedEpisode] = {}
         self._drift: dict[str, DriftEvent] = {}
         self._patched: Moments = {}
@@ -48,7 +48,7 @@ class Measuring:
 
     def seal(self, *, intact: bool) -> None:
         """A seal was verified."""
-        self._seals = Tally(self._seals.part + intact, self._seals.whole + 1)
+        self._seals = MeasuredShare(self._seals.part + intact, self._seals.whole + 1)
 
     def episode(self, sealed: SealedEpisode) -> None:
         """An episode was sealed; of several versions the last one counts."""
@@ -158,9 +158,9 @@ def _verified(governed: Iterable[SealedEpisode]) -> Iterable[bool]:
                 yield passed
 
 
-def _tally(found: Iterable[bool | None]) -> Tally:
+def _tally(found: Iterable[bool | None]) -> MeasuredShare:
     measured = [each for each in found if each is not None]
-    return Tally(sum(measured), len(measured))
+    return MeasuredShare(sum(measured), len(measured))
 
 
 def _ms_between(first: datetime, last: datetime) -> int:

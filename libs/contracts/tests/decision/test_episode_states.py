@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_contracts.decision.episode_states import (
+    AllowEpisodes,
     Authority,
-    Entry,
+    EpisodeEntry,
     EpisodeLives,
+    HaltEpisodes,
     Moved,
     Opened,
     StepRefusal,
-    SwitchEngaged,
-    SwitchReleased,
     fold,
     legal_next,
     step,
@@ -32,12 +32,12 @@ def moved(to: EpisodeState, episode: str = "e-1", by: Authority = OPS) -> Moved:
     return Moved(episode, to, by)
 
 
-def state(*entries: Entry, episode: str = "e-1") -> EpisodeState | None:
+def state(*entries: EpisodeEntry, episode: str = "e-1") -> EpisodeState | None:
     standing = fold(entries)[0].episodes.get(episode)
     return None if standing is None else standing.state
 
 
-def refused(*entries: Entry) -> StepRefusal:
+def refused(*entries: EpisodeEntry) -> StepRefusal:
     """The refusal of the last entry; those before it went through."""
     _, refusals = fold(entries)
     (refusal,) = refusals
@@ -65,7 +65,7 @@ def test_an_episode_nobody_knows_can_only_be_opened(to: EpisodeState) -> None:
     assert refusal.legal == (PENDING,)
 
 
-WAYS: dict[EpisodeState, list[Entry]] = {
+WAYS: dict[EpisodeState, list[EpisodeEntry]] = {
     PENDING: [opened()],
     ACTIVE: [opened(), moved(ACTIVE)],
     FROZEN: [opened(), moved(ACTIVE), moved(FROZEN)],
@@ -110,11 +110,11 @@ def test_nothing_happens_without_somebody_who_says_so_and_why(
     """Contract scenario 61: the kill-switch."""
     assert refused(Opened("e-1", "agent-7", authority)).remedy == remedy
     assert refused(opened(), moved(ACTIVE, by=authority)).remedy == remedy
-    assert refused(SwitchEngaged(authority)).remedy == remedy
-    assert refused(SwitchEngaged(OPS), SwitchReleased(authority)).remedy == remedy
+    assert refused(HaltEpisodes(authority)).remedy == remedy
+    assert refused(HaltEpisodes(OPS), AllowEpisodes(authority)).remedy == remedy
 
 
-HALT = SwitchEngaged(Authority("duty", "runaway agent"))
+HALT = HaltEpisodes(Authority("duty", "runaway agent"))
 
 
 def test_the_kill_switch_freezes_every_active_episode_and_no_other() -> None:
@@ -147,7 +147,7 @@ def test_while_halted_episodes_are_opened_and_archived_still() -> None:
 
 
 def test_releasing_the_switch_resumes_nothing_by_itself() -> None:
-    entries: list[Entry] = [opened(), moved(ACTIVE), HALT, SwitchReleased(OPS)]
+    entries: list[EpisodeEntry] = [opened(), moved(ACTIVE), HALT, AllowEpisodes(OPS)]
     assert state(*entries) is FROZEN
     assert state(*entries, moved(ACTIVE)) is ACTIVE
 
@@ -156,7 +156,7 @@ def test_releasing_the_switch_resumes_nothing_by_itself() -> None:
 def test_who_is_frozen_can_not_resume_himself(own: str) -> None:
     """Contract scenario 61: the kill-switch."""
     myself = moved(ACTIVE, by=Authority(own, "I am fine"))
-    entries: list[Entry] = [opened(), moved(ACTIVE), HALT, SwitchReleased(OPS)]
+    entries: list[EpisodeEntry] = [opened(), moved(ACTIVE), HALT, AllowEpisodes(OPS)]
     refusal = refused(*entries, myself)
     assert refusal.remedy == "have somebody else resume it"
     assert state(*entries, myself) is FROZEN
@@ -171,25 +171,27 @@ def test_a_resumed_episode_keeps_on_record_who_resumed_it_and_why() -> None:
 def test_the_first_to_engage_the_switch_stays_on_record_and_only_an_engaged_one_is_released() -> (
     None
 ):
-    life, refusals = fold([HALT, SwitchEngaged(OPS)])
+    life, refusals = fold([HALT, HaltEpisodes(OPS)])
     assert (life.halted, refusals) == (HALT.authority, ())
-    assert refused(SwitchReleased(OPS)).reason == "the kill-switch is not engaged"
+    assert refused(AllowEpisodes(OPS)).reason == "the kill-switch is not engaged"
 
 
 AUTHORITIES = st.builds(
     Authority, st.sampled_from(["ops", "agent-7", ""]), st.sampled_from(["because", ""])
 )
 EPISODES = st.sampled_from(["e-1", "e-2", "e-3"])
-ENTRIES: st.SearchStrategy[Entry] = st.one_of(
+ENTRIES: st.SearchStrategy[EpisodeEntry] = st.one_of(
     st.builds(Opened, EPISODES, st.just("agent-7"), AUTHORITIES),
     st.builds(Moved, EPISODES, st.sampled_from(EpisodeState), AUTHORITIES),
-    st.builds(SwitchEngaged, AUTHORITIES),
-    st.builds(SwitchReleased, AUTHORITIES),
+    st.builds(HaltEpisodes, AUTHORITIES),
+    st.builds(AllowEpisodes, AUTHORITIES),
 )
 
 
 @given(st.lists(ENTRIES, max_size=40))
-def test_every_change_is_legal_and_nothing_is_active_while_halted(entries: list[Entry]) -> None:
+def test_every_change_is_legal_and_nothing_is_active_while_halted(
+    entries: list[EpisodeEntry],
+) -> None:
     life = EpisodeLives()
     for entry in entries:
         before = life

@@ -21,9 +21,9 @@ from libs.contracts.tests.strategies_contracts import (
     within,
 )
 from lictor_contracts.envelope.bounds import (
+    BoundSeverity,
     Envelope,
     EnvelopeBound,
-    Severity,
     Signals,
     is_count,
     is_measure,
@@ -123,17 +123,17 @@ def test_a_feature_is_stale_a_microsecond_after_its_ttl_and_told_as_older_than_i
 @pytest.mark.parametrize(
     ("allowed", "tier", "severity"),
     [
-        (True, BlastRadius.TINY, Severity.SOFT),
-        (True, BlastRadius.SMALL, Severity.SOFT),
-        (True, BlastRadius.MEDIUM, Severity.HARD),
-        (True, BlastRadius.LARGE, Severity.HARD),
-        (True, None, Severity.HARD),
-        (True, "tiny", Severity.HARD),
-        (False, BlastRadius.TINY, Severity.HARD),
+        (True, BlastRadius.TINY, BoundSeverity.SOFT),
+        (True, BlastRadius.SMALL, BoundSeverity.SOFT),
+        (True, BlastRadius.MEDIUM, BoundSeverity.HARD),
+        (True, BlastRadius.LARGE, BoundSeverity.HARD),
+        (True, None, BoundSeverity.HARD),
+        (True, "tiny", BoundSeverity.HARD),
+        (False, BlastRadius.TINY, BoundSeverity.HARD),
     ],
 )
 def test_stale_context_is_soft_only_where_allowed_and_for_a_known_tier_that_is_safe(
-    allowed: bool, tier: Any, severity: Severity
+    allowed: bool, tier: Any, severity: BoundSeverity
 ) -> None:
     """Contract scenarios 4 and 5: stale context that is tolerated is soft; but only up to the safe tier."""
     of = envelope(freshness={"defaultTtlMs": 1, "allowStaleIfSafe": allowed})

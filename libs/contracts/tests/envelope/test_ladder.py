@@ -18,8 +18,8 @@ from libs.contracts.tests.strategies_contracts import (
 )
 from lictor_contracts.decision.outcome import of_rung, of_verification
 from lictor_contracts.decision.outcome_signs import worst
-from lictor_contracts.envelope.bounds import Envelope, Violation
-from lictor_contracts.envelope.ladder import Situation, choose
+from lictor_contracts.envelope.bounds import BoundViolation, Envelope
+from lictor_contracts.envelope.ladder import LadderInput, choose
 from lictor_schema.contracts.decision_log import RungTaken
 from lictor_schema.contracts.envelope import BlastRadius, DegradeStep
 from lictor_schema.contracts.verification import Verification, VerificationResult
@@ -36,7 +36,7 @@ def ladder(*steps: str) -> Envelope:
     return envelope(degradeLadder=[*chosen, {"step": "abstain"}])
 
 
-def violated(**changes: Any) -> tuple[Violation, ...]:
+def violated(**changes: Any) -> tuple[BoundViolation, ...]:
     return envelope().violations(signals(**changes))
 
 
@@ -45,8 +45,8 @@ STALE = violated(captured_at_us={"priceFeed": NOW - 251 * MS})
 LATE = violated(elapsed_ms=121)
 
 
-def situation(**changes: Any) -> Situation:
-    return Situation(**{"violations": (), "remaining_ms": 100, **changes})
+def situation(**changes: Any) -> LadderInput:
+    return LadderInput(**{"violations": (), "remaining_ms": 100, **changes})
 
 
 def chosen(of: Envelope, **changes: Any) -> DegradeStep | None:

@@ -102,7 +102,7 @@ def test_proposed_approved_and_applied() -> None:
         ((step("propose", "ada"),), step("reject", about=proposal(3000)), "is not the proposal"),
         ((step("propose", "ada"),), step("applied"), "no human other than ada"),
         ((step("propose", "ada"),), step("reject", reason=None), "gives no reason"),
-        ((step("propose", "ada"), step("approve")), step("applied", applied=None), "not told"),
+        ((step("propose", "ada"), step("approve")), step("applied", applied=None), "is missing"),
         ((step("propose", "ada"), step("reject")), step("approve"), "rejected already"),
         (
             (step("propose", "ada"), step("approve"), step("applied")),

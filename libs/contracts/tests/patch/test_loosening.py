@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from strategies import instances
 
 from lictor_contracts.envelope.bounds import LIMITS, Envelope, Signals
-from lictor_contracts.envelope.ladder import Situation, choose
+from lictor_contracts.envelope.ladder import LadderInput, choose
 from lictor_contracts.patch.envelope_loosening import (
     BOUNDS,
     JUDGED_WHOLE,
@@ -242,7 +242,7 @@ def test_a_rung_that_promises_to_be_quicker_is_taken_where_only_abstaining_was_l
         dte(degradeLadder=[{"step": "cache_bundle", "maxExtraMs": ms}, {"step": "abstain"}])
         for ms in (20, 5)
     )
-    pressed = Situation(Envelope.of(slow).before_stage("act", elapsed_ms=90), 10)
+    pressed = LadderInput(Envelope.of(slow).before_stage("act", elapsed_ms=90), 10)
     assert choose(Envelope.of(slow), pressed).step is DegradeStep.ABSTAIN
     assert choose(Envelope.of(quick), pressed).step is DegradeStep.CACHE_BUNDLE
     assert loosens(slow, quick)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lictor_contracts.patch.document import (
-    DocumentError,
+    PatchDocumentError,
     document_of,
     edited,
     read_document,
@@ -216,5 +216,5 @@ def test_json_documents_are_written_as_json() -> None:
     [("a.yaml", "a: &x 1\nb: *x"), ("a.json", '{"a": 1, "a": 2}'), ("a.yaml", "a: [")],
 )
 def test_a_text_with_surprises_is_no_document(name: str, text: str) -> None:
-    with pytest.raises(DocumentError, match=name):
+    with pytest.raises(PatchDocumentError, match=name):
         read_document("dte", name, text)

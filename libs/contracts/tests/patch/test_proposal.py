@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 from lictor_contracts.patch.document import (
-    DocumentError,
+    PatchDocumentError,
     PolicyDocument,
     document_of,
     read_document,
@@ -381,7 +381,7 @@ def test_what_drift_suggests_can_be_proposed_and_applied(
     envelope = envelope.model_copy(update={"version": "1"})
     try:
         document = document_of(envelope, name)
-    except DocumentError:
+    except PatchDocumentError:
         # Strict YAML keeps no whole number of more than 15 digits.
         name = "a.json"
         document = document_of(envelope, name)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lictor_contracts.report.coherence import (
     Latency,
     Measured,
+    MeasuredShare,
     ReportRefused,
-    Tally,
     percentile,
     report,
 )
@@ -28,10 +28,10 @@ GOOD = Measured(
     drift={(DriftType.TIME, DriftSeverity.RED): 2, (DriftType.VERIFY, DriftSeverity.GREEN): 1},
     rungs={None: 80, DegradeStep.CACHE_BUNDLE: 15, DegradeStep.ABSTAIN: 5},
     latencies=(Latency("refund", 100, (90, 100)),),
-    fresh=Tally(99, 100),
-    within_deadline=Tally(99, 100),
-    verified=Tally(7, 7),
-    intact_seals=Tally(100, 100),
+    fresh=MeasuredShare(99, 100),
+    within_deadline=MeasuredShare(99, 100),
+    verified=MeasuredShare(7, 7),
+    intact_seals=MeasuredShare(100, 100),
     red_patched_ms=(HOUR, 4 * HOUR - 1),
     red_waiting_ms=(),
     why_ms=(60_000, 3),
@@ -66,10 +66,10 @@ def test_every_objective_passes_exactly_at_its_limit() -> None:
             "p99_within_window",
             {"latencies": (Latency("refund", 100, (101,)), Latency("payout", 100, ()))},
         ),
-        ("freshness", {"fresh": Tally(98, 99 + 1)}),
-        ("deadline", {"within_deadline": Tally(989, 1000)}),
-        ("verification", {"verified": Tally(999_999, 1_000_000)}),
-        ("seal_integrity", {"intact_seals": Tally(2**53 - 2, 2**53 - 1)}),
+        ("freshness", {"fresh": MeasuredShare(98, 99 + 1)}),
+        ("deadline", {"within_deadline": MeasuredShare(989, 1000)}),
+        ("verification", {"verified": MeasuredShare(999_999, 1_000_000)}),
+        ("seal_integrity", {"intact_seals": MeasuredShare(2**53 - 2, 2**53 - 1)}),
         ("red_drift_patched", {"red_patched_ms": (1, 4 * HOUR)}),
         ("red_drift_patched", {"red_waiting_ms": (4 * HOUR,)}),
         ("undegraded", {"rungs": {None: 79, DegradeStep.HITL: 21}}),
@@ -88,10 +88,10 @@ def test_just_beyond_its_limit_an_objective_fails_alone(slo: str, changes: dict[
     [
         ("p99_within_window", {"latencies": (Latency("refund", 100, ()),)}),
         ("p99_within_window", {"latencies": (*GOOD.latencies, Latency("payout", 100, ()))}),
-        ("freshness", {"fresh": Tally()}),
-        ("deadline", {"within_deadline": Tally()}),
-        ("verification", {"verified": Tally()}),
-        ("seal_integrity", {"intact_seals": Tally()}),
+        ("freshness", {"fresh": MeasuredShare()}),
+        ("deadline", {"within_deadline": MeasuredShare()}),
+        ("verification", {"verified": MeasuredShare()}),
+        ("seal_integrity", {"intact_seals": MeasuredShare()}),
         ("red_drift_patched", {"red_patched_ms": (), "red_waiting_ms": (HOUR, HOUR)}),
         ("undegraded", {"rungs": {}}),
         ("why_retrieval", {"why_ms": ()}),
@@ -110,7 +110,7 @@ def test_one_objective_nobody_measured_keeps_the_whole_from_passing(
 @given(st.integers(1, 2**53 - 1), st.data())
 def test_shares_are_compared_without_rounding(whole: int, data: st.DataObject) -> None:
     part = data.draw(st.integers(0, whole) | st.just(whole * 99 // 100))
-    result = slos(replace(GOOD, within_deadline=Tally(part, whole)))[SloName.DEADLINE]
+    result = slos(replace(GOOD, within_deadline=MeasuredShare(part, whole)))[SloName.DEADLINE]
     assert (result.verdict is SloVerdict.PASS) == (Fraction(part, whole) >= Fraction(99, 100))
     assert result.share is not None
     assert (result.share.part, result.share.whole) == (part, whole)
@@ -161,9 +161,9 @@ def test_drift_that_still_has_time_is_told_but_not_counted_as_kept() -> None:
         {"rungs": {None: 1.5}},
         {"latencies": (Latency("refund", -1, (1,)),)},
         {"latencies": (Latency("refund", 1, (math.nan,)),)},  # pyright: ignore[reportArgumentType]
-        {"fresh": Tally(2, 1)},
-        {"verified": Tally(None, 1)},  # pyright: ignore[reportArgumentType]
-        {"intact_seals": Tally(-1, 1)},
+        {"fresh": MeasuredShare(2, 1)},
+        {"verified": MeasuredShare(None, 1)},  # pyright: ignore[reportArgumentType]
+        {"intact_seals": MeasuredShare(-1, 1)},
         {"red_patched_ms": (-1,)},
         {"red_waiting_ms": (math.inf,)},
         {"why_ms": (None,)},

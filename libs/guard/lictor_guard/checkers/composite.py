@@ -24,7 +24,7 @@ class _Composite(PlainChecker):
 
 
 class AllOf(_Composite):
-    """Complete when every one is; the first that isn't is what the agent hears of."""
+    """Complete when every one is; the agent gets the reason of the first that isn't."""
 
     def check(self, context: CompletionContext) -> CompletionResult:
         """Ask until one is incomplete."""

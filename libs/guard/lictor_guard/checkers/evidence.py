@@ -9,7 +9,7 @@ from lictor_schema.sessions.completion import EvidenceSpec
 
 
 class EvidenceChecker(PlainChecker):
-    """So many items of a quality must be attached to the task; what can't be told is not there."""
+    """So many items of a quality must be attached to the task; evidence that can't be determined does not count."""
 
     needs_standing = True
 

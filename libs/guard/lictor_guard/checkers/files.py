@@ -47,7 +47,7 @@ class FileOutput(PlainChecker):
     def _stands(self, seen: SeenFile | None) -> bool:
         if seen is None or seen.state != "file":
             return False
-        # A size that nobody could tell may be none at all.
+        # An unknown size may be zero.
         return self._allow_empty or bool(seen.size)
 
 

@@ -30,7 +30,7 @@ class Verified(Fact, kind="verified", retention="state"):
     stale_since: str | None = None
     """What changed after it, or while it ran; None when nothing did."""
     begin_unknown: bool = False
-    """Whether that is only feared, because nobody told when the check began."""
+    """Whether that is only assumed, because nobody reported when the check began."""
 
 
 class Changed(Fact, kind="changed", retention="log"):
@@ -39,7 +39,7 @@ class Changed(Fact, kind="changed", retention="log"):
     at_us: int
     by: str
     number: int = 0
-    """Tells one change from another."""
+    """Distinguishes one change from another."""
     unsettled_by: str | None = None
     """What ran through a restore, and may have changed what was set back; None once a check came after."""
 
@@ -58,7 +58,7 @@ class Begun(Fact, kind="check-begun", retention="log"):
 class Verification(PlainChecker):
     """The last call that checks must have succeeded, and no call since its begin may have changed anything.
 
-    Any call of a changing tool counts as a change from the moment it is allowed, because nobody may ever tell how it
+    Any call of a changing tool counts as a change from the moment it is allowed, because nobody may ever report how it
     ended, and again when it ends, a failed one too: it may have done half of its work. Only one that was never made
     takes that back. A check begins when it is allowed; one that nobody asked about begins as long ago as it is said to
     have taken, and if that is not said either, it may have begun before the last change.

@@ -83,7 +83,7 @@ class Guarded:
     plugins: Mapping[str, str]
     """By plugin, the package and version it came from."""
     policies: tuple[OwnedPolicy, ...]
-    """All of them: the sections' in their order, then the definition's own. Every one hears of every result."""
+    """All of them: the sections' in their order, then the definition's own. Each is given every result."""
     providers: tuple[ConfiguredProvider, ...]
     checker: WholeChecker | None
     checkers: tuple[OwnedChecker, ...]
@@ -173,7 +173,7 @@ def hash_of_document(document: object, plugins: Mapping[str, str]) -> str:
 def compile_definition(
     definition: AgentDefinition, plugins: Plugins | None = None, *, pinned: str | None = None
 ) -> Guarded:
-    """Make a definition ready to judge with; DefinitionError tells everything that is wrong with it.
+    """Make a definition ready to judge with; DefinitionError lists everything that is wrong with it.
 
     `pinned` is the hash it was stored under: a later version of Lictor may know more fields, whose defaults would
     give the same document another hash, and sessions know it by the first.

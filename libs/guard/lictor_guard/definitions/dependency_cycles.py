@@ -95,7 +95,7 @@ def _reachable(needs: dict[str, list[_Requirement]]) -> set[str]:
 
 
 def _met(name: str, needs: dict[str, list[_Requirement]], found: set[str]) -> bool:
-    """Whether a name can be met; one that names no tool at all is another problem, told elsewhere."""
+    """Whether a name can be met; a name of no tool at all is another problem, reported elsewhere."""
     meant = _meant(name, needs)
     return not meant or any(tool in found for tool in meant)
 

@@ -44,7 +44,7 @@ def _diff(place: str, old: Any, new: Any) -> Iterator[DefinitionDifference]:
         if name not in before:
             yield DefinitionDifference("added", place + name, new=value)
     order = [name for name in before if name in after]
-    # All of a section's policies are asked, and all feedback is told, but in this order.
+    # All of a section's policies run, and all feedback is given, but in this order.
     if isinstance(new, list) and order != [name for name in after if name in before]:
         yield DefinitionDifference("changed", f"{place} (order)", list(before), list(after))
 

@@ -1,7 +1,7 @@
 """What is wrong with a definition beyond its form: everything at once, each with its place and what would help.
 
 A definition that passes can be enforced as it reads. A misspelt tool or a policy that gates nothing would only look
-like a constraint, so these are errors. What works but is hardly meant is a doubt: see `doubts`.
+like a constraint, so these are errors. What works but is probably a mistake is a warning: see `lint_warnings`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

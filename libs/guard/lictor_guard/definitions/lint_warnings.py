@@ -1,4 +1,4 @@
-"""What a definition says that works, but that its author hardly means; `lictor agent lint` tells it."""
+"""Parts of a definition that work but are probably mistakes; `lictor agent lint` reports them."""
 
 from collections.abc import Iterator
 

@@ -39,7 +39,7 @@ class DefinitionSource:
         return _located(self.name, self.document, problem)
 
     def compile(self, plugins: Plugins | None = None) -> Guarded:
-        """Make it ready to judge with; DefinitionError tells every problem by its line."""
+        """Make it ready to judge with; DefinitionError reports every problem with its line."""
         try:
             return compile_definition(self.definition, plugins)
         except DefinitionError as error:
@@ -79,7 +79,7 @@ def definition_files(directory: Path) -> list[Path]:
 
 
 def read_files(paths: Iterable[Path], plugins: Plugins | None = None) -> Mapping[str, Guarded]:
-    """The definitions in files, by name; when some can't be used, one error that tells all problems."""
+    """The definitions in files, by name; when some can't be used, one error that lists all problems."""
     found: dict[str, Guarded] = {}
     files: dict[str, Path] = {}
     problems: list[Problem] = []

@@ -39,7 +39,7 @@ class StoredVersion:
 
 
 def stored_form(guarded: Guarded, published_by: str) -> bytes:
-    """What is kept of a definition: every default written out, so that a later one changes nothing."""
+    """The stored form of a definition: every default written out, so that a later one changes nothing."""
     stored = StoredDefinition(
         definition=guarded.definition, plugins=dict(guarded.plugins), published_by=published_by
     )
@@ -47,7 +47,7 @@ def stored_form(guarded: Guarded, published_by: str) -> bytes:
 
 
 def read_stored(body: bytes) -> StoredVersion:
-    """A stored version; DefinitionError when it is none."""
+    """A stored version; DefinitionError when it is no stored version."""
     try:
         stored = StoredDefinition.from_json(body)
         data = cast("dict[str, Any]", parse_json(body))

@@ -1,7 +1,7 @@
 """What policies, providers and checkers remember of what happened, each apart from the others.
 
 One that raises must not lose the entry for the rest, nor go on with a gap in what it knows: it is noted as broken, and
-whoever judges with it takes it as a reason against.
+a judgement takes it as a reason to deny.
 """
 
 from collections.abc import Callable, Mapping

@@ -52,14 +52,14 @@ def seen(facts: Facts, name: str) -> CallSeen | None:
 
 
 def counts_for_nothing(mark: CallSeen | None, outcome: CallOutcome) -> bool:
-    """Whether a result tells nothing new. A call that was denied and ran all the same does: it had effects."""
+    """Whether a result adds nothing new. The result of a call that ran although it was denied does: it had effects."""
     if mark is None or mark.outcome is None:
         return False
     return mark.outcome != "denied" or outcome == "denied"
 
 
 def earned(mark: CallSeen | None, outcome: CallOutcome) -> CallOutcome:
-    """What a call that was denied did all the same may spoil what was known, but it earns nothing."""
+    """A call that ran although it was denied may invalidate facts, but earns nothing."""
     was_denied = mark is not None and mark.outcome == "denied"
     return "failed" if was_denied and outcome == "ok" else outcome
 

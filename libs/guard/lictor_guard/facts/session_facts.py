@@ -86,7 +86,7 @@ class Tally(Fact, kind="tally", retention="log"):
     calls: int = 0
     """Every call that ended or was denied."""
     running: int = 0
-    """Calls that were counted when they were allowed, and that nobody has told the end of yet."""
+    """Calls that were counted when they were allowed, and whose end nobody has reported yet."""
     succeeded: int = 0
     failed: int = 0
     denied: int = 0
@@ -215,7 +215,7 @@ class LastStop(Fact, kind="last-stop", retention="log"):
 
 
 class LastStateChange(Fact, kind="last-state-change", retention="log"):
-    """The last snapshot, restore or reset, for somebody who asks for it again because no answer reached him."""
+    """The last snapshot, restore or reset, for a caller that repeats the request because it got no answer."""
 
     request_id: str
     change: Literal["state_kept", "state_restored", "state_reset"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from lictor_guard.definitions.compiled_definition import Guarded
-from lictor_guard.errors import FactError, StateError
+from lictor_guard.errors import FactError, SessionStateError
 from lictor_guard.facts.fact import Fact, decode_fact
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.sessions.session_questions import StateDocument
@@ -20,19 +20,19 @@ def refuse_logged(state: Mapping[str, Fact], whole: Mapping[str, Fact]) -> None:
     """StateError for a state that would take the place of something logged: set back once more, it would be gone."""
     for name in state:
         if name in whole and whole[name].retention == "log":
-            raise StateError(
+            raise SessionStateError(
                 f"fact {name!r}: a {whole[name].kind!r} stands there, which only logs; a restore can't"
                 " replace it"
             )
 
 
 def state_document(facts: Mapping[str, Fact], definition_hash: str) -> StateDocument:
-    """The STATE among a session's facts, in the order of their names; StateError when it can't be kept."""
+    """The STATE among a session's facts, in the order of their names; SessionStateError when it can't be kept."""
     stored = {name: fact.encode().decode() for name, fact in sorted(state_of(facts).items())}
     try:
         return StateDocument(format=1, definition_hash=definition_hash, facts=stored)
     except ValidationError as error:
-        raise StateError(f"this state can't be kept as a document: {error}") from None
+        raise SessionStateError(f"this state can't be kept as a document: {error}") from None
 
 
 def state_hash(document: StateDocument) -> str:
@@ -43,7 +43,7 @@ def state_hash(document: StateDocument) -> str:
 def read_document(document: StateDocument, guarded: Guarded) -> dict[str, Fact]:
     """The facts of a document; StateError names the first thing for which it is refused."""
     if document.definition_hash != guarded.hash:
-        raise StateError(
+        raise SessionStateError(
             f"the document belongs to definition {document.definition_hash}, the session to"
             f" {guarded.hash}; restore it into a session of its own definition"
         )
@@ -52,12 +52,14 @@ def read_document(document: StateDocument, guarded: Guarded) -> dict[str, Fact]:
     for name, stored in document.facts.items():
         owner = "/".join(name.split("/", 2)[:2])
         if owner not in owners or name == owner:
-            raise StateError(f"fact {name!r}: nothing in the definition owns it")
+            raise SessionStateError(f"fact {name!r}: nothing in the definition owns it")
         try:
             fact = decode_fact(stored)
         except FactError as error:
-            raise StateError(f"fact {name!r}: {error}") from None
+            raise SessionStateError(f"fact {name!r}: {error}") from None
         if fact.retention != "state":
-            raise StateError(f"fact {name!r}: a {fact.kind!r} only logs; a restore can't set it")
+            raise SessionStateError(
+                f"fact {name!r}: a {fact.kind!r} only logs; a restore can't set it"
+            )
         facts[name] = fact
     return facts

@@ -1,4 +1,4 @@
-"""What the agent is told between its calls: at a hook, or when a timer rings."""
+"""Feedback for the agent between its calls: at a hook, or when a timer rings."""
 
 from lictor_guard.facts.fact import Facts
 from lictor_guard.facts.part_memory import broken_owners
@@ -38,7 +38,7 @@ class FeedbackQuestions:
         self._names = provider_runs.names_for_advice(stamp.guarded) | {BROKEN}
 
     def names_for_collect(self, request: FeedbackRequest) -> frozenset[str]:
-        """What should the agent hear?"""
+        """Which feedback should the agent get?"""
         if request.output is None:
             return self._names
         return self._names | stop_gate.names_for_output(self._guarded)
@@ -60,7 +60,7 @@ class FeedbackQuestions:
     def collect(
         self, request: FeedbackRequest, facts: Facts, now_us: int, standing: TaskStanding | None
     ) -> tuple[FeedbackDelivered | None, FeedbackAnswer]:
-        """What should the agent hear now? The same call is told the same again."""
+        """Which feedback should the agent get now? The same call gets the same feedback again."""
         identity = identity_of(facts)
         if identity is None:
             return None, FeedbackAnswer(**refused(request, unknown_session()))

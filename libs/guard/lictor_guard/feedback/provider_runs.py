@@ -4,10 +4,10 @@ At a hook, every provider whose trigger fires is run, in the definition's order,
 feedback waits. A timer runs only providers that are due by time; what they say waits for the next hook. Waiting
 feedback is never handed over as it was worded then: time has passed and calls were made since. Its provider is run
 again, and what it says now takes the place of what waited; if it has nothing to say any more, what waited is
-withdrawn. Only where it can't say (it fails, or there is no room) does the agent hear what waited, with its age.
+withdrawn. Only where it can't say (it fails, or there is no room) does the agent get what waited, with its age.
 Likewise, a provider that a timer finds due again replaces what waits. It has spoken when the agent has heard it.
 
-Nothing here is stored: the pass is told in one entry of the session's log, and `fold_spoken` makes facts of it.
+Nothing here is stored: the pass is recorded in one entry of the session's log, and `fold_spoken` makes facts of it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ from lictor_schema.sessions.session_questions import SeenFile
 F = TypeVar("F", bound=Fact)
 
 MAX_PASS_BYTES = 384 * 1024
-"""What one pass may say in all; the entry that tells of it must fit into a message."""
+"""What one pass may say in all; the entry that records it must fit into a message."""
 _MAX_ERROR = 500
 # A timer that finds nothing to say is set again after this share of the time that the agent has been idle, and not at
 # all after a week: a session that nobody ends costs a few ticks, not one every few seconds for ever.
@@ -70,7 +70,7 @@ class ProviderRun:
 
     @property
     def changes_session(self) -> bool:
-        """Whether the log must tell of it."""
+        """Whether the log must record it."""
         return bool(self.feedback or self.withdrawn or self.failures or self.noted)
 
 
@@ -212,12 +212,12 @@ def _pass(
     for configured, trigger in _turns(guarded, facts, now_us, files, by_timer=by_timer):
         name = provider_name(configured)
         waited = waiting.get(name)
-        # Where it can't say anything now, the agent hears what waited.
+        # Where it can't say anything now, the agent gets what waited.
         still = () if waited is None or by_timer else (waited,)
         context = _context(guarded, facts, configured, now_us, standing)
         try:
             said = _run(configured, context, trigger, entry_id)
-            # What a timer raises is not spoken yet: whoever notes that it has told something has not told it.
+            # What a timer raises is not spoken yet: a provider must not note yet that it has said it.
             spoke = said is not None and not by_timer
             remembered = _remembered(configured, context, spoke=spoke)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the others are heard

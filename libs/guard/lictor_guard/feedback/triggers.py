@@ -1,7 +1,7 @@
 """When a provider runs.
 
 Each provider has a cadence of its own: nobody else's feedback, not even of its own kind, starts it anew. Conditions are
-OR'd, and both counts start anew when the agent hears the provider. What a timer raises is not heard yet, so its
+OR'd, and both counts start anew when the agent gets its feedback. What a timer raises is not heard yet, so its
 provider stays due at the next hook; only the timer counts from there. A file counts as seen for a provider only if it
 was really there when the provider spoke.
 """
@@ -16,7 +16,7 @@ from lictor_schema.sessions.session_questions import SeenFile
 
 
 def existing(files: Iterable[SeenFile]) -> frozenset[str]:
-    """The paths at which a file was seen; a directory is none."""
+    """The paths at which a file was seen; a directory does not count."""
     return frozenset(seen.path for seen in files if seen.state == "file")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lictor_guard.definitions.compiled_definition import Guarded
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts, full_name
 from lictor_guard.facts.part_memory import LearnedFacts
 from lictor_guard.facts.session_fact_changes import (
@@ -136,7 +136,7 @@ class Folder:
             case StateKept():
                 return frozenset((TALLY, STATE_CHANGE, snapshot_name(entry.snapshot_id)))
             case StateRestored() | StateReset():
-                raise StateError(f"{entry.kind} concerns every fact; use fold_whole")
+                raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
 
     def names_of_reservation(self, call: Call) -> frozenset[str]:
         """What allowing a call may change: every policy and checker may count it, whichever section it stands in."""
@@ -153,7 +153,7 @@ class Folder:
         return frozenset((TALLY, BROKEN, call_name(call.call_id), *_keys(own, call), *always))
 
     def names_of_result(self, call: Call) -> frozenset[str]:
-        """What a result may change: every policy, provider and checker hears of it."""
+        """What a result may change: every policy, provider and checker is given it."""
         own = (
             *((each.owner, each.policy.keys) for each in self._guarded.policies),
             *((each.owner, each.checker.keys_of) for each in self._guarded.checkers),
@@ -166,7 +166,7 @@ class Folder:
         """What an entry at a sequence of the log changes, by full name."""
         folding = self._folds.get(type(entry))
         if folding is None:
-            raise StateError(f"{entry.kind} concerns every fact; use fold_whole")
+            raise SessionStateError(f"{entry.kind} concerns every fact; use fold_whole")
         return folding(entry, sequence, facts)
 
     def fold_whole(
@@ -338,7 +338,7 @@ class Folder:
         if not entry.allowed:
             return {**marked, TALLY: with_changes(tally, blocks=entry.attempt, ended=None)}
         blocks = 0 if entry.status == "complete" else tally.blocks
-        # The timer is taken off: whoever works on all the same sets it anew.
+        # The timer is taken off: an agent that continues sets it anew.
         return {
             **marked,
             TALLY: with_changes(tally, blocks=blocks, ended=entry.status),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.state_document import state_of
 from lictor_guard.log.fold import Folder
@@ -19,7 +19,7 @@ class Replay:
         self._kept: dict[int, dict[str, Fact]] = {}
 
     def add(self, sequence: int, entry: AnySessionEntry) -> Changes:
-        """Fold one entry; StateError when it names a snapshot from before the first entry given."""
+        """Fold one entry; SessionStateError when it names a snapshot from before the first entry given."""
         changes = self._changes(sequence, entry)
         for name, fact in changes.items():
             if fact is None:
@@ -31,11 +31,11 @@ class Replay:
         return changes
 
     def state_at(self, sequence: int) -> Mapping[str, Fact]:
-        """The state as of a snapshot's entry; StateError when that was not among the entries given."""
+        """The state as of a snapshot's entry; SessionStateError when that was not among the entries given."""
         try:
             return self._kept[sequence]
         except KeyError:
-            raise StateError(
+            raise SessionStateError(
                 f"no snapshot at sequence {sequence} in what was folded; fold the log from its begin"
             ) from None
 

@@ -50,7 +50,7 @@ class SeenFilesystem:
         return self._seen(path).state == "file"
 
     def size(self, path: str) -> int | None:
-        """Its size in bytes; None of what is no file, or where that can't be told."""
+        """Its size in bytes; None if it is no file, or the size is unknown."""
         return self._seen(path).size
 
     def _seen(self, path: str) -> SeenFile:
@@ -72,7 +72,7 @@ class CompletionContext:
     files: Mapping[str, SeenFile] | None
     """By path as the definition spells it; None when the adapter has no view of the workspace."""
     standing: TaskStanding | None
-    """How the task stands; None when it can't be told."""
+    """How the task stands; None when that is unknown."""
     facts: OwnFacts
     """The checker's own facts."""
     everyone: Facts | None = None
@@ -80,7 +80,7 @@ class CompletionContext:
     broken: Mapping[str, str] = field(default_factory=dict[str, str])
     """By owner, the checkers that failed to learn from a result, and how: what they know is not all."""
     tentative_output: Any = None
-    """What the agent hands over: a structured output, else its last words; None where nobody tells."""
+    """What the agent hands over: a structured output, else its last words; None where the adapter does not say."""
 
     @property
     def filesystem(self) -> "SeenFilesystem | None":

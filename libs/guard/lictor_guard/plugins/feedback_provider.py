@@ -1,6 +1,6 @@
 """What a feedback provider is: it looks at the session when its trigger says so, and advises.
 
-A provider can't block anything. One that raises harms nobody: the others are heard, and its failure is told.
+A provider can't block anything. One that raises harms nobody: the others run, and its failure is reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class RecentToolCall:
     error: str | None = None
     """What went wrong; of a denied call, why it was denied."""
     output: str | None = None
-    """What it returned; None where the adapter does not tell."""
+    """What it returned; None where the adapter does not say."""
     duration_ms: int | None = None
 
     @property
@@ -56,7 +56,7 @@ class FeedbackContext:
     last_spoke_us: int | None
     facts: OwnFacts
     standing: TaskStanding | None
-    """How the task stands; None unless the provider asks for it and it can be told."""
+    """How the task stands; None unless the provider asks for it and it is known."""
     cadences: Mapping[str, Cadence] = field(default_factory=dict[str, Cadence])
     """By provider, in the definition's order: when the agent last heard it, and what."""
     details: Mapping[str, RecentDetails] = field(default_factory=dict[str, RecentDetails])
@@ -148,7 +148,7 @@ class PlainProvider(Listener):
         return True
 
     def remember(self, context: FeedbackContext, spoke: bool) -> Changes:  # noqa: ARG002
-        """What to remember of a look, by its own keys; it is written into the log. `spoke`: the agent hears it now.
+        """What to remember of a look, by its own keys; it is written into the log. `spoke`: the agent gets it now.
 
         What a timer makes it say only waits: it is asked again at the next hook, and speaks then.
         """

@@ -89,7 +89,7 @@ class Plugins:
         return _installed()
 
     def make(self, wanted: Iterable[WantedPlugin]) -> MadePlugins:
-        """Let each plugin make what a definition asks for; what fails is told with its place."""
+        """Let each plugin make what a definition asks for; what fails is reported with its place."""
         of_role: Mapping[Role, Mapping[str, Plugin]] = {
             "policy": self.policies,
             "provider": self.providers,

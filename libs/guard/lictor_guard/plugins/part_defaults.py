@@ -16,7 +16,7 @@ from lictor_guard.plugins.tool_policy import CheckContext, Restored, StatelessPo
 
 @runtime_checkable
 class WholePolicy(ToolPolicy, Protocol):
-    """A tool policy with its optional half; `StatelessPolicy` tells what each method is for."""
+    """A tool policy with its optional half; `StatelessPolicy` documents each method."""
 
     def keys(self, call: Call) -> Sequence[str]: ...
     def reserves(self, call: Call) -> bool: ...
@@ -26,7 +26,7 @@ class WholePolicy(ToolPolicy, Protocol):
 
 @runtime_checkable
 class WholeProvider(FeedbackProvider, Protocol):
-    """A feedback provider with its optional half; `PlainProvider` tells what each method is for."""
+    """A feedback provider with its optional half; `PlainProvider` documents each method."""
 
     needs_standing: bool
     needs_calls: bool
@@ -41,7 +41,7 @@ class WholeProvider(FeedbackProvider, Protocol):
 
 @runtime_checkable
 class WholeChecker(CompletionChecker, Protocol):
-    """A completion checker with its optional half; `PlainChecker` tells what each method is for."""
+    """A completion checker with its optional half; `PlainChecker` documents each method."""
 
     needs_standing: bool
 

@@ -1,6 +1,6 @@
 """What a tool policy is: it allows or denies a call from its own facts, and learns from results.
 
-Every policy that gates a tool is asked; one denial is enough, and all denials are told. A policy hears of every
+Every policy that gates a tool is asked; one denial is enough, and all denials are reported. A policy is given every
 result of the session, whichever section it stands in: else one could wait for ever for a tool of another section.
 """
 
@@ -28,7 +28,7 @@ class PolicyDecision:
 
     @classmethod
     def allow(cls) -> "PolicyDecision":
-        """Nothing stands against it."""
+        """There is no reason to deny it."""
         return cls(True)
 
     @classmethod
@@ -81,7 +81,7 @@ class ToolPolicy(Protocol):
 
 
 class Listener:
-    """Hears how calls end and that the state was set back, and remembers nothing; whoever does overrides it."""
+    """Is given the results of calls and resets of the state, and remembers nothing; override it to remember."""
 
     def on_result(
         self,
@@ -99,7 +99,7 @@ class Listener:
 
 
 class Reserver(Listener):
-    """Hears of calls from the moment they are allowed too; by default of none."""
+    """Chooses calls that count from the moment they are allowed, and is given them then; by default none."""
 
     def reserves(self, call: Call) -> bool:  # noqa: ARG002
         """Whether the call counts from the moment it is allowed; `on_allowed` is called then."""

@@ -36,7 +36,7 @@ class _Unreachable:
 
 
 class _NoKey(GuardError):
-    """It can't be told which files a value names."""
+    """It is unknown which files a value names."""
 
 
 _MISSING = _Missing()
@@ -66,7 +66,7 @@ class _Matching:
 
 
 class Parameters(StatelessPolicy):
-    """Denies a call whose parameters break a rule; every rule that is broken is told."""
+    """Denies a call whose parameters break a rule; every broken rule is reported."""
 
     def __init__(self, spec: ParameterPatternSpec, work: int = MAX_WORK_OF_CALL) -> None:
         self.name = spec.name

@@ -84,7 +84,7 @@ class RateLimit(StatelessPolicy):
             return NOTHING
         if _counted(call, facts):
             return {_call_key(call): None}
-        # It was made though nobody asked; a call that never ran is none.
+        # It was made though nobody asked; a call that never ran does not count.
         return {_WINDOW: self._with_one_more(facts, context)} if result.ran else NOTHING
 
     def _with_one_more(self, facts: OwnFacts, context: CheckContext) -> CallTimes:

@@ -1,7 +1,7 @@
 """A file that exists must have been read, in the version that is there, before it is written.
 
 Which tools read and write, and which of their parameters name files, stands in the definition. Which file a path means,
-and what it holds, is told by the adapter: only it can follow a link. What it can't tell is denied.
+and what it holds, comes from the adapter: only it can follow a link. What it can't determine is denied.
 
 A write that succeeded counts as a read of what it wrote. One that failed half-way may have changed the file: what was
 known of it is forgotten, unless it can be shown to be the same.

@@ -2,7 +2,7 @@
 
 A tool counts as succeeded by its last run: a failure after a success takes it back. Of those that a name with `*`
 stands for, one must have succeeded, and none may have failed when it last ran. A tool that makes another stale does
-so from the moment it is allowed, because nobody may ever tell how it ended, and again when it ends, however it did:
+so from the moment it is allowed, because nobody may ever report how it ended, and again when it ends, however it did:
 half an edit is an edit. Only one that was never run takes that back. A run that began before something made it stale,
 or before the state was set back or reset, does not count, so a test that ran beside an edit must be run again;
 so must one of which nobody knows when it began.
@@ -40,7 +40,7 @@ class Prerequisite(Fact, kind="prerequisite", retention="state"):
     spoiled_by: str | None = None
     """The tool that last made it stale."""
     spoilings: int = 0
-    """How often something did: tells one spoiling from another."""
+    """How often something did: distinguishes one spoiling from another."""
     spoiled_us: int | None = None
 
 

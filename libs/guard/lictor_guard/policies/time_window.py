@@ -25,7 +25,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 class TimeWindow(StatelessPolicy):
-    """Denies a call outside of the window, and tells when it opens."""
+    """Denies a call outside of the window, and says when it opens."""
 
     def __init__(self, spec: TimeWindowSpec) -> None:
         self.name = spec.name

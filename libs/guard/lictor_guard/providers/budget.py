@@ -1,4 +1,4 @@
-"""Tells how much of the session's budgets is used."""
+"""Reports how much of the session's budgets is used."""
 
 from collections.abc import Iterator
 from decimal import Decimal

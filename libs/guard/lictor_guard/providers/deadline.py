@@ -1,4 +1,4 @@
-"""Tells how much time is left until the session's deadline."""
+"""Reports how much time is left until the session's deadline."""
 
 from lictor_guard.errors import GuardError
 from lictor_guard.plugins.feedback_provider import BuiltInProvider, FeedbackContext
@@ -28,7 +28,7 @@ class DeadlineFeedback(BuiltInProvider):
         """Time worked and time left."""
         if context.deadline_us is None:
             raise GuardError(
-                f"provider {self.name} tells of a deadline, and the session has none: set deadline_s"
+                f"provider {self.name} reports a deadline, and the session has none: set deadline_s"
             )
         left_us = context.deadline_us - context.now_us
         worked = in_words(context.now_us - context.began_us)

@@ -20,7 +20,7 @@ class EvidenceSeen(Fact, kind="evidence-seen", retention="log"):
 
 
 class NoProgress(BuiltInProvider):
-    """Speaks after `calls` calls without new evidence; silent while the task's standing can't be told."""
+    """Speaks after `calls` calls without new evidence; silent while the task's standing is unknown."""
 
     needs_standing = True
 

@@ -15,7 +15,7 @@ _MOST_SHOWN = 5
 class RepeatedCalls(BuiltInProvider):
     """Speaks when a call with equal parameters stands `repeats` times among the last `window` calls.
 
-    One that was told of, and not made again, is not told of again: at least one of the repetitions must have come
+    One that was reported, and not made again, is not reported again: at least one of the repetitions must have come
     since the provider last spoke. One that worked for the first time, the last time, is no loop: its agent got out.
     """
 

@@ -22,7 +22,7 @@ def begun_fields(guarded: Guarded, request: SessionBeginRequest, at_us: int) -> 
         deadlines.append(at_us + definition.deadline_s * SECOND_US)
     if request.deadline_at is not None:
         deadlines.append(max(1, to_micros(request.deadline_at)))
-    # One in the far future is none that anybody will meet; an entry can tell times up to the year 2255.
+    # Nobody will reach a deadline in the far future; an entry can hold times up to the year 2255.
     deadline_us = min((*deadlines, MAX_SAFE_INTEGER)) if deadlines else None
     return {
         "definition": definition.metadata.name,

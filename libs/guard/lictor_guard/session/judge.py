@@ -113,7 +113,7 @@ class SessionJudge:
         return own | {IDENTITY, TALLY, WAITING, blocks_name(request.agent_id)}
 
     def names_to_fold(self, entry: AnySessionEntry) -> frozenset[str]:
-        """The facts that folding an entry needs; StateError for those that need all (`folding.WHOLE`)."""
+        """The facts that folding an entry needs; SessionStateError for those that need all (`fold.WHOLE`)."""
         return self.folder.names(entry)
 
     # What an entry changes.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.part_memory import plain
 from lictor_guard.facts.session_facts import (
@@ -65,7 +65,7 @@ class SnapshotQuestions:
             return None, _refusal(request, reason, "Choose another name.")
         try:
             document = self._document(whole)
-        except StateError as error:
+        except SessionStateError as error:
             return None, _refusal(request, str(error), "Reset the session, or end it.")
         entry = StateKept(
             kind="state_kept",
@@ -111,7 +111,7 @@ class SnapshotQuestions:
         try:
             state = self._asked_for(request, snapshot, kept)
             refuse_logged(state, whole)
-        except StateError as error:
+        except SessionStateError as error:
             return None, _refusal(request, str(error), "Restore what a snapshot gave.")
         entry = StateRestored(
             kind="state_restored",
@@ -157,9 +157,9 @@ class SnapshotQuestions:
         if request.document is not None:
             return read_document(request.document, self._stamp.guarded)
         if snapshot is None:
-            raise StateError(f"the session has no snapshot '{request.snapshot_id}'")
+            raise SessionStateError(f"the session has no snapshot '{request.snapshot_id}'")
         if kept is None or state_hash(self._document(kept)) != snapshot.state_hash:
-            raise StateError(
+            raise SessionStateError(
                 f"the state of snapshot '{request.snapshot_id}' can't be had from the log as it was"
             )
         return kept
@@ -176,7 +176,7 @@ class SnapshotQuestions:
 def _asked_before(
     request: GateRequest, whole: Whole, change: str, snapshot_id: str | None
 ) -> LastStateChange | None:
-    """What came of this very question; None when the last change was another's."""
+    """The result of this very question; None when the last change was another's."""
     last = whole.get(STATE_CHANGE)
     if not isinstance(last, LastStateChange):
         return None

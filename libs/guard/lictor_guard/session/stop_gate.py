@@ -117,7 +117,7 @@ def judge_stop(
     now_us: int,
     exhausted: Exhausted | None,
 ) -> StopOutcome:
-    """May the agent stop? `exhausted` tells what is used up: its work is not checked then."""
+    """May the agent stop? `exhausted` says what is used up: its work is not checked then."""
     completion = guarded.definition.completion
     if guarded.checker is None or completion is None:
         return StopOutcome(True, "unchecked", "the definition has no completion checker")

@@ -1,4 +1,4 @@
-"""Everything that stands against a tool call: all of it is told, not just the first."""
+"""Every reason to deny a tool call: all are reported, not just the first."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class ToolJudgement:
     """What the definition and the session say to a call."""
 
     denials: tuple[Denial, ...]
-    """All that stands against it; empty when it may be made."""
+    """Every reason to deny it; empty when it may be made."""
     reserved: bool
     """Whether a policy, a checker or the budget counts it from the moment it is allowed."""
 
@@ -54,7 +54,7 @@ def judge(
 ) -> ToolJudgement:
     """Ask everybody, whoever has denied already."""
     if context.reserved:
-        # It was allowed before, and must not stand against itself.
+        # It was allowed before, and must not be the reason for its own denial.
         tally = tally.model_copy(update={"running": max(0, tally.running - 1)})
     against = [
         *_against_tool(guarded, call),
@@ -98,7 +98,7 @@ def misused(
 
 
 def denied_before(call: Call) -> Denial:
-    """What stands against a call that was denied, when nothing else does any more."""
+    """The reason to deny a call again that was denied before, when there is no other any more."""
     return _denial(
         DENIED_BEFORE,
         f"Call id '{plain(call.call_id)}' was denied before; a decision on a call stays.",

@@ -9,10 +9,10 @@ from lictor_schema.core.time import SECOND_US
 SHOWN = 300
 """Characters of a caller's text that are shown; longer ones lose their middle."""
 MAX_JOINED = 3_500
-"""Characters of several problems told as one; what a session tells of one denial is cut a little beyond."""
+"""Characters of several problems joined into one; what a session says about one denial is cut a little beyond."""
 
 MAX_KEPT = 1_000
-"""Characters of a parameter, an output or an error that are kept of a call."""
+"""Characters of a parameter, an output or an error that are stored with a call."""
 MAX_PARAMS_KEPT = 16_000
 """Characters of all parameters of a call as JSON."""
 

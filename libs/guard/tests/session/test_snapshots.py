@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
-from lictor_guard.errors import StateError
+from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts
 from lictor_guard.facts.session_facts import STATE_CHANGE, Identity, Tally
 from lictor_guard.facts.state_document import state_document, state_hash
@@ -268,7 +268,7 @@ def test_a_replay_from_the_middle_says_that_it_lacks_the_snapshot() -> None:
     play.snapshot("a")
     play.restore("a")
     replay = Replay(play.session.folder, play.whole)
-    with pytest.raises(StateError, match="from its begin"):
+    with pytest.raises(SessionStateError, match="from its begin"):
         replay.add(*play.log[-1])
 
 
@@ -276,9 +276,9 @@ def test_entries_that_concern_every_fact_are_not_folded_from_some() -> None:
     play = _play()
     play.reset()
     sequence, entry = play.log[-1]
-    with pytest.raises(StateError, match="fold_whole"):
+    with pytest.raises(SessionStateError, match="fold_whole"):
         play.session.names_to_fold(entry)
-    with pytest.raises(StateError, match="fold_whole"):
+    with pytest.raises(SessionStateError, match="fold_whole"):
         play.session.fold(entry, sequence, Facts({}))
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from lictor_ir.analysis.contract_parts import Leaf, Quiet
-from lictor_ir.analysis.trace_variables import Row, SymbolicTrace
+from lictor_ir.analysis.trace_variables import SymbolicTrace, TraceRow
 from lictor_ir.contracts import (
     KEY_NAME,
     VALUE_NAME,
@@ -48,7 +48,7 @@ from lictor_ir.terms import (
 )
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, Type
 
-Covered = Sequence[tuple[Row, Term]]
+Covered = Sequence[tuple[TraceRow, Term]]
 
 
 def formula(leaf: Leaf, trace: SymbolicTrace) -> Term:
@@ -112,7 +112,9 @@ def violated(leaf: Leaf, trace: SymbolicTrace) -> Term:
             return not_(formula(leaf, trace))
 
 
-def rows_in(relation: Relation, trace: SymbolicTrace, only: Sequence[Row] | None = None) -> Term:
+def rows_in(
+    relation: Relation, trace: SymbolicTrace, only: Sequence[TraceRow] | None = None
+) -> Term:
     """How many rows the relation has, of all or of these."""
     ones: list[Term] = [
         ite(here, const(1), const(0))
@@ -122,7 +124,7 @@ def rows_in(relation: Relation, trace: SymbolicTrace, only: Sequence[Row] | None
     return apply("add", *ones) if ones else const(0)
 
 
-def total(contract: Sum, trace: SymbolicTrace, only: Sequence[Row] | None = None) -> Term:
+def total(contract: Sum, trace: SymbolicTrace, only: Sequence[TraceRow] | None = None) -> Term:
     """The sum over the rows of the relation, of all or of these; floats as a run adds them, in order."""
     type_ = _added_in(contract.of.type)
     added: Term = zero(type_)
@@ -191,7 +193,9 @@ def _before(contract: Before, trace: SymbolicTrace) -> Term:
     return and_(*told)
 
 
-def _equal(one: Row, key: Term, other: Row, other_key: Term, trace: SymbolicTrace) -> Term:
+def _equal(
+    one: TraceRow, key: Term, other: TraceRow, other_key: Term, trace: SymbolicTrace
+) -> Term:
     return trace.expander.equal(trace.raw(one, key), trace.raw(other, other_key))
 
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from lictor_ir.analysis.contract_formulas import at_most, rows_in, total
 from lictor_ir.analysis.contract_parts import UPPER, limit
-from lictor_ir.analysis.trace_variables import Row, SymbolicTrace
+from lictor_ir.analysis.trace_variables import SymbolicTrace, TraceRow
 from lictor_ir.contracts import Comparison, Contract, Count, Empty, Sum
 from lictor_ir.terms import Term, and_, apply, const, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, REAL
@@ -109,17 +109,17 @@ def exceeded(wanted: Bounded, mixture: Mixture, trace: SymbolicTrace) -> Term:
     return or_(*ways)
 
 
-def _units(trace: SymbolicTrace) -> list[list[Row]]:
+def _units(trace: SymbolicTrace) -> list[list[TraceRow]]:
     """Rows that come together. Where a call may perform anything, each row is judged alone."""
     if trace.scope.signature.is_free:
         return [[row] for row in trace.rows]
-    units: dict[Term, list[Row]] = {}
+    units: dict[Term, list[TraceRow]] = {}
     for row in trace.rows:
         units.setdefault(row.present, []).append(row)
     return list(units.values())
 
 
-def _scaled(part: Bounded, times: Fraction, unit: Sequence[Row], trace: SymbolicTrace) -> Term:
+def _scaled(part: Bounded, times: Fraction, unit: Sequence[TraceRow], trace: SymbolicTrace) -> Term:
     of = part.of
     amount = rows_in(of.relation, trace, unit) if isinstance(of, Count) else total(of, trace, unit)
     factor = -int(times) if part.negated else int(times)

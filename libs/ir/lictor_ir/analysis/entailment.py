@@ -22,8 +22,8 @@ from lictor_ir.analysis.domination import bounded, exceeded, mixtures
 from lictor_ir.analysis.guesses import guessed
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.solver_budget import Budget, plainly_holds
-from lictor_ir.analysis.trace_length import MAX_STEPS, Plan, is_hereditary, plan, relations_of
-from lictor_ir.analysis.trace_variables import Scope, SymbolicTrace
+from lictor_ir.analysis.trace_length import MAX_STEPS, TraceBound, is_hereditary, plan, relations_of
+from lictor_ir.analysis.trace_variables import SignatureScope, SymbolicTrace
 from lictor_ir.analysis.witnesses import breaks, empty_trace, keeps, repeated, shortened, trace_of
 from lictor_ir.contracts import (
     All,
@@ -170,7 +170,7 @@ class _Question:
     # -- traces of a known length ----------------------------------------------------------------
 
     def _bounded(self, leaf: Leaf) -> Entailment:
-        scope = Scope.of(self._signature, [leaf, *self._premises])
+        scope = SignatureScope.of(self._signature, [leaf, *self._premises])
         key = self._asked_key(leaf, scope)
         goals: list[Goal] = []
         shrinking = self._shrinking(goals)
@@ -186,7 +186,7 @@ class _Question:
             return Entailment(EntailmentVerdict.UNKNOWN, reason)
         # A longer trace that has to keep everything may still be a witness.
         steps = (planned.steps if planned is not None else 2) + MORE_STEPS
-        wider = Plan(steps, self._premises, (), planned.keys if planned is not None else {})
+        wider = TraceBound(steps, self._premises, (), planned.keys if planned is not None else {})
         found = self._searched(scope, leaf, wider, key, None)
         if found.verdict is EntailmentVerdict.NOT_IMPLIED:
             return found
@@ -194,9 +194,9 @@ class _Question:
 
     def _searched(
         self,
-        scope: Scope,
+        scope: SignatureScope,
         leaf: Leaf,
-        planned: Plan,
+        planned: TraceBound,
         key: Term | None,
         goals: Sequence[Goal] | None,
     ) -> Entailment:
@@ -260,7 +260,7 @@ class _Question:
                 yield {STR: texts[at % len(texts)], INT: numbers[at % len(numbers)]}
 
     def _kept(
-        self, premise: Contract, planned: Plan, trace: SymbolicTrace, *, everywhere: bool
+        self, premise: Contract, planned: TraceBound, trace: SymbolicTrace, *, everywhere: bool
     ) -> Term:
         if not isinstance(premise, AtEnd) or premise.key is not None:
             return formula(premise, trace)
@@ -269,7 +269,7 @@ class _Question:
             keys += [each.key for each in trace.changes if each.fluent == premise.fluent]
         return and_(*(at_end(premise, key, trace) for key in keys))
 
-    def _asked_key(self, leaf: Leaf, scope: Scope) -> Term | None:
+    def _asked_key(self, leaf: Leaf, scope: SignatureScope) -> Term | None:
         if not isinstance(leaf, AtEnd):
             return None
         if leaf.key is not None:
@@ -368,7 +368,7 @@ class _Question:
         self, leaf: Leaf, refute: Callable[[SymbolicTrace], Term]
     ) -> tuple[Goal, SymbolicTrace] | None:
         """A goal about one step of a trace, of which the premises hold that hold of every sub-trace."""
-        scope = Scope.of(self._signature, [leaf, *self._premises])
+        scope = SignatureScope.of(self._signature, [leaf, *self._premises])
         trace = SymbolicTrace(scope, 1, 1, 1)
         given: list[Term] = []
         for premise in self._lasting:

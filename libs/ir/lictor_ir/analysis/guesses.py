@@ -16,7 +16,7 @@ from lictor_ir.errors import IrError
 from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.goals.goal import Goal
 from lictor_ir.places import place, solver_order
-from lictor_ir.solver.answers import Model, Read
+from lictor_ir.solver.answers import Read, SolverModel
 from lictor_ir.terms import App, Const, Term, Var, variables
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 from lictor_ir.values import EnumValue, Value
@@ -29,7 +29,7 @@ FRESH: Final = "~"
 """A text that contracts seldom name."""
 
 
-def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> Model | None:
+def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> SolverModel | None:
     """Values under which the goal's formula holds, if a short walk finds some.
 
     It starts with plain values, and mends one formula that does not hold after the other.
@@ -60,7 +60,7 @@ def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> Model | None:
     values = walk.end(budget)
     if values is None:
         return None
-    return Model(tuple(Read(name, False, (), (), value) for name, value in values.items()))
+    return SolverModel(tuple(Read(name, False, (), (), value) for name, value in values.items()))
 
 
 class _Walk:

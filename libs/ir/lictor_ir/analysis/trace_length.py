@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lictor_ir.analysis.contract_parts import UPPER, Leaf, Quiet, least_rows, most_rows, spoken_of
-from lictor_ir.analysis.trace_variables import Scope
+from lictor_ir.analysis.trace_variables import SignatureScope
 from lictor_ir.contracts import (
     All,
     AtEnd,
@@ -76,7 +76,7 @@ class KeptSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TraceBound:
     """A length of traces that is enough, with what may be assumed of them."""
 
     steps: int
@@ -98,14 +98,14 @@ def is_hereditary(leaf: Contract) -> bool:
 
 
 def plan(
-    scope: Scope,
+    scope: SignatureScope,
     leaf: Leaf,
     premises: Sequence[Contract],
     *,
     shrinking: frozenset[Contract] = frozenset(),
     limits: Mapping[Relation, int] | None = None,
     key: Term | None = None,
-) -> Plan | None:
+) -> TraceBound | None:
     """A length that is enough for the leaf, or None when none is known.
 
     `shrinking`: sums that hold of every sub-trace. `limits`: most rows of a relation. `key`: of the leaf's fluent.
@@ -146,11 +146,11 @@ def plan(
         if isinstance(each, AtEnd) and each.key is not None:
             keys[each.fluent] = (*keys.get(each.fluent, ()), each.key)
     left_out = tuple(each for each in premises if each not in chosen)
-    return Plan(steps, tuple(chosen), left_out, keys)
+    return TraceBound(steps, tuple(chosen), left_out, keys)
 
 
 class _Planning:
-    def __init__(self, scope: Scope, limits: Mapping[Relation, int]) -> None:
+    def __init__(self, scope: SignatureScope, limits: Mapping[Relation, int]) -> None:
         self._scope = scope
         self._limits = limits
         self._events = {event.name: event for event in scope.events}

@@ -39,7 +39,7 @@ from lictor_ir.types import BOOL
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TraceRow:
     """Something that may stand in relations: a call, or an event that a call performs."""
 
     step: int
@@ -71,7 +71,7 @@ class Origins:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SignatureScope:
     """What of a signature matters to some contracts."""
 
     signature: Signature
@@ -82,7 +82,7 @@ class Scope:
     """The signature has effects that do not matter by themselves."""
 
     @classmethod
-    def of(cls, signature: Signature, leaves: Iterable[Leaf]) -> Scope:
+    def of(cls, signature: Signature, leaves: Iterable[Leaf]) -> SignatureScope:
         """What the leaves read, and the calls through which it may happen."""
         over: list[Relation] = []
         named: set[str] = set()
@@ -113,11 +113,11 @@ class Scope:
 class SymbolicTrace:
     """So many steps, and what is known of them."""
 
-    def __init__(self, scope: Scope, steps: int, slots: int, settings: int) -> None:
+    def __init__(self, scope: SignatureScope, steps: int, slots: int, settings: int) -> None:
         """`slots` and `settings`: events and updates a step at most, where calls may do anything."""
         self.scope = scope
         self.steps = steps
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.changes: list[Change] = []
         self.always: list[Term] = []
         """What holds of every trace."""
@@ -137,7 +137,9 @@ class SymbolicTrace:
                 each.name: var(argument_name(step, number, each.name), each.type)
                 for each in effect.parameters
             }
-            self.rows.append(Row(step, effect.name, is_event=False, present=called, fields=fields))
+            self.rows.append(
+                TraceRow(step, effect.name, is_event=False, present=called, fields=fields)
+            )
             self._known(step, effect, called, fields)
         if self.scope.has_other and self.scope.signature.is_free:
             present.append(var(call_name(step, None), BOOL))
@@ -151,7 +153,9 @@ class SymbolicTrace:
         does = self.scope.signature.behaviour(effect.name)
         for event in does.events:
             inside = {name: substitute(term, given) for name, term in event.fields.items()}
-            self.rows.append(Row(step, event.event, is_event=True, present=called, fields=inside))
+            self.rows.append(
+                TraceRow(step, event.event, is_event=True, present=called, fields=inside)
+            )
         for update in does.updates:
             self.changes.append(
                 Change(
@@ -179,7 +183,7 @@ class SymbolicTrace:
                     for each in event.fields
                 }
                 self.rows.append(
-                    Row(step, event.name, is_event=True, present=performed, fields=fields)
+                    TraceRow(step, event.name, is_event=True, present=performed, fields=fields)
                 )
             self._at_most_one(present)
             self.always.append(implies(or_(*present), happens))
@@ -203,7 +207,7 @@ class SymbolicTrace:
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def covered(self, relation: Relation) -> Iterator[tuple[Row, Term]]:
+    def covered(self, relation: Relation) -> Iterator[tuple[TraceRow, Term]]:
         """The rows of a relation, each with the condition under which it stands there."""
         events = {event.name: event for event in self.scope.events}
         for row in self.rows:
@@ -216,11 +220,11 @@ class SymbolicTrace:
             where = self.read(row, relation.where) if relation.where is not None else None
             yield row, row.present if where is None else and_(row.present, where)
 
-    def read(self, row: Row, term: Term) -> Term:
+    def read(self, row: TraceRow, term: Term) -> Term:
         """A predicate or key about this row, over scalars."""
         return self.expander.expand(self.raw(row, term))
 
-    def raw(self, row: Row, term: Term) -> Term:
+    def raw(self, row: TraceRow, term: Term) -> Term:
         """The same before it is expanded."""
         given: dict[Term, Term] = {}
         for variable in variables(term):

@@ -13,7 +13,7 @@ from typing import Final
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.trace_variables import (
     Origins,
-    Scope,
+    SignatureScope,
     SymbolicTrace,
     argument_name,
     call_name,
@@ -28,7 +28,7 @@ from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.evaluation import Environment, Step, Trace, holds, run
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.provenance import argument_labels
-from lictor_ir.solver.answers import Filled, Model
+from lictor_ir.solver.answers import Filled, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import Const, Term, Var, apply, column, const, eq, ite, result, substitute, var
 from lictor_ir.types import ANY, INT, STR, ListOf, RowOf, Type
@@ -141,7 +141,7 @@ def trace_of(
     trace: SymbolicTrace,
     slots: int,
     settings: int,
-    model: Model,
+    model: SolverModel,
     reading: Mapping[Type, Const] | None = None,
 ) -> Trace | None:
     """The trace that a model speaks of; None when no call sequence over the signature is like it.
@@ -192,7 +192,11 @@ def _with(call: _Call, given: Mapping[Term, Term]) -> _Call:
 
 class _Making:
     def __init__(
-        self, scope: Scope, origins: Origins, model: Model, reading: Mapping[Type, Const]
+        self,
+        scope: SignatureScope,
+        origins: Origins,
+        model: SolverModel,
+        reading: Mapping[Type, Const],
     ) -> None:
         self._scope = scope
         self._signature = scope.signature

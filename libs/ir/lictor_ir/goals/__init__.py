@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document, Obligation, ObligationKind
 from lictor_ir.errors import IrError
-from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.consistency import consistency_goals, never_reached
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.guarantees import contract_goal
@@ -101,6 +101,8 @@ def _obligation_goal(builder: Builder, at: int, obligation: Obligation) -> Goal:
                 not_(obligation.formula),
             )
         )
-        return builder.goal(goal_id, kind, at, [Violation(violated, reached, atoms, mentions=True)])
+        return builder.goal(
+            goal_id, kind, at, [GoalViolation(violated, reached, atoms, mentions=True)]
+        )
     except IrError as why:
         return _undecided(goal_id, kind, at, why)

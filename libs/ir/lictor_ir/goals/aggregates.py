@@ -22,7 +22,7 @@ from typing import Final
 from lictor_ir.contracts import Comparison, Count, Sum
 from lictor_ir.document import Binder
 from lictor_ir.errors import UnsupportedError
-from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.occurrences import Occurrence, facts, length
 from lictor_ir.scalars import rewriting
@@ -117,7 +117,7 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
         goal_id,
         GoalKind.GUARANTEE,
         subject,
-        [Violation(violated, atoms=atoms)],
+        [GoalViolation(violated, atoms=atoms)],
         strength=strength,
         given=given,
         undecided=undecided,

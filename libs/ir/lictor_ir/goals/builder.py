@@ -35,7 +35,7 @@ MAX_ORDERED: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class GoalViolation:
     """One way in which something is violated."""
 
     formula: Term
@@ -85,7 +85,7 @@ class Builder:
         goal_id: str,
         kind: GoalKind,
         subject: int,
-        violations: Iterable[Violation],
+        violations: Iterable[GoalViolation],
         *,
         strength: Strength = Strength.EVERY_PREFIX,
         given: Sequence[Term] = (),
@@ -151,7 +151,7 @@ class Builder:
             rests_on_promises=goal.rests_on_promises,
         )
 
-    def _after(self, violation: Violation, ordered: Sequence[Instance]) -> list[Term]:
+    def _after(self, violation: GoalViolation, ordered: Sequence[Instance]) -> list[Term]:
         if not ordered:
             return []
         returned = [

@@ -12,7 +12,7 @@ from itertools import groupby
 from lictor_ir.contracts import FIELD_PREFIX, KEY_NAME, VALUE_NAME, AtEnd
 from lictor_ir.document import Atom, Fluent, Update
 from lictor_ir.errors import TermError, UnsupportedError
-from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.occurrences import in_bounds
 from lictor_ir.terms import (
@@ -63,7 +63,7 @@ def at_end_goal(builder: Builder, goal_id: str, subject: int, contract: AtEnd) -
         goal_id,
         GoalKind.GUARANTEE,
         subject,
-        [Violation(violation, atoms=atoms)],
+        [GoalViolation(violation, atoms=atoms)],
         strength=Strength.ON_COMPLETION,
         given=given,
     )

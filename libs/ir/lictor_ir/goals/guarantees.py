@@ -21,7 +21,7 @@ from lictor_ir.contracts import (
 )
 from lictor_ir.errors import UnspecifiedError, UnsupportedError
 from lictor_ir.goals.aggregates import aggregate_goal
-from lictor_ir.goals.builder import Builder, Violation
+from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.fluents import at_end_goal
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.occurrences import Occurrence, before, copied, facts, shared_loops
@@ -81,7 +81,7 @@ class _Violations:
         self._builder = builder
         self.undecided: list[str] = []
 
-    def of(self, contract: Contract) -> list[Violation]:
+    def of(self, contract: Contract) -> list[GoalViolation]:
         """What violates the contract."""
         match contract:
             case Empty(relation):
@@ -116,7 +116,7 @@ class _Violations:
 
     # -- one effect ------------------------------------------------------------------------------
 
-    def _each(self, found: Iterable[Occurrence], holds: Term | None) -> Iterator[Violation]:
+    def _each(self, found: Iterable[Occurrence], holds: Term | None) -> Iterator[GoalViolation]:
         hidden = None if holds is None else hidden_rows(holds, self._builder.document.schemas)
         if hidden is not None:
             self.undecided.append(hidden)
@@ -127,11 +127,11 @@ class _Violations:
             except UnsupportedError as why:
                 self._problem(fact, why)
                 continue
-            yield Violation(formula, (fact.point({}),), (fact.atom.id,))
+            yield GoalViolation(formula, (fact.point({}),), (fact.atom.id,))
 
     # -- two effects -----------------------------------------------------------------------------
 
-    def _distinct(self, found: Sequence[Occurrence], key: Term) -> list[Violation]:
+    def _distinct(self, found: Sequence[Occurrence], key: Term) -> list[GoalViolation]:
         looped = self._by_key([fact for fact in found if fact.atom.binders], key).all
         straight = self._by_key([fact for fact in found if not fact.atom.binders], key)
         ways = [self._alike(one, one, same=True) for one in looped]
@@ -145,7 +145,7 @@ class _Violations:
         ways += self._open_pairs(straight)
         return [way for way in ways if way.formula is not FALSE]
 
-    def _open_pairs(self, straight: _ByKey) -> list[Violation]:
+    def _open_pairs(self, straight: _ByKey) -> list[GoalViolation]:
         """Pairs in which a key is not known. Keys of one shape are equal only if their known parts are."""
         shapes: dict[tuple[Term | None, ...], dict[Any, list[tuple[Occurrence, Term]]]] = {}
         for fact, term in straight.open:
@@ -160,7 +160,7 @@ class _Violations:
         )
         if across > MAX_PAIRS and _one_scalar(straight.all):
             return [self._chosen_pair(straight.all)]
-        ways: list[Violation] = []
+        ways: list[GoalViolation] = []
         for at, (shape, mine) in enumerate(zip(shapes.values(), members, strict=True)):
             for group in shape.values():
                 ways += self._group(group)
@@ -170,7 +170,7 @@ class _Violations:
 
     def _alike(
         self, one: tuple[Occurrence, Term], other: tuple[Occurrence, Term], *, same: bool = False
-    ) -> Violation:
+    ) -> GoalViolation:
         """Both happen, with equal keys; an effect and itself in a later iteration of its loops."""
         fact, key = one
         again, again_key = other
@@ -178,27 +178,27 @@ class _Violations:
         try:
             equal = self._builder.equal(key, self._builder.moved(again_key, values))
             if equal is FALSE:
-                return Violation(FALSE)
+                return GoalViolation(FALSE)
             conditions = [fact.happens({}), again.happens(values)]
             if same:
                 conditions.append(before(fact.point({}), again.point(values)))
             formula = and_(self._builder.expand(and_(*conditions)), equal)
         except UnsupportedError as why:
             self._problem(fact, why)
-            return Violation(FALSE)
+            return GoalViolation(FALSE)
         points = (fact.point({}), again.point(values))
-        return Violation(formula, points, (fact.atom.id, again.atom.id))
+        return GoalViolation(formula, points, (fact.atom.id, again.atom.id))
 
-    def _group(self, group: Sequence[tuple[Occurrence, Term]]) -> list[Violation]:
+    def _group(self, group: Sequence[tuple[Occurrence, Term]]) -> list[GoalViolation]:
         """Effects with one known key: no two of them may happen."""
         if len(group) <= MANY_ALIKE:
             return [self._alike(one, other) for one, other in combinations(group, 2)]
         happens = [self._builder.expand(fact.condition) for fact, _ in group]
         total = apply("add", *(ite(each, const(1), const(0)) for each in happens))
         several = self._builder.expand(apply("lt", const(1), total))
-        return [Violation(several, atoms=tuple(fact.atom.id for fact, _ in group))]
+        return [GoalViolation(several, atoms=tuple(fact.atom.id for fact, _ in group))]
 
-    def _chosen_pair(self, straight: Sequence[tuple[Occurrence, Term]]) -> Violation:
+    def _chosen_pair(self, straight: Sequence[tuple[Occurrence, Term]]) -> GoalViolation:
         """Too many pairs to write down: the solver chooses two places and the key that they share."""
         builder = self._builder
         key_type = straight[0][1].type
@@ -211,11 +211,11 @@ class _Violations:
             here.append(and_(eq(first, const(at)), happens))
             there.append(and_(eq(second, const(at)), happens))
         formula = and_(apply("lt", first, second), or_(*here), or_(*there))
-        return Violation(formula, atoms=tuple(fact.atom.id for fact, _ in straight))
+        return GoalViolation(formula, atoms=tuple(fact.atom.id for fact, _ in straight))
 
     def _never_after(
         self, first: Sequence[Occurrence], then: Sequence[Occurrence]
-    ) -> Iterator[Violation]:
+    ) -> Iterator[GoalViolation]:
         for one, other in product(first, then):
             if one.position >= other.position and not shared_loops(
                 one.atom.binders, other.atom.binders
@@ -230,11 +230,11 @@ class _Violations:
             except UnsupportedError as why:
                 self._problem(other, why)
                 continue
-            yield Violation(formula, points, (one.atom.id, other.atom.id))
+            yield GoalViolation(formula, points, (one.atom.id, other.atom.id))
 
     # -- an effect that must be there ------------------------------------------------------------
 
-    def _shares_value(self, contract: SharesValue) -> list[Violation]:
+    def _shares_value(self, contract: SharesValue) -> list[GoalViolation]:
         """No pair shares a key. Of a loop, only the first iteration is looked at: what it shows is enough."""
         left, right = self._facts(contract.left), self._facts(contract.right)
         others = self._by_key(right, contract.key, first_iteration=True)
@@ -254,7 +254,7 @@ class _Violations:
             if pairs and pairs[-1] is TRUE:
                 return []
         atoms = tuple(dict.fromkeys(fact.atom.id for fact in [*left, *right]))
-        return [Violation(not_(or_(*pairs)), atoms=atoms)]
+        return [GoalViolation(not_(or_(*pairs)), atoms=atoms)]
 
     def _by_key(
         self, found: Sequence[Occurrence], key: Term | None, *, first_iteration: bool = False
@@ -270,11 +270,11 @@ class _Violations:
                 self._problem(fact, why)
         return keyed
 
-    def _before(self, contract: Before) -> list[Violation]:
+    def _before(self, contract: Before) -> list[GoalViolation]:
         if (contract.first_key is None) != (contract.then_key is None):
             raise UnsupportedError("keys of `before` are given for one side only")
         first = self._by_key(self._facts(contract.first), contract.first_key)
-        ways: list[Violation] = []
+        ways: list[GoalViolation] = []
         for then in self._facts(contract.then):
             found: list[Term] = []
             try:
@@ -287,7 +287,7 @@ class _Violations:
                         break
                 else:
                     formula = self._builder.expand(and_(then.happens({}), not_(or_(*found))))
-                    ways.append(Violation(formula, (then.point({}),), (then.atom.id,)))
+                    ways.append(GoalViolation(formula, (then.point({}),), (then.atom.id,)))
             except UnsupportedError as why:
                 self._problem(then, why)
         return ways

@@ -42,7 +42,7 @@ from lictor_ir.document import Document, Guarantee, Parameter
 from lictor_ir.goals.goal import Strength
 from lictor_ir.json.document import document_hash
 from lictor_ir.owl.class_expressions import DATATYPES, Expressions, Unsayable
-from lictor_ir.summary.call_sentences import Calls
+from lictor_ir.summary.call_sentences import CallSentences
 from lictor_ir.summary.contract_sentences import Promises, strength
 from lictor_ir.terms import TRUE, Const, Term, Var, var
 from lictor_ir.types import BOOL, INT, STR, Type
@@ -240,7 +240,7 @@ class _Rendering:
             self._say(node, (RDFS.label, parameter.name))
 
     def _calls(self) -> None:
-        words = Calls(self._document)
+        words = CallSentences(self._document)
         types = {
             (effect.name, each.name): each.type
             for effect in self._document.effects

@@ -58,7 +58,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class SolverModel:
     """Values under which a goal's formula holds."""
 
     reads: tuple[Read, ...] = ()
@@ -75,7 +75,7 @@ class Answer:
     """What was found out about a goal."""
 
     conclusion: Conclusion
-    model: Model | None = None
+    model: SolverModel | None = None
     reason: str = ""
     how: str = "evaluation"
     """`evaluation` or the solver's name."""
@@ -108,7 +108,7 @@ class _Node:
 class Filled:
     """A model filled up to inputs and results of a document; plain values where it says nothing."""
 
-    def __init__(self, document: Document, model: Model) -> None:
+    def __init__(self, document: Document, model: SolverModel) -> None:
         self._schemas: Mapping[str, Schema] = {each.name: each for each in document.schemas}
         self._enums: Mapping[str, Enumeration] = {each.name: each for each in document.enums}
         effects = {effect.name: effect.result for effect in document.effects}

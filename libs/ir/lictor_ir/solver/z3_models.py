@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lictor_ir.places import LENGTH, Place
-from lictor_ir.solver.answers import Model, Read
+from lictor_ir.solver.answers import Read, SolverModel
 from lictor_ir.terms import Result, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
 from lictor_ir.values import EnumValue
@@ -23,7 +23,9 @@ Lowered = Mapping[Term, tuple[Place, Any, tuple[Any, ...]]]
 """Each place with Z3's term for it and for its indices."""
 
 
-def small_model(z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int]) -> Model:
+def small_model(
+    z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int]
+) -> SolverModel:
     """The solver's model, or one with short lists and strings if there is one."""
     model = solver.model()
     lengths = [own for found, own, _ in places.values() if found.steps[-1:] == (LENGTH,)]
@@ -47,7 +49,7 @@ class _Reading:
         self._model = model
         self._members = {number: member for member, number in members.items()}
 
-    def model(self, places: Lowered) -> Model:
+    def model(self, places: Lowered) -> SolverModel:
         """Every place whose value and indices Z3 tells."""
         reads: dict[tuple[Any, ...], Read] = {}
         for term, (found, own, indices) in places.items():
@@ -59,7 +61,7 @@ class _Reading:
             name = root.call if isinstance(root, Result) else root.name
             read = Read(name, isinstance(root, Result), found.steps, tuple(numbers), value)
             reads[read.root, read.is_result, read.steps, read.indices] = read
-        return Model(tuple(reads.values()))
+        return SolverModel(tuple(reads.values()))
 
     def _value(self, lowered: Any, type_: Type) -> Any:
         z3 = self._z3

@@ -19,10 +19,10 @@ from lictor_ir.document import Document
 from lictor_ir.goals.goal import Strength
 from lictor_ir.json.document import document_hash
 from lictor_ir.summary import display
-from lictor_ir.summary.call_sentences import Calls
+from lictor_ir.summary.call_sentences import CallSentences
 from lictor_ir.summary.contract_sentences import Promises
-from lictor_ir.summary.layout import Entry, Room, Section, fitted
-from lictor_ir.summary.unconstrained import Silence, silence
+from lictor_ir.summary.layout import Room, Section, SummaryEntry, fitted
+from lictor_ir.summary.unconstrained import Unconstrained, silence
 from lictor_ir.validation.document import validate
 
 __all__ = ["LEAST_LIMIT", "LEAST_LINES", "LIMIT", "LINES", "Promise", "Summary", "summarize"]
@@ -55,14 +55,14 @@ class Summary:
     """Which program it is, and what it is given."""
     unconstrained: tuple[str, ...]
     """What no guarantee limits; told first."""
-    may_do: tuple[Entry, ...]
+    may_do: tuple[SummaryEntry, ...]
     """Every call, in order."""
-    how_often: tuple[Entry, ...]
+    how_often: tuple[SummaryEntry, ...]
     """Each kind of call, and how often it may happen."""
     guaranteed: tuple[Promise, ...]
-    relies_on: tuple[Entry, ...]
+    relies_on: tuple[SummaryEntry, ...]
     """What trusted calls promise."""
-    stops_unless: tuple[Entry, ...]
+    stops_unless: tuple[SummaryEntry, ...]
     """What must hold besides: what calls demand, what would raise, what is asserted."""
     is_proved: bool = False
     """Whether all of this was proved."""
@@ -87,8 +87,10 @@ class Summary:
         return fitted([*self.program, *self.unconstrained], self._sections(), (), room)
 
     def _sections(self) -> list[Section]:
-        def promised(strength: Strength) -> tuple[Entry, ...]:
-            return tuple(Entry(each.text) for each in self.guaranteed if each.strength == strength)
+        def promised(strength: Strength) -> tuple[SummaryEntry, ...]:
+            return tuple(
+                SummaryEntry(each.text) for each in self.guaranteed if each.strength == strength
+            )
 
         return [
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
@@ -123,7 +125,7 @@ def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = 
     `proved`: of a document that is proved, for which runs each part of each guarantee was found to hold.
     """
     validate(document)
-    calls = Calls(document)
+    calls = CallSentences(document)
     promises = Promises(document)
     found: Sequence[Sequence[Strength] | None] = proved or [None] * len(document.guarantees)
     effect_of = {atom.id: atom.effect for atom in document.atoms}
@@ -131,9 +133,9 @@ def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = 
         ir_hash=document_hash(document),
         program=tuple(_program(document)),
         unconstrained=tuple(_unconstrained(document, silence(document))),
-        may_do=tuple(Entry(calls.call(atom), atom.effect) for atom in document.atoms),
+        may_do=tuple(SummaryEntry(calls.call(atom), atom.effect) for atom in document.atoms),
         how_often=tuple(
-            Entry(text, name) for name, text in calls.how_often(is_proved=proved is not None)
+            SummaryEntry(text, name) for name, text in calls.how_often(is_proved=proved is not None)
         ),
         guaranteed=tuple(
             Promise(text, strength)
@@ -141,10 +143,11 @@ def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = 
             for text, strength in promises.of(guarantee, held)
         ),
         relies_on=tuple(
-            Entry(calls.promised(each), effect_of[each.call]) for each in document.assumptions
+            SummaryEntry(calls.promised(each), effect_of[each.call])
+            for each in document.assumptions
         ),
         stops_unless=tuple(
-            Entry(calls.demanded(each), effect_of.get(each.call or "", ""))
+            SummaryEntry(calls.demanded(each), effect_of.get(each.call or "", ""))
             for each in document.obligations
         ),
         is_proved=proved is not None,
@@ -163,7 +166,7 @@ def _program(document: Document) -> list[str]:
     return lines
 
 
-def _unconstrained(document: Document, found: Silence) -> list[str]:
+def _unconstrained(document: Document, found: Unconstrained) -> list[str]:
     lines: list[str] = []
     stated = (part for each in document.guarantees for part in leaves(each.contract))
     if document.atoms and all(isinstance(part, Anything) for part in stated):

@@ -25,7 +25,7 @@ _MOST_TIMES = 10**12
 """Loops that surely run more often than this are as good as endless to a reader."""
 
 
-class Calls:
+class CallSentences:
     """Tells the program of a document."""
 
     def __init__(self, document: Document) -> None:

@@ -19,7 +19,7 @@ MAX_KINDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SummaryEntry:
     """One thing to tell."""
 
     text: str
@@ -35,7 +35,7 @@ class Section:
     """Things to tell under one title."""
 
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SummaryEntry, ...]
     noun: str
     """What an entry is: `call`."""
 
@@ -109,7 +109,7 @@ def _only_counted(sections: Sequence[Section]) -> Iterator[str]:
     yield f"THE REST HAS NO ROOM HERE: {told} {_digest(entries)}"
 
 
-def _kinds(entries: Sequence[Entry]) -> str:
+def _kinds(entries: Sequence[SummaryEntry]) -> str:
     counted = Counter(entry.about for entry in entries if entry.about)
     told = ", ".join(f"{number} of {display.name(name)}" for name, number in counted.items())
     if not told:
@@ -117,9 +117,9 @@ def _kinds(entries: Sequence[Entry]) -> str:
     return f": {told}" if len(told) <= MAX_KINDS else f" of {len(counted)} kinds"
 
 
-def _digest(entries: Sequence[Entry]) -> str:
+def _digest(entries: Sequence[SummaryEntry]) -> str:
     return f"(sha256 {display.digest(*(entry.text for entry in entries))}); see `lictor ir show`"
 
 
-def _s(entries: Sequence[Entry]) -> str:
+def _s(entries: Sequence[SummaryEntry]) -> str:
     return "" if len(entries) == 1 else "s"

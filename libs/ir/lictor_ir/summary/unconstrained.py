@@ -30,7 +30,7 @@ from lictor_ir.terms import TRUE, App, Const, Term, children, variables
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class Unconstrained:
     """Kinds of calls, events and state by how far guarantees limit them; names in the order of the document."""
 
     free: tuple[tuple[str, str], ...]
@@ -50,7 +50,7 @@ class _Limit:
     forbids: bool = False
 
 
-def silence(document: Document) -> Silence:
+def silence(document: Document) -> Unconstrained:
     """What no guarantee of the document limits, of all that it may do."""
     parts = [part for each in document.guarantees for part in leaves(each.contract)]
     limits = [limit for part in parts for limit in _limits(part)]
@@ -85,7 +85,7 @@ def silence(document: Document) -> Silence:
     for fluent in dict.fromkeys(each.fluent for atom in document.atoms for each in atom.updates):
         about = [part.key is None for part in ends if part.fluent == fluent]
         note("state", fluent, any(about) if about else None)
-    return Silence(tuple(free), tuple(partly), tuple(unread))
+    return Unconstrained(tuple(free), tuple(partly), tuple(unread))
 
 
 def _limits(contract: Contract) -> Iterator[_Limit]:

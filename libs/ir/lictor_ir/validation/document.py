@@ -39,7 +39,7 @@ from lictor_ir.types import (
     accepts,
 )
 from lictor_ir.validation.contracts import check_contract
-from lictor_ir.validation.terms import Scope, TermRules, refuse
+from lictor_ir.validation.terms import TermRules, TermScope, refuse
 
 MAX_BINDERS: Final = 16
 """How deep loops may be nested."""
@@ -223,7 +223,7 @@ class _Atoms:
         if effect is None:
             raise refuse((*path, "effect"), f"{atom.effect} is not declared")
         _check_binders(atom.binders, (*path, "binders"), position, self._inputs, self._rules)
-        scope = Scope(atom.binders, position)
+        scope = TermScope(atom.binders, position)
         self._check_named(
             atom.arguments, effect.parameters, (*path, "arguments"), effect.name, scope
         )
@@ -265,7 +265,7 @@ class _Atoms:
         declared: Sequence[Parameter],
         path: Path,
         owner: str,
-        scope: Scope,
+        scope: TermScope,
     ) -> None:
         types = {parameter.name: parameter.type for parameter in declared}
         for name, term in terms.items():
@@ -293,7 +293,7 @@ def _check_binders(
             raise refuse((*here, "index"), "must be an int")
         if binder.index.name in inputs:
             raise refuse((*here, "index"), f"{binder.index.name} is an input")
-        rules.check(binder.over, (*here, "over"), Scope(tuple(binders[:at]), position))
+        rules.check(binder.over, (*here, "over"), TermScope(tuple(binders[:at]), position))
         if not (isinstance(binder.over.type, ListOf) or binder.over.type == INT):
             raise refuse((*here, "over"), f"must be a list or a count, not {binder.over.type}")
 
@@ -346,7 +346,7 @@ class _Stated:
                     (*path, "binders", at, "index"),
                     f"{binder.index.name} is the index of another loop",
                 )
-        scope = Scope(stated.binders, position)
+        scope = TermScope(stated.binders, position)
         for key, term in (("guard", stated.guard), ("formula", stated.formula)):
             self._rules.check(term, (*path, key), scope)
             _check_type(term, BOOL, (*path, key))

@@ -22,7 +22,7 @@ def refuse(path: Path, message: str) -> DocumentError:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TermScope:
     """What a term of the program may read: inputs, these loops' indices, and calls before this position."""
 
     binders: tuple[Binder, ...]
@@ -45,7 +45,7 @@ class TermRules:
         self._well_made: set[Term] = set()
         self._in_scope: dict[tuple[Var, ...], dict[Term, float]] = {}
 
-    def check(self, term: Term, path: Path, scope: Scope) -> None:
+    def check(self, term: Term, path: Path, scope: TermScope) -> None:
         """Raise unless the term is well made and reads only what is in scope."""
         self._check_made(term, path)
         # What is right at one position is right at every later one, in the same loops.
@@ -89,7 +89,7 @@ class TermRules:
 
     # -- what a term reads ---------------------------------------------------------------------
 
-    def _check_variable(self, term: Var, path: Path, scope: Scope) -> None:
+    def _check_variable(self, term: Var, path: Path, scope: TermScope) -> None:
         if any(binder.index is term for binder in scope.binders):
             return
         declared = self._inputs.get(term.name)
@@ -98,7 +98,7 @@ class TermRules:
         if declared != term.type:
             raise refuse(path, f"reads {term.name} as {term.type}; it is {declared}")
 
-    def _check_result(self, term: Result, path: Path, scope: Scope) -> None:
+    def _check_result(self, term: Result, path: Path, scope: TermScope) -> None:
         if term.call not in self._atoms:
             raise refuse(path, f"reads the result of {term.call}, which is no atom")
         position, atom = self._atoms[term.call]

@@ -6,8 +6,9 @@ import pytest
 
 from lictor_ir.text import read
 from lictor_prove.proof.prover import prove_document
-from lictor_prove.proof.result import Proof, Verdict
+from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 _HEAD = 'effect-ir v1\nprogram "p" target main\n'
 _CALLS = """
@@ -33,8 +34,8 @@ def _proof(document: str) -> Proof:
 
 def _is_proved(document: str) -> bool:
     proof = _proof(document)
-    return proof.verdict is Verdict.PROVED or any(
-        each.verdict is Verdict.PROVED for each in proof.guarantees
+    return proof.verdict is ProofVerdict.PROVED or any(
+        each.verdict is ProofVerdict.PROVED for each in proof.guarantees
     )
 
 
@@ -181,7 +182,7 @@ def test_a_column_may_be_called_len() -> None:
         effect c2: send(addr = result(c1)[i].len) for i in result(c1)
         guarantee "q": forall e in send : e.addr == "q" """
     )
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
 
 
 def test_numbers_of_any_size_reach_the_solver_and_come_back() -> None:
@@ -190,4 +191,4 @@ def test_numbers_of_any_size_reach_the_solver_and_come_back() -> None:
         effect c1: send(addr = "a") when x == {hex(10**5000 + 3)}
         guarantee "none": no e in send"""
     )
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED

@@ -93,7 +93,7 @@ def needs_of(requirements: EvidenceRequirements) -> Needs:
     """What a rule asks for, by what an event claims.
 
     A claim is held to the requirement of its own type; a verified completion to that of a completion where no other is
-    stated. An event that claims nothing is held to all of them; a report that claims completion and tells of something
+    stated. An event that claims nothing is held to all of them; a report that claims completion and mentions something
     finished, to both.
     """
     done, verified = requirements.completion, requirements.verified_completion
@@ -144,7 +144,7 @@ def claimed_by(event: Event) -> tuple[Claimed, ...]:
     told: tuple[Claimed, ...] = ()
     if claim is ClaimType.VERIFIED_COMPLETION:
         told = ("verified_completion",)
-    # Who sets the status to completed claims no less, whatever else is claimed.
+    # Setting the status to completed claims no less, whatever else is claimed.
     elif claim is ClaimType.COMPLETION or (
         event.event_type == "task_status_changed"
         and event.payload.to_status is TaskStatus.COMPLETED

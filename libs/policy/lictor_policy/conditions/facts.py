@@ -48,7 +48,7 @@ _PROGRESS = ClaimType.PROGRESS
 Predicate = Callable[[TaskState, Event, EventPosition], bool]
 
 REQUIREMENTS_MET = "evidence.requirements_met"
-"""The one fact that is about the rule that asks it (see `requirements`)."""
+"""The one fact that is about the rule that asks it (see `evidence_requirements`)."""
 
 
 class FactType(StrEnum):
@@ -76,7 +76,7 @@ class Fact:
 
 
 def is_overdue(state: TaskState, event: Event, position: EventPosition) -> bool:  # noqa: ARG001 -- the shape of a fact
-    """Whether a report is owed and late."""
+    """Whether a report is due and late."""
     if state.closed or waits(state):
         return False
     if state.missed_in_a_row or state.silences_in_a_row:

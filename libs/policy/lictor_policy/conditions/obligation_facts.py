@@ -25,7 +25,7 @@ def due_promise(state: TaskState, event: Event, position: EventPosition) -> Owed
 
 
 def _is_overdue(owed: Owed, now: int) -> bool:
-    # Told is overdue: who told it may be a moment ahead of the broker's clock.
+    # What was reported is overdue: the reporter may be a moment ahead of the broker's clock.
     return owed.told > 0 or owed.due_us <= now
 
 
@@ -61,7 +61,7 @@ def unforwarded_results(state: TaskState) -> int:
 
 
 def untracked(state: TaskState) -> int:
-    """How many things are owed beyond those that are watched one by one."""
+    """How many obligations there are beyond those that are watched one by one."""
     return state.results_untracked + state.runs_untracked + state.promises_untracked
 
 
@@ -91,7 +91,7 @@ def names_unforwarded(state: TaskState, event: Event) -> bool:
 
 
 def overdue(notes: tuple[str, ...], position: EventPosition) -> int:
-    """How many of the things owed are overdue."""
+    """How many obligations are overdue."""
     return sum(_is_overdue(read_owed(note), position.stored_us) for note in notes)
 
 

@@ -35,7 +35,7 @@ _MEETS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class SignedLeaf:
     """A leaf, or its contrary."""
 
     leaf: Leaf
@@ -46,12 +46,12 @@ class Demand:
         return _MEETS[self.leaf.comparator](value, self.leaf.expected) is self.wanted
 
 
-Case = tuple[Demand, ...]
+Case = tuple[SignedLeaf, ...]
 """Demands that must be met together."""
 
 
 def can_hold(conditions: Iterable[tuple[Condition, bool]], domains: Domains) -> bool:
-    """Whether all conditions can be as told, true or false, at the same time."""
+    """Whether all conditions can have the given values, true or false, at the same time."""
     cases: list[Case] | None = [()]
     for condition, wanted in conditions:
         cases = _both(cases, _cases(condition, wanted, domains), domains)
@@ -80,7 +80,7 @@ def _cases(condition: Condition, wanted: bool, domains: Domains) -> list[Case] |
     """The ways in which a condition comes out as wanted; None when there are too many to list."""
     kind, parts = parts_of(condition)
     if kind == "leaf":
-        demand = Demand(read_leaf(condition, (), never_fails), wanted)
+        demand = SignedLeaf(read_leaf(condition, (), never_fails), wanted)
         return [(demand,)] if _possible((demand,), domains) else []
     if kind == "not":
         return _cases(parts[0], not wanted, domains)
@@ -110,7 +110,7 @@ def _few(cases: list[Case]) -> list[Case] | None:
 
 
 def _possible(case: Case, domains: Domains) -> bool:
-    by_fact: dict[str, list[Demand]] = {}
+    by_fact: dict[str, list[SignedLeaf]] = {}
     for demand in case:
         by_fact.setdefault(demand.leaf.fact.name, []).append(demand)
     return all(
@@ -119,7 +119,7 @@ def _possible(case: Case, domains: Domains) -> bool:
     )
 
 
-def _meetable(fact: Fact, demands: list[Demand], domain: Values | None) -> bool:
+def _meetable(fact: Fact, demands: list[SignedLeaf], domain: Values | None) -> bool:
     values = _every_value(fact) if domain is None else domain
     if values is None:
         values = _telling_values(fact, demands)
@@ -134,7 +134,7 @@ def _every_value(fact: Fact) -> Values | None:
     return None if fact.values is None else frozenset(fact.values)
 
 
-def _telling_values(fact: Fact, demands: list[Demand]) -> Values:
+def _telling_values(fact: Fact, demands: list[SignedLeaf]) -> Values:
     """Values of an endless type that show, if any can, that the demands can be met together."""
     named: set[Any] = set()
     for demand in demands:

@@ -1,7 +1,7 @@
 """Conditions over a session: all its tasks together, folded from the decisions on their events.
 
 Tasks are folded side by side, so none of them can see a session. Decisions stand in one order, and each names
-the session of its task. Whoever folds them notices when a condition over a session comes true, and tells the task
+the session of its task. Whoever folds them notices when a condition over a session comes true, and notifies the task
 whose event made it true, by an event of its own (`watchdog_fired`). A rule that asks for the condition fires on
 that event. So the task's own fold needs nothing but its events, as ever.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 from lictor_policy.conditions.facts import Predicate
 from lictor_policy.decisions.json_text import utc_micros
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_policy.events.position import EventPosition
 from lictor_policy.task.history import HistoryPlan, MemoryKind
 from lictor_policy.task.obligation_transitions import RUNTIME
@@ -57,16 +57,16 @@ class SessionState(NamedTuple):
         try:
             found, history, holding = json.loads(raw)
             if found != FORMAT:
-                raise StateError(f"session state has format {found}; replay the decisions")
+                raise TaskStateError(f"session state has format {found}; replay the decisions")
             return cls(history, tuple(holding))
         except (ValueError, TypeError) as error:
-            raise StateError(
+            raise TaskStateError(
                 f"session state is not readable ({error}); replay the decisions to rebuild it"
             ) from error
 
 
 class SessionDecision(NamedTuple):
-    """What a decision record tells about its session."""
+    """What a decision record says about its session."""
 
     record_id: str
     session_id: str
@@ -116,7 +116,7 @@ _NEW = SessionState({}, ())
 
 
 def watchdog_event(told: SessionDecision, question: SessionQuestion) -> bytes:
-    """The event that tells a task that a condition over its session came true."""
+    """The event that informs a task that a condition over its session came true."""
     event_id = derived_event_id(told.task_id, CONDITION, told.record_id, question.name)
     now = utc_micros(told.recorded_us)
     return (
@@ -133,7 +133,7 @@ def watchdog_event(told: SessionDecision, question: SessionQuestion) -> bytes:
 
 
 def was_told(name: str) -> Callable[[TaskState, Event, EventPosition], bool]:
-    """Whether the event being judged tells that the named condition came true."""
+    """Whether the event being judged says that the named condition came true."""
 
     def told(_state: TaskState, event: Event, _position: EventPosition) -> bool:
         return (

@@ -14,11 +14,11 @@ from lictor_policy.task.history import (
     NONE,
     Amounts,
     Latest,
+    MeasureTotal,
     MemoryKind,
+    MomentCount,
     Order,
-    Previous,
-    Sum,
-    Tally,
+    PreviousMoment,
     Times,
     kept_since,
 )
@@ -136,7 +136,7 @@ def _count(form: CountOf, compared: _Compared, path: Path, fail: Fail) -> Tempor
         raise fail(path, f"is compared with {largest}; a count goes up to {MAX_COUNTED_MOMENTS}")
     label = f"count of {moment.name}{_within(form.within)}"
     if form.within is None:
-        tally = Tally.of(moment)
+        tally = MomentCount.of(moment)
         return TemporalQuestion(_number(label, tally.name), tally)
     span = _micros(form.within)
     times = Times.of(moment, largest, span)
@@ -159,7 +159,7 @@ def _since(form: SinceLast, compared: _Compared, path: Path, fail: Fail) -> Temp
     moment = compile_moment(form, path, fail)
     latest = Latest.of(moment)
     name = latest.name
-    # Whether it is long ago can be told from when the memory begins; whether it was just now can't.
+    # Whether it is long ago follows from when the memory begins; whether it was just now can't.
     otherwise = kept_since(name) if compared.comparator == "greater_than" else name
 
     def since(state: TaskState, _event: Event, position: EventPosition) -> int:
@@ -179,7 +179,7 @@ def _total(form: TotalOf, compared: _Compared, path: Path, fail: Fail) -> Tempor
         raise fail((*path, "of"), unknown_name("measure", form.of, MEASURES))
     label = f"total of {measure.name}{_within(form.within)}"
     if form.within is None:
-        total = Sum.of(measure)
+        total = MeasureTotal.of(measure)
         return TemporalQuestion(_number(label, total.name), total)
     if largest > MAX_COUNTED_MOMENTS:
         raise fail(
@@ -229,7 +229,7 @@ def _before(form: Before, path: Path, fail: Fail) -> TemporalQuestion:
 
 def _previous(form: PreviousForm, path: Path, fail: Fail) -> TemporalQuestion:
     moment = compile_moment(form, path, fail)
-    previous = Previous.of(moment)
+    previous = PreviousMoment.of(moment)
     name = previous.name
     longest = NEVER if form.within is None else _micros(form.within)
 

@@ -37,7 +37,7 @@ Actions = tuple[RequiredAction, ...]
 def fresh_receipts(
     actions: Actions, capabilities: AdapterCapabilities | None = None
 ) -> tuple[str, str]:
-    """The receipts of a decision with these actions, as JSON: without and with a notice that is owed."""
+    """The receipts of a decision with these actions, as JSON: without and with a notice that is due."""
     unowed, owed = (_fresh(actions, capabilities, owed=owed) for owed in (False, True))
     return unowed.to_json().decode(), owed.to_json().decode()
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
 
@@ -24,15 +24,15 @@ def marked(
     entry_id: str,
     at: datetime,
 ) -> DecisionMark | None:
-    """The mark that an order makes; None when it stands already; raises Unacceptable when it can't be made."""
+    """The mark that an order makes; None when it stands already; raises UnacceptableEvent when it can't be made."""
     if not record.matched_rules:
-        raise Unacceptable(
+        raise UnacceptableEvent(
             "record_id", "no rule decided it, so there was no alarm", "mark a decision of a rule"
         )
     standing = false_alarm(before)
     if order.mark == "withdrawn" and standing is None:
-        raise Unacceptable(
-            "mark", "the decision is not marked", "`lictor decision show` tells what is"
+        raise UnacceptableEvent(
+            "mark", "the decision is not marked", "`lictor decision show` shows the marks"
         )
     if (
         standing is not None

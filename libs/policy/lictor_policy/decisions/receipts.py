@@ -1,4 +1,4 @@
-"""Whether what a runtime reports about a decision is honest, as far as anybody can tell from outside."""
+"""Whether what a runtime reports about a decision is honest, as far as that can be checked from outside."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from lictor_schema.decisions.receipt import (
 )
 
 MAX_RECEIPTS = 64
-"""So many reports are kept for one decision; more tell nothing new."""
+"""So many reports are kept for one decision; more add nothing new."""
 
 # How far a notice has come; a report may not take it back, except to try again after it went wrong.
 _PROGRESS = {
@@ -140,7 +140,7 @@ def _after(report: ReceiptReport, before: Sequence[ReceiptReport]) -> Dishonest 
 
 
 def _beyond(report: ReceiptReport, capabilities: AdapterCapabilities) -> Dishonest | None:
-    """What the runtime's own descriptor says it can't tell."""
+    """What the runtime's own descriptor says it can't report."""
     path = capabilities.capabilities.notification_path
     state = report.receipt.delivery_state
     name = capabilities.metadata.id
@@ -155,7 +155,7 @@ def _beyond(report: ReceiptReport, capabilities: AdapterCapabilities) -> Dishone
     if state not in told.delivery_states or (external and not told.pending_external_send_supported):
         return Dishonest(
             "receipt.delivery_state",
-            f"capabilities {name} say that {report.runtime} can't tell {state.value}",
-            "report a state it can tell, or correct truth_model in the descriptor",
+            f"capabilities {name} say that {report.runtime} can't report {state.value}",
+            "report a state that it can report, or correct truth_model in the descriptor",
         )
     return None

@@ -24,7 +24,7 @@ def claim_of(event: Event) -> Claim | None:
 
 
 def claim_type_of(event: Event) -> ClaimType | None:
-    """How much the event claims. Whoever claims completion claims no less, however labelled."""
+    """How much the event claims. A claim of completion claims no less, however labelled."""
     claim = claim_of(event)
     if claim is None:
         return None
@@ -66,7 +66,7 @@ def is_visible_update(event: Event) -> bool:
 
 
 def has_anchor(anchor: ReportAnchor | None) -> bool:
-    """Whether it is said where reports are owed, and not only filled in."""
+    """Whether it is said where reports are due, and not only filled in."""
     return anchor is not None and names_something(anchor.channel) and names_something(anchor.target)
 
 
@@ -83,7 +83,7 @@ CHECKPOINT_ANSWERS = {
     "next_report_condition": "when the next report follows",
     "operator_intervention_needed": "whether the operator must act",
 }
-"""The five answers every report owes, and what each says."""
+"""The five answers every report must give, and what each says."""
 _MAY_BE_NOTHING_YET = ("completed_this_segment", "operator_intervention_needed")
 
 

@@ -1,6 +1,6 @@
 """Gates judged: what the packs and the built-in gate rules make of an act that hasn't happened yet.
 
-The act is turned into the event that will tell it, and that event is judged on the task's present state by the same
+The act is turned into the event that will report it, and that event is judged on the task's present state by the same
 `step` that will judge it afterwards; the state it leads to is thrown away. So the decision at a gate is the decision
 that would follow, and where the answer is stricter, a built-in gate rule denies on top of it and is named.
 """
@@ -14,7 +14,7 @@ from lictor_policy.conditions.obligation_facts import (
 )
 from lictor_policy.decisions.json_text import optional, quoted_list, utc_millis
 from lictor_policy.decisions.records import EventVerdict
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.content import claim_type_of, has_anchor
 from lictor_policy.events.position import EventPosition
 from lictor_policy.gates.proposed_event import report_event, spawn_event, start_event
@@ -198,7 +198,7 @@ def _judge(
     # The place the event would have is not known, and nothing that is judged depends on it.
     try:
         outcome = step(state, event, EventPosition(1, now_us, _NO_HASH), config)
-    except Unacceptable as error:
+    except UnacceptableEvent as error:
         refusal = GateObjection(NOT_JUDGED, f"{error.field}: {error.problem}", error.remedy)
         return _denied(request.request_id, (*objections, refusal))
     verdict = outcome.verdict
@@ -236,7 +236,7 @@ def _answer(request: ReportGateRequest | DispatchGateRequest, verdict: EventVerd
 
 
 def _with_objections(judged: GateJudgement, objections: tuple[GateObjection, ...]) -> GateJudgement:
-    """What the packs said, denied by built-in rules; what the packs have against it is told too."""
+    """What the packs said, denied by built-in rules; the reasons of the packs are reported too."""
     answer = judged.answer
     if answer.decision != "allow" and judged.disposition is not None:
         remedy = answer.remedy or _REMEDIES[judged.disposition]
@@ -332,7 +332,7 @@ def _silent_launch(request: DispatchGateRequest) -> tuple[GateObjection, ...]:
 
 
 def _open_duties(state: TaskState) -> tuple[GateObjection, ...]:
-    """What the task owes its operator about its children before it may claim to be done."""
+    """What the task must report about its children to its operator before it may claim to be done."""
     return (*_untold_failures(state), *_unshown_results(state))
 
 

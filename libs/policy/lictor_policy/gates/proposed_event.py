@@ -41,7 +41,7 @@ class _Envelope(TypedDict):
 
 
 def report_event(state: TaskState, request: ReportGateRequest) -> Event:
-    """A report, or a claim of completion, as it would be told."""
+    """A report, or a claim of completion, as it would be reported."""
     claim = request.claim
     if claim is not None and request.told_by == "task_claimed_complete":
         return TaskClaimedComplete(

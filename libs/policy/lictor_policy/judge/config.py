@@ -17,7 +17,7 @@ from lictor_policy.packs.files import PACK_FILE, DirectoryFiles, PackFiles
 from lictor_policy.packs.overlays import apply_overlays, read_overlays
 from lictor_policy.packs.pack import LoadedPack, PackReader
 from lictor_policy.rules.compiled_rule import NO_CAPABILITIES, CompiledRule, compile_rule, stamp_of
-from lictor_policy.rules.scope import Scope, scope_of
+from lictor_policy.rules.scope import TaskScope, scope_of
 from lictor_policy.rules.suppression import CompiledWindow, compile_windows, read_windows
 from lictor_policy.task.history import HistoryPlan
 from lictor_policy.task.state import TaskState
@@ -219,7 +219,7 @@ def _compile_pack(
     pack: LoadedPack,
     windows: Sequence[CompiledWindow],
     capabilities: Mapping[str, AdapterCapabilities],
-) -> tuple[Scope | None, list[CompiledRule]]:
+) -> tuple[TaskScope | None, list[CompiledRule]]:
     def one(number: int) -> CompiledRule:
         rule_id = pack.pack.spec.rules[number].id
         about = tuple(each for each in windows if each.names(pack.pack.metadata.id, rule_id))

@@ -1,7 +1,7 @@
 """What several rules that fire on one event say together.
 
 The deciding rule says what is decided and words the notice. Nothing that another rule demands is lost by that: the
-notice is as urgent as the most urgent of them wants it and tells what each has to tell, and the actions of all are
+notice is as urgent as the most urgent of them wants it and says what each has to say, and the actions of all are
 required. Most of it is fixed for the same rules, so it is put together once and kept.
 """
 
@@ -15,7 +15,7 @@ from lictor_policy.decisions.json_text import optional
 from lictor_policy.events.content import message_of
 from lictor_policy.rules.compiled_rule import CompiledRule
 from lictor_policy.rules.record_text import DecisionText, NoticeText, cut
-from lictor_policy.rules.templates import Situation, Template
+from lictor_policy.rules.templates import Template, TemplateContext
 from lictor_policy.task.holds import is_held_back, keeps_status
 from lictor_schema.core.base_model import MAX_ITEMS, MAX_TEXT_LENGTH
 from lictor_schema.decisions.decision import Decision, OperatorNotice, RequiredAction, Severity
@@ -32,11 +32,11 @@ class Joint(NamedTuple):
     notice: "JointNotice | None"
     rewrite: Template | None
     receipts: tuple[str, str]
-    """As JSON: without and with a notice that is owed."""
+    """As JSON: without and with a notice that is due."""
     receipts_by_runtime: Mapping[str, tuple[str, str]]
     """The same, by what each runtime with a descriptor can do."""
 
-    def decide(self, situation: Situation, reason: str) -> str:
+    def decide(self, situation: TemplateContext, reason: str) -> str:
         """The decision as JSON."""
         rewritten = None
         if self.rewrite is not None and (message := message_of(situation.event)) is not None:
@@ -62,16 +62,16 @@ class JointNotice(NamedTuple):
     words: Template | None
     """Of the deciding rule; None when it has none."""
     others: tuple[tuple[str, Template, Template], ...]
-    """What the others have to tell: the rule, its channel, its text."""
+    """What the others have to say: the rule, its channel, its text."""
 
-    def fill(self, situation: Situation, reason: str) -> NoticeText:
+    def fill(self, situation: TemplateContext, reason: str) -> NoticeText:
         """The notice about a situation."""
         to_channel, to_message, rest = self.parts
         channel = self.channel.fill(situation) or "operator"
         message = self._message(situation, reason, channel)
         return f"{to_channel}{quoted(channel)}{to_message}{optional(message)}{rest}"
 
-    def _message(self, situation: Situation, reason: str, channel: str) -> str | None:
+    def _message(self, situation: TemplateContext, reason: str, channel: str) -> str | None:
         if self.words is None and not self.is_owed and not self.others:
             return None
         message = reason if self.words is None else self.words.fill(situation)

@@ -10,7 +10,7 @@ from lictor_policy.judge.joint_decision import together
 from lictor_policy.rules.compiled_rule import CompiledRule, RuleUse
 from lictor_policy.rules.record_text import with_window
 from lictor_policy.rules.suppression import CompiledWindow
-from lictor_policy.rules.templates import Situation
+from lictor_policy.rules.templates import TemplateContext
 from lictor_policy.task.state import TaskState
 from lictor_schema.events.event import Event
 
@@ -93,7 +93,7 @@ def _judge(
     return verdict, (winner.uses["fired"], *(rule.uses["overridden"] for rule in ranked[1:]))
 
 
-def _line(rule: CompiledRule, situation: Situation) -> str:
+def _line(rule: CompiledRule, situation: TemplateContext) -> str:
     return rule.line.write(rule.reason.fill(situation))
 
 
@@ -104,9 +104,9 @@ def _ranked(rules: list[CompiledRule]) -> list[CompiledRule]:
 
 def _situation(
     ranked: Sequence[CompiledRule], state: TaskState, event: Event, position: EventPosition
-) -> Situation:
+) -> TemplateContext:
     missing = tuple(dict.fromkeys(text for rule in ranked for text in rule.missing(state, event)))
-    return Situation(state, event, position, missing[:_MAX_MISSING])
+    return TemplateContext(state, event, position, missing[:_MAX_MISSING])
 
 
 def _counted(

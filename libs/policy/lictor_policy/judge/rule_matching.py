@@ -16,7 +16,7 @@ from lictor_policy.errors import PackError
 from lictor_policy.events.position import EventPosition
 from lictor_policy.packs.strict_yaml import Path
 from lictor_policy.rules.compiled_rule import CompiledRule
-from lictor_policy.rules.scope import Scope
+from lictor_policy.rules.scope import TaskScope
 from lictor_policy.task.state import TaskState
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.event import Event
@@ -27,7 +27,7 @@ from lictor_schema.events.event_types import EventType
 class Candidates:
     """The rules of one pack that look at one event type."""
 
-    scope: Scope | None
+    scope: TaskScope | None
     first_only: bool
     rules: tuple[tuple[Predicate | None, CompiledRule], ...]
 
@@ -35,7 +35,7 @@ class Candidates:
 class Lane(NamedTuple):
     """Rules asked one after the other."""
 
-    scope: Scope | None
+    scope: TaskScope | None
     first_only: bool
     rules: tuple[tuple[Predicate, CompiledRule], ...]
 

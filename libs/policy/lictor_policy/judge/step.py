@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lictor_policy.decisions.json_text import rfc3339, utc_millis, utc_second
 from lictor_policy.decisions.records import EventVerdict, write_record
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.resolution import NOTHING_FIRED, resolve
@@ -18,7 +18,7 @@ from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.decisions.decision import Decision, DecisionRecord, Disposition, SuggestedStatus
 from lictor_schema.events.event import Event
 
-__all__ = ["EventPosition", "PastDecision", "StepOutcome", "Unacceptable", "observed", "step"]
+__all__ = ["EventPosition", "PastDecision", "StepOutcome", "UnacceptableEvent", "observed", "step"]
 
 _MAX_AHEAD_US = 5 * 60 * SECOND_US
 """How far an event's own time may lie after the broker's."""
@@ -87,7 +87,7 @@ def step(
     config: EvaluatorConfig,
     decided: PastDecision | None = None,
 ) -> StepOutcome:
-    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged.
+    """Judge one event; raises UnacceptableEvent, changing nothing, when it can't be judged.
 
     Where another engine has decided about it otherwise, the task goes on from what was decided then: what was closed
     stays closed.
@@ -131,20 +131,20 @@ def observed(
 def _observe(state: TaskState | None, event: Event, position: EventPosition) -> TaskState:
     if event.event_type == "task_started":
         if state is not None and state.started:
-            raise Unacceptable(
+            raise UnacceptableEvent(
                 "task_id",
                 f"task {event.task_id} has started already",
                 "give every task an id of its own",
             )
         for field in ("checkpoint_interval_s", "silence_timeout_s"):
             if (getattr(event.payload, field) or 0) > MAX_INTERVAL_S:
-                raise Unacceptable(
+                raise UnacceptableEvent(
                     f"payload.{field}",
                     "is longer than ten years",
                     "give the seconds until a report is owed, or null for none",
                 )
         begun = begin(event, position)
-        # What was told before the start belongs to the task's past too.
+        # What was reported before the start belongs to the task's past too.
         if state is None:
             return begun
         return begun.changed(history=state.history, repeats=state.repeats)
@@ -154,19 +154,19 @@ def _observe(state: TaskState | None, event: Event, position: EventPosition) -> 
         return observe(state, event, position)
     if event.event_type == "report_anchor_missing":
         return state or announce(event, position)
-    # A session's condition may be tipped by the task that was held back, and somebody has to be told.
+    # A session's condition may be tipped by the task that was held back, and somebody has to be notified.
     if state is not None and event.event_type == "watchdog_fired" and event.runtime == RUNTIME:
         return state
-    raise Unacceptable(
+    raise UnacceptableEvent(
         "task_id", f"task {event.task_id} never started", "publish its task_started first"
     )
 
 
 def _refuse_stranger(state: TaskState, event: Event) -> None:
-    """Whoever watches a task may tell what it owes; everything else is its own runtime's to say."""
+    """Any runtime that watches a task may report its obligations; everything else only its own runtime."""
     if event.runtime == RUNTIME or event.event_type in _FROM_ANYONE:
         return
-    raise Unacceptable(
+    raise UnacceptableEvent(
         "runtime",
         f"task {event.task_id} belongs to {state.runtime}, so {event.runtime} can't publish"
         f" {event.event_type} for it",
@@ -180,7 +180,7 @@ def _refuse_future(event: Event, happened: str, position: EventPosition) -> None
     if happened.endswith("Z") and happened[:19] < utc_second(latest_us // SECOND_US):
         return
     if event.timestamp.timestamp() * 1e6 > latest_us:
-        raise Unacceptable(
+        raise UnacceptableEvent(
             "timestamp",
             f"{happened} is more than 5 minutes after"
             f" {utc_millis(position.stored_us)}, when the event was stored",
@@ -201,10 +201,10 @@ def fold_event(
     config: EvaluatorConfig,
     decided: PastDecision | None = None,
 ) -> StepOutcome:
-    """Judge one event; raises Unacceptable, changing nothing, when it can't be judged or told."""
+    """Judge one event; raises UnacceptableEvent, changing nothing, when it can't be judged or recorded."""
     outcome = step(state, event, position, config, decided)
     if len(outcome.record_json) > MAX_RECORD_BYTES:
-        raise Unacceptable(
+        raise UnacceptableEvent(
             "payload",
             f"the decision record would have {len(outcome.record_json)} bytes,"
             f" more than {MAX_RECORD_BYTES}",

@@ -1,14 +1,14 @@
 """What would have been decided: past events folded by two configurations side by side.
 
 Only what was stored is folded. Had the other packs been in force, the agents would have heard other
-answers and said other things; nobody can tell what.
+answers and said other things; nobody knows what.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import StepOutcome, step
@@ -104,7 +104,7 @@ class Backtest:
         try:
             old = step(before[0], event, position, self.old)
             new = step(before[1], event, position, self.new)
-        except Unacceptable:
+        except UnacceptableEvent:
             self.refused += 1
             return
         self._judged.add(identity)

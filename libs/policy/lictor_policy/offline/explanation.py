@@ -106,7 +106,7 @@ class Explanation:
 def explain(
     state: TaskState | None, event: Event, position: EventPosition, config: EvaluatorConfig
 ) -> Explanation:
-    """Explain one event; raises Unacceptable when it can't be judged."""
+    """Explain one event; raises UnacceptableEvent when it can't be judged."""
     outcome = step(state, event, position, config)
     seen = observed(state, event, rfc3339(event.timestamp), position, config)
     looks = [_with_fate(look, outcome) for look in _looks(seen, event, position, config)]

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S, PastDecision, StepOutcome, fold_event
@@ -19,7 +19,7 @@ _ABSENT = "(not there)"
 
 
 @dataclass(slots=True)
-class Remembered:
+class ReplayedTask:
     """A task so far: its state, the ids that were handled, and when the last of them was stored."""
 
     state: TaskState | None = None
@@ -30,7 +30,7 @@ class Remembered:
 class Tasks(Protocol):
     """Where tasks are remembered during a refold."""
 
-    def __getitem__(self, key: str) -> Remembered:
+    def __getitem__(self, key: str) -> ReplayedTask:
         """The task; a fresh one when nothing is known of it."""
         ...
 
@@ -60,7 +60,7 @@ class Refold:
             return None
         try:
             outcome = fold_event(state, event, position, config, decided)
-        except Unacceptable:
+        except UnacceptableEvent:
             return None
         except Exception:  # noqa: BLE001 -- a defect on one event: the service sets it aside too, and goes on
             return None
@@ -71,7 +71,7 @@ class Refold:
         return outcome
 
 
-def _forgotten(task: Remembered, position: EventPosition) -> bool:
+def _forgotten(task: ReplayedTask, position: EventPosition) -> bool:
     return position.stored_us - task.last_us > KEEP_CLOSED_TASKS_S * SECOND_US
 
 

@@ -145,7 +145,7 @@ def usual_event(
     runtime: str = "openclaw",
     **payload: Any,
 ) -> Event:
-    """An event of task-1 with the usual payload, changed where told."""
+    """An event of task-1 with the usual payload, changed where the story says so."""
     when = moment(seconds).isoformat()
     body = copy.deepcopy(_PAYLOADS.get(event_type, {}))
     if event_type in _MOMENTS:

@@ -51,7 +51,7 @@ def bundle_directory(directory: Path, profiles: Sequence[str] = ()) -> Bundled:
 
 
 def read_bundle(body: bytes) -> Bundled:
-    """Compile a bundle that was stored; raises PackError when it is none, or does not load."""
+    """Compile a bundle that was stored; raises PackError when it is no bundle, or does not load."""
     try:
         bundle = PackBundle.from_json(body)
     except (ValidationError, CanonicalError) as error:

@@ -8,7 +8,7 @@ from lictor_policy.conditions.condition_text import condition_text
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.packs.pack import LoadedPack
 from lictor_policy.rules.compiled_rule import CompiledRule
-from lictor_policy.rules.scope import Scope
+from lictor_policy.rules.scope import TaskScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _by_pack(config: EvaluatorConfig) -> dict[str, _Pack]:
     for name, pack in packs.items():
         pack.fields["evaluation_mode"] = "first_match" if name in first_only else "any_rule_match"
         scope = scopes.get(name)
-        for field in Scope.__slots__ if scope is not None else ():
+        for field in TaskScope.__slots__ if scope is not None else ():
             taken: frozenset[str] | None = getattr(scope, field)
             if taken is not None:
                 pack.fields[f"applies_to.{field}"] = sorted(taken)

@@ -17,7 +17,7 @@ class PackFiles(Protocol):
     """Files by their names below one root, such as `no-silence/policy.yaml`."""
 
     def said(self, name: str) -> str:
-        """The name of a file as errors tell it."""
+        """The name of a file as errors show it."""
         ...
 
     def read(self, name: str) -> bytes:

@@ -49,12 +49,12 @@ class LintFinding:
 
 
 def findings_in(error: PackError) -> list[LintFinding]:
-    """The problems that an error tells, one each line."""
+    """The problems that an error lists, one each line."""
     return [_finding("error", "load", line) for line in str(error).splitlines()]
 
 
 def found_in(level: Level, check: str, error: PackError) -> LintFinding:
-    """What one error tells."""
+    """The problems that one error lists."""
     return _finding(level, check, str(error))
 
 

@@ -69,7 +69,7 @@ def idle_requirements(rule: Rule, event_types: Sequence[EventType]) -> Iterator[
 def _claimed(rule: Rule, event_types: Sequence[EventType]) -> Iterator[Claimed]:
     """What the events that a rule looks at can claim."""
     for event_type in event_types:
-        # A report may tell of something finished whatever it claims, a change of status may be one to completed.
+        # A report may mention something finished whatever it claims, a change of status may be one to completed.
         if event_type == "task_status_changed":
             yield "completion"
         elif event_type in _REPORTS or event_type == "operator_review_requested":

@@ -199,7 +199,7 @@ def envelopes_of(packs: Iterable[LoadedPack]) -> dict[str, DTE]:
 
 
 def _refuse_envelopes(document: ModelDocument[PolicyPack]) -> None:
-    """Every envelope that can't be told from another, or says itself which pack it comes from."""
+    """Every envelope that can't be distinguished from another, or says itself which pack it comes from."""
     seen: set[str] = set()
     told: list[str] = []
     for index, envelope in enumerate(document.model.spec.envelopes):
@@ -209,7 +209,7 @@ def _refuse_envelopes(document: ModelDocument[PolicyPack]) -> None:
             problem = f"{name} has an envelope already; keep one of each decision type"
             told.append(str(document.error((*place, "decisionType"), problem)))
         seen.add(name)
-        # The pack's hash covers the envelope, so nothing inside could tell it.
+        # The pack's hash covers the envelope, so nothing inside can contain it.
         if envelope.policy_pack is not None:
             problem = "can't be known inside the pack; leave it out"
             told.append(str(document.error((*place, "policyPack"), problem)))

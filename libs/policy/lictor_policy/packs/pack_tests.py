@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from lictor_policy.errors import PackError, StoryError, Unacceptable
+from lictor_policy.errors import PackError, StoryError, UnacceptableEvent
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.offline.stories import Stage, StoryStep, disagreements, play_step
 from lictor_policy.packs.strict_yaml import YamlDocument, YamlError, read_yaml
@@ -45,11 +45,11 @@ class PackTestResult(NamedTuple):
     rule: str
     fires: bool
     problems: tuple[str, ...]
-    """What went otherwise, a sentence each; none when it went as told."""
+    """What went otherwise, a sentence each; none when it went as written."""
 
     @property
     def ok(self) -> bool:
-        """Whether it went as told."""
+        """Whether it went as written."""
         return not self.problems
 
 
@@ -102,7 +102,7 @@ def _run(config: EvaluatorConfig, pack_id: str, test: PackTest) -> PackTestResul
         where = f"step {number} ({told.event or told.timer or 'evidence'}, t+{told.at})"
         try:
             outcome = play_step(stage, told)
-        except Unacceptable as error:
+        except UnacceptableEvent as error:
             problems.append(f"{where}: the event was refused: {error}")
             break
         except StoryError as error:

@@ -1,6 +1,6 @@
 """On which events a rule can fire, and whether one rule fires whenever another does; decided without any state.
 
-"Never" and "whenever" are certain, as far as `satisfiable` is; the other answers are not.
+"Never" and "whenever" are certain, as far as `satisfiability` is; the other answers are not.
 """
 
 from lictor_policy.conditions.satisfiability import can_hold, claims_on, facts_on
@@ -35,7 +35,7 @@ def fires_whenever(rule: Rule, other: Rule) -> bool:
     types = event_types_of(other)
     claims = set(other.triggers.claim_types or ClaimType)
     if rule.triggers != other.triggers:
-        # A signal narrows a trigger by more than the conditions tell.
+        # A signal narrows a trigger by more than the conditions say.
         if not set(types) <= set(rule.triggers.event_types):
             return False
         if not claims <= set(rule.triggers.claim_types or ClaimType):

@@ -14,12 +14,12 @@ _RAISE = RequiredAction(
 
 
 def repeated_rule(rule: Rule, severity: Severity, fail: Callable[[Path, str], PackError]) -> Rule:
-    """The rule as it is from its last allowed match on: it escalates, and the operator is told at once."""
+    """The rule as it is from its last allowed match on: it escalates, and the operator is notified at once."""
     output, path = rule.decision_output, ("escalate_after",)
     if output.decision in (Disposition.ESCALATE, Disposition.ALLOW):
         raise fail(path, f"makes no sense beside the decision {output.decision.value}; remove it")
     if output.operator_notice is None:
-        raise fail(path, "needs an operator_notice: an escalation that nobody hears of is none")
+        raise fail(path, "needs an operator_notice: without one, nobody learns of the escalation")
     severity = max(severity, Severity.HIGH, key=lambda each: each.rank)
     notice = output.operator_notice.model_copy(
         update={

@@ -14,7 +14,7 @@ _ALL = {"task_modes": set(get_args(TaskMode)), "workflow_shapes": set(get_args(W
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TaskScope:
     """Conditions on how a task started; None takes any."""
 
     runtimes: frozenset[str] | None
@@ -32,7 +32,9 @@ class Scope:
         )
 
 
-def scope_of(given: AppliesTo, path: Path, fail: Callable[[Path, str], PackError]) -> Scope | None:
+def scope_of(
+    given: AppliesTo, path: Path, fail: Callable[[Path, str], PackError]
+) -> TaskScope | None:
     """The scope that `applies_to` means; None for any task."""
 
     def names(field: str) -> frozenset[str] | None:
@@ -44,5 +46,5 @@ def scope_of(given: AppliesTo, path: Path, fail: Callable[[Path, str], PackError
         # A list of all there are takes any, and need not be asked for each event.
         return None if set(listed) >= _ALL.get(field, {ANY}) else frozenset(listed)
 
-    scope = Scope(*(names(field) for field in AppliesTo.model_fields))
-    return None if scope == Scope(None, None, None, None) else scope
+    scope = TaskScope(*(names(field) for field in AppliesTo.model_fields))
+    return None if scope == TaskScope(None, None, None, None) else scope

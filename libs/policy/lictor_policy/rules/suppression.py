@@ -1,4 +1,4 @@
-"""Suppression windows: rules that rest during approved maintenance, and are recorded all the same."""
+"""Suppression windows: rules that rest during approved maintenance, and are still recorded."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lictor_policy.errors import nearest
 from lictor_policy.packs.files import MAINTENANCE, PackFiles
 from lictor_policy.packs.yaml_models import ModelDocument, read_document
-from lictor_policy.rules.scope import Scope, scope_of
+from lictor_policy.rules.scope import TaskScope, scope_of
 from lictor_policy.task.state import TaskState
 from lictor_schema.core.time import to_micros
 from lictor_schema.packs.overlay import SuppressionWindow
@@ -21,7 +21,7 @@ class CompiledWindow:
     ends_us: int
     packs: frozenset[str]
     rules: frozenset[str]
-    scope: Scope | None
+    scope: TaskScope | None
     task_ids: frozenset[str]
 
     def names(self, pack_id: str, rule_id: str) -> bool:

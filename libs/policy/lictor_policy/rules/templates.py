@@ -42,7 +42,7 @@ from lictor_schema.core.time import from_micros
 from lictor_schema.events.event import Event
 
 
-class Situation(NamedTuple):
+class TemplateContext(NamedTuple):
     """What a text can speak about."""
 
     state: TaskState
@@ -51,23 +51,23 @@ class Situation(NamedTuple):
     missing: tuple[str, ...]
 
 
-Variable = Callable[[Situation], str]
+Variable = Callable[[TemplateContext], str]
 
 
 class Words(NamedTuple):
     """A variable that an agent's own words are put in for."""
 
-    said: Callable[[Situation], str | None]
+    said: Callable[[TemplateContext], str | None]
     otherwise: str = "not said"
     """What stands there when it said nothing, or nothing that can be seen."""
     kept_whole: bool = False
 
-    def as_quotation(self, situation: Situation) -> str:
+    def as_quotation(self, situation: TemplateContext) -> str:
         """The words in quotation marks."""
         text = self.said(situation) or ""
         return (whole(text) if self.kept_whole else quoted(text)) or self.otherwise
 
-    def between_quotes(self, situation: Situation) -> str:
+    def between_quotes(self, situation: TemplateContext) -> str:
         """The words for a place that has quotation marks around it."""
         longest = None if self.kept_whole else MAX_WORDS
         return within_quotes(self.said(situation) or "", longest) or self.otherwise
@@ -77,26 +77,26 @@ def _time(micros: int | None) -> str:
     return "never" if micros is None else utc_millis(from_micros(micros))
 
 
-def _title(situation: Situation) -> str:
+def _title(situation: TemplateContext) -> str:
     return situation.state.title or situation.event.task_id
 
 
-def _message(situation: Situation) -> str | None:
+def _message(situation: TemplateContext) -> str | None:
     return message_of(situation.event)
 
 
-def _claim_text(situation: Situation) -> str | None:
+def _claim_text(situation: TemplateContext) -> str | None:
     claim = claim_of(situation.event)
     return None if claim is None else claim.text
 
 
-def _next_step(situation: Situation) -> str | None:
+def _next_step(situation: TemplateContext) -> str | None:
     claim = claim_of(situation.event)
     return None if claim is None else claim.next_step
 
 
 def _answer(field: str) -> Words:
-    def given(situation: Situation) -> str | None:
+    def given(situation: TemplateContext) -> str | None:
         if field not in answers_given(situation.event):
             return None
         return str(getattr(structure_of(situation.event), field))
@@ -104,48 +104,48 @@ def _answer(field: str) -> Words:
     return Words(given, "not given")
 
 
-def _missing_answers(situation: Situation) -> str:
+def _missing_answers(situation: TemplateContext) -> str:
     given = answers_given(situation.event)
     missing = (what for field, what in CHECKPOINT_ANSWERS.items() if field not in given)
     return "; ".join(missing) or "none"
 
 
-def _promise(situation: Situation) -> Owed | None:
+def _promise(situation: TemplateContext) -> Owed | None:
     return due_promise(situation.state, situation.event, situation.position)
 
 
-def _promised(situation: Situation) -> str | None:
+def _promised(situation: TemplateContext) -> str | None:
     promise = _promise(situation)
     return None if promise is None else promise.name
 
 
-def _promised_by(situation: Situation) -> str:
+def _promised_by(situation: TemplateContext) -> str:
     promise = _promise(situation)
     return "no time" if promise is None else _time(promise.due_us)
 
 
-def _open_promise(situation: Situation) -> Owed | None:
+def _open_promise(situation: TemplateContext) -> Owed | None:
     """The promise that is due first of those that are open, due or not."""
     promises = map(read_owed, situation.state.promises)
     return min(promises, key=lambda owed: owed.due_us, default=None)
 
 
-def _open_promised(situation: Situation) -> str | None:
+def _open_promised(situation: TemplateContext) -> str | None:
     promise = _open_promise(situation)
     return None if promise is None else promise.name
 
 
-def _open_promised_by(situation: Situation) -> str:
+def _open_promised_by(situation: TemplateContext) -> str:
     promise = _open_promise(situation)
     return "no time" if promise is None else _time(promise.due_us)
 
 
-def _run(situation: Situation) -> str:
+def _run(situation: TemplateContext) -> str:
     run = named_run(situation.event)
     return "no single child" if run is None else name(run)
 
 
-def _failure(situation: Situation) -> str | None:
+def _failure(situation: TemplateContext) -> str | None:
     event = situation.event
     match event.event_type:
         case "subagent_spawn_failed":
@@ -156,16 +156,16 @@ def _failure(situation: Situation) -> str | None:
             return None
 
 
-def _child_due(situation: Situation) -> str:
-    """When what the named child owes was due: its result, or the sight of it."""
+def _child_due(situation: TemplateContext) -> str:
+    """When the named child's obligation was due: its result, or showing it."""
     state = situation.state
     run = named_run(situation.event) or ""
     owed = find(state.results, run) or find(state.runs, run)
     return "no set time" if owed is None else _time(owed.due_us)
 
 
-def _owed(situation: Situation) -> str:
-    """The overdue thing that the event tells of."""
+def _owed(situation: TemplateContext) -> str:
+    """The overdue obligation that the event reports."""
     run = named_run(situation.event)
     if run is not None:
         return f"child {name(run)}, due {_child_due(situation)}"
@@ -270,7 +270,7 @@ class Template:
         words = _PLACE.sub(" ", self.text).lower()
         return name.lower() in words or name.replace("_", " ").lower() in words
 
-    def fill(self, situation: Situation) -> str:
+    def fill(self, situation: TemplateContext) -> str:
         """The text about a situation, cut where the schema's limit is."""
         values = [variable(situation) for variable in self._variables]
         text = self._form % tuple(values)
@@ -283,7 +283,7 @@ class Template:
         text = self._form % tuple(values)
         return text if len(text) <= self._limit else text[: self._limit - 1] + "…"
 
-    def is_filled_by(self, message: str, situation: Situation) -> bool:
+    def is_filled_by(self, message: str, situation: TemplateContext) -> bool:
         """Whether a message is already this text about the situation, around some other message.
 
         An agent that publishes the text we gave it must not get it wrapped once more. Only what we could have

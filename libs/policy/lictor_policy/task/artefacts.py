@@ -1,7 +1,7 @@
-"""What evidence points at, known again: newness is told by the artefact, and not by the id of the item.
+"""What evidence points at, known again: the artefact decides what is new, not the id of the item.
 
 An artefact is known by the hash of its content, wherever it lies. Without a hash it is known by its place, and then a
-change of its content can't be told: the same place without a hash, or with the first hash of it, is nothing new.
+change of its content can't be detected: the same place without a hash, or with the first hash of it, is nothing new.
 """
 
 from base64 import urlsafe_b64encode
@@ -51,7 +51,7 @@ class KnownArtefacts:
 
     def _meet(self, found: "_Found", sign: str) -> None:
         if found.content:
-            # From here on a change of the content can be told.
+            # From here on a change of the content can be detected.
             self.marks = self.marks.replace(_OLD + found.unhashed, "").replace(
                 _NEW + found.unhashed, ""
             )
@@ -74,7 +74,7 @@ def all_old(marks: str) -> str:
 
 
 class _Found:
-    """One reference, as marks: of its content, if that is told, and of its place with a hash or without."""
+    """One reference, as marks: of its content, if that is given, and of its place with a hash or without."""
 
     __slots__ = ("content", "hashed", "unhashed")
 

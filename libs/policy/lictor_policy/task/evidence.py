@@ -31,7 +31,7 @@ _BACKS_NEXT_STEP = frozenset(
 def attach(state: TaskState, items: tuple[EvidenceItem, ...]) -> TaskState:
     """The state of a task with more evidence.
 
-    An item is known by its id, and the latest word on it counts. Whether it brings anything new is told by what it
+    An item is known by its id, and the latest word on it counts. Whether it brings anything new depends on what it
     points at: the same artefact under another id is not new.
     """
     kept = {note[3:]: note for note in state.evidence}

@@ -83,11 +83,11 @@ class _OfMoment(MemoryKind):
 
 
 @dataclass(frozen=True)
-class Tally(_OfMoment):
+class MomentCount(_OfMoment):
     """How many there were: `[number]`."""
 
     @classmethod
-    def of(cls, moment: CompiledMoment) -> "Tally":
+    def of(cls, moment: CompiledMoment) -> "MomentCount":
         return cls(f"count {moment.name}", moment)
 
     def add(self, memory: Memory, now: int) -> Memory:  # noqa: ARG002 -- the shape of a memory
@@ -122,17 +122,17 @@ class Times(_OfMoment):
         # A broker's clock may be set back; a past that is out of order couldn't be searched.
         now = max(memory[-1], now) if memory else now
         oldest = now - self.span_us
-        # One more than compared with, so that "more than" can be told.
+        # One more than compared with, so that "more than" can be decided.
         kept = memory[-self.limit :] if self.limit else []
         return [*kept[bisect_left(kept, oldest) :], now]
 
 
 @dataclass(frozen=True)
-class Previous(_OfMoment):
+class PreviousMoment(_OfMoment):
     """`[when the event before this one was such a moment, when this one is]`, `NONE` where it isn't."""
 
     @classmethod
-    def of(cls, moment: CompiledMoment) -> "Previous":
+    def of(cls, moment: CompiledMoment) -> "PreviousMoment":
         return cls(f"previous {moment.name}", moment)
 
     def add(self, memory: Memory, now: int) -> Memory:
@@ -225,11 +225,11 @@ class _OfMeasure(MemoryKind):
 
 
 @dataclass(frozen=True)
-class Sum(_OfMeasure):
+class MeasureTotal(_OfMeasure):
     """The total: `[number]`."""
 
     @classmethod
-    def of(cls, measure: Measure) -> "Sum":
+    def of(cls, measure: Measure) -> "MeasureTotal":
         return cls(f"total {measure.name}", measure)
 
     def add(self, memory: Memory, amount: int, now: int) -> Memory:  # noqa: ARG002 -- the shape of a memory

@@ -19,9 +19,9 @@ _STANDS = frozenset((Disposition.ALLOW, Disposition.ANNOTATE_PLACEHOLDER, Dispos
 
 
 def waits(state: TaskState) -> bool:
-    """Whether it is the operator's turn, so that no report is owed.
+    """Whether it is the operator's turn, so that no report is due.
 
-    An escalated task still owes its report. An agent that calls itself waiting is believed when the
+    An escalated task must still report. An agent that calls itself waiting is believed when the
     last thing its operator heard was a question.
     """
     if state.held_by:

@@ -1,7 +1,7 @@
 """How obligations come and go: promises made and kept, children dispatched, back, shown.
 
 Each function takes the state of a task and an event of it, and gives the state after. An overdue
-obligation may be told by our own timer and by a watch of the runtime: the first telling counts, the
+obligation may be reported by our own timer and by a watch of the runtime: the first report counts, the
 other one changes nothing.
 """
 
@@ -43,7 +43,7 @@ _MAX_DEMANDS = 8
 def with_promise(
     state: TaskState, promised: PromisedFollowup, event_id: str, now: int
 ) -> TaskState:
-    """One more promise; of too many the latest due are only counted, the earlier are told first."""
+    """One more promise; of too many the latest due are only counted, the earlier are reported first."""
     due = to_micros(promised.due_at)
     made = Owed.new(promised.what, due, now, items=state.items_total, after=state.reports)
     # The same thing promised again for later is one more promise, not a longer time for the first.
@@ -55,7 +55,7 @@ def with_promise(
 
 
 def _first_beyond(state: TaskState, event_id: str, more: int, untracked: int) -> TaskState:
-    """That there is more than can be watched one by one is told once, when it first is so."""
+    """That there is more than can be watched one by one is reported once, when it first is so."""
     if more and more == untracked:
         return state.changed(told_id=event_id, times_told=1)
     return state
@@ -123,7 +123,7 @@ def _back(state: TaskState, run: str) -> TaskState:
 
 
 def spawn_failed(state: TaskState, event: SubagentSpawnFailed) -> TaskState:
-    """A child could not be dispatched: unless the operator was told, that is owed."""
+    """A child could not be dispatched: unless the operator was told, a notice is due."""
     payload = event.payload
     if state.closed:
         return state
@@ -134,12 +134,12 @@ def spawn_failed(state: TaskState, event: SubagentSpawnFailed) -> TaskState:
 
 
 def _failure_told(state: TaskState, event_id: str) -> TaskState:
-    """A failure is owed from the event on that first tells of it; a second voice is no news."""
+    """A failure must be reported from the first event on that mentions it; a second report adds nothing."""
     return state.changed(told_id=event_id, times_told=1)
 
 
 def completed(state: TaskState, event: SubagentCompleted, now: int) -> TaskState:
-    """A child's result is there: from now on the operator is owed a sight of it."""
+    """A child's result is there: from now on it must be shown to the operator."""
     payload = event.payload
     run, failed = payload.run_id, payload.outcome == "failure"
     if state.closed or was_shown(state.forwarded, run, failed=failed):
@@ -191,7 +191,7 @@ def forwarded(state: TaskState, event: SubagentResultForwarded) -> TaskState:
     run = payload.run_id
     result = find(state.results, run)
     if result is None and find(state.runs, run) is None:
-        # One of those that are only counted, as far as anybody can tell.
+        # One of those that are only counted, as far as is known.
         if state.results_untracked:
             return state.changed(results_untracked=state.results_untracked - 1)
         return state
@@ -218,14 +218,14 @@ def answered(state: TaskState, event: ForcedOperatorUpdate) -> TaskState:
 
 
 def not_forwarded(state: TaskState, event: SubagentResultNotForwarded, now: int) -> TaskState:
-    """A child's result is told to be overdue."""
+    """A child's result is reported as overdue."""
     payload = event.payload
     due = to_micros(payload.forward_due_at)
     if state.closed or was_shown(state.forwarded, payload.run_id):
         return state  # shown in time: the telling and the result crossed on their way
     result = find(state.results, payload.run_id)
     if result is None:
-        # Our own timers know what they tell of; what a runtime tells of may be news.
+        # Our own timers know what they report; what a runtime reports may be news.
         if event.runtime == RUNTIME or due > now:
             return state
         result = Owed.new(
@@ -246,7 +246,7 @@ def not_forwarded(state: TaskState, event: SubagentResultNotForwarded, now: int)
 
 
 def followup_due(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
-    """A promised follow-up is told to be due."""
+    """A promised follow-up is reported as due."""
     payload = event.payload
     if state.closed:
         return state
@@ -269,7 +269,7 @@ def followup_due(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
 
 
 def child_overdue(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
-    """A child is told to be late with its result."""
+    """A child is reported as late with its result."""
     payload = event.payload
     run = payload.run_id
     if state.closed or run is None:
@@ -298,9 +298,9 @@ def _tell(state: TaskState, field: str, before: Owed, after: Owed, event_id: str
 
 
 def unheard(before: TaskState, told: TaskState, now: int, until_us: int) -> TaskState:
-    """What was told just now while every rule that heard it rests or is on trial: it does not count.
+    """A report made just now while every rule that matched it rests or is on trial: it does not count.
 
-    Else the tellings would be used up, and nobody would hear of it when the rules count again.
+    Else the reports would be used up, and nobody would be notified when the rules count again.
     """
     for field in ("promises", "results", "runs"):
         known = getattr(before, field)

@@ -1,4 +1,4 @@
-"""What a task owes besides its regular reports, and how often it was told so.
+"""Obligations of a task besides its regular reports, and how often each was reported overdue.
 
 Promised follow-ups, children's results that the operator is to see, and children expected back by a
 time. Each is one string in the task's state, because state is decoded for every event and these are
@@ -12,10 +12,10 @@ from lictor_schema.core.time import SECOND_US
 
 MAX_OWED = 64
 """How many of a kind are watched one by one, the earliest due; the others are only counted, and the
-operator is told that there are such."""
+operator is notified that there are such."""
 MAX_PROMISES = 8
 MAX_TOLD = 3
-"""So often is the operator told that something is overdue; then it has long gone to a human."""
+"""So often is the operator notified that something is overdue; by then it was escalated long ago."""
 REMIND_US = 5 * 60 * SECOND_US
 """The time between two tellings, and the time a child's result may wait when nobody set one."""
 _RARELY_US = 60 * 60 * SECOND_US
@@ -23,20 +23,20 @@ _MAX_NAME = 512
 
 
 class Owed(NamedTuple):
-    """One thing owed. Times are microseconds since 1970."""
+    """One obligation. Times are microseconds since 1970."""
 
     next_us: int
-    """When it is to be told next; 0 when it was told often enough."""
+    """When it is to be reported next; 0 when it was reported often enough."""
     due_us: int
     told: int
     since_us: int
-    """When it arose, as its runtime tells it."""
+    """When it arose, by the time of its runtime."""
     stored_us: int
-    """When it arose, as the broker tells it."""
+    """When it arose, by the time of the broker."""
     items: int
     """Evidence items the task had then."""
     failed: bool
-    """Whether it is a result that tells of a failure."""
+    """Whether it is a result that reports a failure."""
     after: int
     """How many reports the operator had seen when it arose."""
     name: str
@@ -57,7 +57,7 @@ class Owed(NamedTuple):
         after: int = 0,
         detail: str = "",
     ) -> "Owed":
-        """Something owed from now on; what is already due is told at once."""
+        """A new obligation; one that is already due is reported at once."""
         name = name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
         since = now if since_us is None else since_us
         return cls(max(due_us, now), due_us, 0, since, now, items, failed, after, name, detail)
@@ -70,7 +70,7 @@ class Owed(NamedTuple):
         )
 
     def told_at(self, now: int, due_us: int | None = None) -> "Owed":
-        """Told once more, and to be told again later unless it was told often enough."""
+        """Reported once more, and again later unless it was reported often enough."""
         told = self.told + 1
         return self._replace(
             told=told,
@@ -79,9 +79,9 @@ class Owed(NamedTuple):
         )
 
     def untold(self, now: int, until_us: int) -> "Owed":
-        """Told, but nobody heard it: told once less, and again at the given time, if there is one.
+        """Reported, but nobody was notified: the report does not count, and is repeated at the given time, if any.
 
-        Without one it is told again and again, more and more rarely.
+        Without one it is repeated, more and more rarely.
         """
         later = now + min(max(now - self.due_us, REMIND_US), _RARELY_US)
         return self._replace(told=self.told - 1, next_us=until_us or later)
@@ -99,25 +99,25 @@ def read_owed(note: str) -> Owed:
 
 
 def awaited(notes: tuple[str, ...]) -> str | None:
-    """The note that is to be told next, if any is."""
-    # What was told often enough stands last.
+    """The note that is to be reported next, if any."""
+    # What was reported often enough comes last.
     return notes[0] if notes and not notes[0].startswith("0 ") else None
 
 
 def find(notes: tuple[str, ...], name: str) -> Owed | None:
-    """What is owed under a name."""
+    """The obligation of a name."""
     return next((owed for owed in map(read_owed, notes) if owed.name == name), None)
 
 
 def without(notes: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """All but what is owed under a name."""
+    """All but the obligation of a name."""
     if not notes:
         return notes
     return tuple(note for note in notes if read_owed(note).name != name)
 
 
 def ordered(owed: Iterable[Owed]) -> tuple[str, ...]:
-    """As the state keeps them: what is to be told next stands first."""
+    """As the state keeps them: what is to be reported next comes first."""
     ranked = sorted(owed, key=lambda each: (each.next_us == 0, each.next_us, each.stored_us))
     return tuple(each.note() for each in ranked)
 
@@ -125,7 +125,7 @@ def ordered(owed: Iterable[Owed]) -> tuple[str, ...]:
 def within(owed: Iterable[Owed], most: int) -> tuple[tuple[str, ...], tuple[Owed, ...]]:
     """So many as are watched one by one, and the others.
 
-    Let go first is what was told often enough, then what is due last: what is due before it must not
+    First to go is what was reported often enough, then what is due last: what is due before it must not
     be hidden by things that are due in ten years.
     """
     ranked = sorted(owed, key=lambda each: (each.next_us == 0, each.due_us))
@@ -133,7 +133,7 @@ def within(owed: Iterable[Owed], most: int) -> tuple[tuple[str, ...], tuple[Owed
 
 
 def note_shown(run: str, failed: bool) -> str:
-    """A run whose result was shown: a digit for whether that told of a failure, then its id."""
+    """A run whose result was shown: a digit for whether that reported a failure, then its id."""
     return f"{failed:d}{run}"
 
 
@@ -143,5 +143,5 @@ def was_shown(notes: tuple[str, ...], run: str, *, failed: bool = False) -> bool
 
 
 def put(notes: tuple[str, ...], owed: Owed) -> tuple[str, ...]:
-    """With one more, or in the place of what is owed under its name."""
+    """With one more, or in place of the obligation of its name."""
     return ordered((*map(read_owed, without(notes, owed.name)), owed))

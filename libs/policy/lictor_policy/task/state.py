@@ -3,7 +3,7 @@
 import json
 from typing import Any, NamedTuple, cast
 
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_schema.events.evidence import EvidenceClass, Quality
 
 FORMAT = 4
@@ -118,7 +118,7 @@ class TaskState(NamedTuple):
     session_id: str | None
     parent_task_id: str | None
     started_us: int
-    """When the task began, as its runtime tells it."""
+    """When the task began, by the time of its runtime."""
     opened_us: int
     """When the broker stored that; everything due is counted from the broker's times."""
     checkpoint_interval_s: int | None
@@ -147,7 +147,7 @@ class TaskState(NamedTuple):
     missed_in_a_row: int = 0
     silences_in_a_row: int = 0
     miss_event_ids: tuple[str, ...] = ()
-    """The events that told of the present run of misses, the latest few."""
+    """The events that reported the present run of misses, the latest few."""
 
     new_items: int = 0
     new_best: int = 0
@@ -172,7 +172,7 @@ class TaskState(NamedTuple):
     items_total: int = 0
     """Evidence items of at least weak quality attached so far."""
     artefacts: str = ""
-    """What evidence pointed at, as `Known` marks it: one of these again is nothing new."""
+    """What evidence pointed at, as `KnownArtefacts` marks it: one of these again is nothing new."""
     status_only_in_a_row: int = 0
     """Reports in a row that brought no new evidence."""
 
@@ -190,7 +190,7 @@ class TaskState(NamedTuple):
     """Runs whose results were shown, the last few, as `note_shown` writes them."""
     reports: int = 0
     """How many reports of the task the operator saw: what came before a report and what came after
-    is told by their number, because a broker's clock can stand still or be set back."""
+    follows from their number, because a broker's clock can stand still or be set back."""
     results_untracked: int = 0
     """Results beyond those that are watched one by one; they count as not shown too."""
     untracked_after: int = 0
@@ -205,9 +205,9 @@ class TaskState(NamedTuple):
     demands: tuple[str, ...] = ()
     """The latest few events on which a report was demanded that no forced update has answered."""
     told_id: str = ""
-    """The event that last told, as the first one, that something owed is overdue."""
+    """The last event that was the first to report an obligation as overdue."""
     times_told: int = 0
-    """How often that was told of the same thing, that time included."""
+    """How often that obligation was reported, that time included."""
 
     history: History = {}  # noqa: RUF012 -- never changed, only replaced
     """What conditions ask about the past, as `HistoryPlan` keeps it."""
@@ -232,14 +232,14 @@ class TaskState(NamedTuple):
             values = cast("list[Any]", json.loads(raw))
             found = values.pop(0)
             if found != FORMAT or len(values) != _FIELDS:
-                raise StateError(
+                raise TaskStateError(
                     f"task state has format {found} with {len(values)} fields; this engine reads"
                     f" format {FORMAT} with {_FIELDS}; replay the events to rebuild it"
                 )
             for index in _TUPLES:
                 values[index] = tuple(values[index])
         except (ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
-            raise StateError(
+            raise TaskStateError(
                 f"task state is not readable ({error}); replay the events to rebuild it"
             ) from error
         return _MAKE(cls, values)

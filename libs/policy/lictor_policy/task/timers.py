@@ -42,7 +42,7 @@ class SetReportingTimer(NamedTuple):
     due: datetime
     task: TaskState
     owed: Owed | None = None
-    """What is owed, where it is not a checkpoint or the end of a silence."""
+    """The obligation, where it is not a checkpoint or the end of a silence."""
 
     @property
     def event_id(self) -> str:

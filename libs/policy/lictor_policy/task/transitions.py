@@ -42,7 +42,7 @@ _REPORTS = frozenset(
     ("task_checkpoint_sent", "forced_operator_update", "subagent_result_forwarded")
 )
 _TOLD_EACH = 3
-"""So many misses in a row are told one by one; by then a human was called."""
+"""So many misses in a row are reported one by one; by then a human was called."""
 
 
 def begin(event: TaskStarted, position: EventPosition) -> TaskState:
@@ -222,7 +222,7 @@ def is_valid_path(path: ExternalizedPath | None) -> bool:
 
 
 def _watch_anew(state: TaskState, now: int) -> TaskState:
-    """Both reports due from now on, where the task owes them."""
+    """Both reports due from now on, where the task must give them."""
     return _next_silence(_next_checkpoint(state, now), now)
 
 
@@ -289,7 +289,7 @@ def _updated(
 
 
 def _checkpoint_due(state: TaskState, event: TaskCheckpointDue, now: int) -> TaskState:
-    # A broker and a runtime may disagree about now; the later of the two is when it is told.
+    # A broker and a runtime may disagree about now; the later of the two is the time of the report.
     now = max(now, to_micros(event.timestamp))
     return _missed(state, event.event_id, to_micros(event.payload.due_at), now)
 
@@ -304,7 +304,7 @@ def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
     if state.last_visible_us is not None and state.last_visible_us > window_start:
         # Met in time: the timer and the report crossed on their way.
         return state.changed(last_due_us=latest)
-    # A runtime may report the same checkpoint that our timer reports: one miss, told twice.
+    # A runtime may report the same checkpoint that our timer reports: one miss, reported twice.
     told_before = (
         previous is not None
         and state.missed_in_a_row > 0
@@ -320,9 +320,9 @@ def _missed(state: TaskState, event_id: str, due: int, now: int) -> TaskState:
 
 
 def _same_quiet(state: TaskState, one: int, other: int | None) -> bool:
-    """Whether a missed checkpoint and a silence are one quiet told twice: both count, one is told.
+    """Whether a missed checkpoint and a silence are one silence reported twice: both count, one is reported.
 
-    Less than half of the shorter time lies between them, so neither can keep the other from ever being told.
+    Less than half of the shorter time lies between them, so neither can keep the other from ever being reported.
     """
     times = [each for each in (state.checkpoint_interval_s, state.silence_timeout_s) if each]
     if other is None or not times:
@@ -331,7 +331,7 @@ def _same_quiet(state: TaskState, one: int, other: int | None) -> bool:
 
 
 def _is_told(count: int) -> bool:
-    """Whether so many misses in a row are told: the first few, then each time they have doubled."""
+    """Whether so many misses in a row are reported: the first few, then each time they have doubled."""
     times, left = divmod(count, _TOLD_EACH)
     return count <= _TOLD_EACH or (left == 0 and times & (times - 1) == 0)
 
@@ -386,7 +386,7 @@ def _past_silence(state: TaskState, told_at: int, now: int) -> TaskState:
 
 
 def _watched(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
-    """What a watch found: the same as our own timer would tell, or something it could not know."""
+    """What a watch found: the same as our own timer would report, or something it could not know."""
     payload = event.payload
     match payload.condition:
         case "promised_followup_due":
@@ -405,7 +405,7 @@ def _watched(state: TaskState, event: WatchdogFired, now: int) -> TaskState:
 
 
 def _watched_due(state: TaskState, event: WatchdogFired, now: int) -> int | None:
-    """The checkpoint a watch means: the one it names, the one due, or the last one told."""
+    """The checkpoint a watch means: the one it names, the one due, or the last one reported."""
     if event.payload.due_at is not None:
         return to_micros(event.payload.due_at)
     if state.checkpoint_due_us is None:

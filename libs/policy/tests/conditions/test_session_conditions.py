@@ -13,7 +13,7 @@ from lictor_policy.conditions.session_conditions import (
     SessionState,
     watchdog_event,
 )
-from lictor_policy.errors import PackError, StateError, Unacceptable
+from lictor_policy.errors import PackError, TaskStateError, UnacceptableEvent
 from lictor_policy.offline.stories import START
 from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import Disposition
@@ -133,11 +133,11 @@ def test_a_task_that_never_started_is_told_of_its_session_when_it_tipped_the_con
     _, (question,) = config.sessions.fold(None, told)
     happening = parse_event(watchdog_event(told, question))
     stage = new_stage(config)
-    with pytest.raises(Unacceptable, match="never started"):
+    with pytest.raises(UnacceptableEvent, match="never started"):
         stage.play(happening, 1)
     stage.say("report_anchor_missing", 2)
     forged = parse_event(happening.to_json().replace(b'"lictor"', b'"openclaw"', 1))
-    with pytest.raises(Unacceptable, match="never started"):
+    with pytest.raises(UnacceptableEvent, match="never started"):
         stage.play(forged, 3)
     record = stage.play(happening, 4).record
     assert [rule.rule_id for rule in record.matched_rules] == ["rule-0"]
@@ -200,7 +200,7 @@ def test_several_sessions_conditions_may_stand_beside_each_other(watching: Confi
 
 def test_state_of_another_format_is_refused() -> None:
     for raw in (b"", b"[]", b"[9,{},[]]", b"7"):
-        with pytest.raises(StateError, match="replay"):
+        with pytest.raises(TaskStateError, match="replay"):
             SessionState.decode(raw)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from libs.policy.tests.judge.test_resolution_laws import CONDITIONS, RULES, config
 from libs.policy.tests.judge.test_step_laws import CLAIMS, HAPPENINGS, perform
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.events.position import EventPosition
 from lictor_policy.gates.judgement import (
     OPEN_PROMISE,
@@ -206,7 +206,7 @@ def holds(
     """The law, for an answer and the event that tells of the act."""
     try:
         outcome = step(state, event, EventPosition(77, to_micros(moment(AT)), NOWHERE), packs)
-    except Unacceptable:
+    except UnacceptableEvent:
         # No decision follows: the event would be refused.
         assert judged.answer.decision == "deny"
         assert (judged.disposition, judged.judged_as) == (None, None)

@@ -33,7 +33,7 @@ from lictor_policy.conditions.facts import FACTS, Fact, FactType
 from lictor_policy.decisions.json_text import rfc3339
 from lictor_policy.errors import PackError
 from lictor_policy.judge.config import EvaluatorConfig, build_config
-from lictor_policy.judge.step import EventPosition, Unacceptable, observed, step
+from lictor_policy.judge.step import EventPosition, UnacceptableEvent, observed, step
 from lictor_policy.packs.pack import read_pack
 from lictor_policy.rules.signals import SIGNALS
 from lictor_policy.task.state import TaskState
@@ -201,7 +201,7 @@ def fold(
         position = EventPosition(number, to_micros(at), NO_HASH)
         try:
             seen = observed(state, event, rfc3339(at), position, config)
-        except Unacceptable:
+        except UnacceptableEvent:
             continue
         outcome = step(state, event, position, config)
         state = outcome.state

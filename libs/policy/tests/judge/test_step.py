@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from lictor_policy.conditions.facts import FACTS
-from lictor_policy.errors import StateError, Unacceptable
+from lictor_policy.errors import TaskStateError, UnacceptableEvent
 from lictor_policy.events.content import claim_of, message_of, structure_of
 from lictor_policy.judge.step import EventPosition, step
 from lictor_policy.task.state import MAX_EVIDENCE, TaskState, note_evidence, read_evidence
@@ -16,7 +16,7 @@ from lictor_schema.events.evidence import EvidenceClass, Quality
 
 
 def test_an_event_of_a_task_that_never_started_is_unacceptable(stage: Any) -> None:
-    with pytest.raises(Unacceptable) as caught:
+    with pytest.raises(UnacceptableEvent) as caught:
         stage.say("task_checkpoint_sent")
     assert caught.value.field == "task_id"
     assert "task_started" in caught.value.remedy
@@ -24,14 +24,14 @@ def test_an_event_of_a_task_that_never_started_is_unacceptable(stage: Any) -> No
 
 def test_a_missing_anchor_may_be_told_before_the_start(stage: Any) -> None:
     stage.say("report_anchor_missing")
-    with pytest.raises(Unacceptable):
+    with pytest.raises(UnacceptableEvent):
         stage.say("task_checkpoint_sent", 1)
     assert stage.say("task_started", 2).state.started
 
 
 def test_a_second_start_is_unacceptable(stage: Any) -> None:
     stage.say("task_started")
-    with pytest.raises(Unacceptable, match="has started already"):
+    with pytest.raises(UnacceptableEvent, match="has started already"):
         stage.say("task_started", 1)
 
 
@@ -39,13 +39,13 @@ def test_a_time_far_in_the_future_is_unacceptable(make_event: Any, shipped: Any)
     stored = make_event("task_started").timestamp
     position = EventPosition(1, to_micros(stored), "sha256:" + "0" * 64)
     assert step(None, make_event("task_started", 300), position, shipped).record
-    with pytest.raises(Unacceptable, match="timestamp") as caught:
+    with pytest.raises(UnacceptableEvent, match="timestamp") as caught:
         step(None, make_event("task_started", 301), position, shipped)
     assert caught.value.field == "timestamp"
 
 
 def test_an_interval_without_end_is_unacceptable(stage: Any) -> None:
-    with pytest.raises(Unacceptable, match=r"payload\.checkpoint_interval_s"):
+    with pytest.raises(UnacceptableEvent, match=r"payload\.checkpoint_interval_s"):
         stage.say("task_started", checkpoint_interval_s=2**53 - 1)
 
 
@@ -220,7 +220,7 @@ def test_an_externalized_path_of_placeholders_is_not_valid(stage: Any) -> None:
 
 def test_state_of_another_format_is_refused() -> None:
     for raw in (b"", b"[]", b"{}", b"[2]", b"[1,2]", b"\xff"):
-        with pytest.raises(StateError, match="replay"):
+        with pytest.raises(TaskStateError, match="replay"):
             TaskState.decode(raw)
 
 

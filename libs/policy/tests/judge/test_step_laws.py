@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lictor_policy.judge.step import Unacceptable
+from lictor_policy.judge.step import UnacceptableEvent
 from lictor_policy.task.state import TaskState
 from lictor_policy.task.timers import TimerKind
 from lictor_schema.decisions.decision import DecisionRecord, Disposition
@@ -60,7 +60,7 @@ def perform(stage: Any, stream: Any, make_evidence: Any) -> None:
         at = number * 20
         try:
             happen(stage, kind, detail, at, make_evidence(number % 7, "weak"))
-        except Unacceptable:
+        except UnacceptableEvent:
             assert kind == "start"
 
 

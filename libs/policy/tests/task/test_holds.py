@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy.gates import judgement
 from lictor_policy.gates.judgement import judge_report
 from lictor_policy.offline.stories import Stage, moment, usual_event
@@ -145,7 +145,7 @@ def test_another_runtime_can_neither_steer_a_task_nor_report_for_it(
     stage: Stage, event_type: str
 ) -> None:
     stage.say("task_started", 0)
-    with pytest.raises(Unacceptable, match="belongs to openclaw"):
+    with pytest.raises(UnacceptableEvent, match="belongs to openclaw"):
         stage.play(usual_event(event_type, 1, runtime="evil"), 1)
 
 

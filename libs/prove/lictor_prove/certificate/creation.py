@@ -39,7 +39,7 @@ from lictor_ir.certificate.format import (
 from lictor_ir.errors import CertificateError, IrError
 from lictor_ir.goals import Goal, GoalKind, goals, never_reached
 from lictor_ir.places import Place
-from lictor_ir.solver.answers import Conclusion, Model
+from lictor_ir.solver.answers import Conclusion, SolverModel
 from lictor_ir.solver.z3_lowering import NAME as FIRST
 from lictor_ir.solver.z3_lowering import decide
 from lictor_ir.terms import Const, Result, const
@@ -48,9 +48,10 @@ from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.certificate.second_solver import ask, solver_version
 from lictor_prove.errors import ProveError
 from lictor_prove.forked_child import Forked, Tell
-from lictor_prove.proof.result import CertificateFile, Proof, Verdict, unknown
+from lictor_prove.proof.result import CertificateFile, Proof, unknown
 from lictor_prove.proof.settings import DEFAULT, ENGINE, ProofSettings
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.proofs.proof import ProofVerdict
 
 _SLACK_S: Final = 1.0
 """What a solver gets beyond its own time limit before it is killed."""
@@ -87,7 +88,7 @@ def certified(
     limits: CertificateLimits = CertificateLimits(),  # noqa: B008 -- frozen
 ) -> Proof:
     """The proof with its certificate, if it proved anything; `unknown` when solvers contradict each other."""
-    if proof.verdict is not Verdict.PROVED:
+    if proof.verdict is not ProofVerdict.PROVED:
         return proof
     begun = time.perf_counter()
     try:
@@ -109,7 +110,7 @@ def certify(
     limits: CertificateLimits = CertificateLimits(),  # noqa: B008 -- frozen
 ) -> CertificateFile:
     """The certificate of a `proved`, however it was found. Raises NotCertified and SolversDisagree."""
-    if proof.verdict is not Verdict.PROVED or proof.ir is None:
+    if proof.verdict is not ProofVerdict.PROVED or proof.ir is None:
         raise NotCertified(f"the verdict is {proof.verdict}; only what is proved has a certificate")
     document = proof.ir.document
     derived = goals(document)
@@ -258,7 +259,7 @@ def _refuted(goal: Goal, asked: Goal, limits: CertificateLimits) -> Evidence:
         return both
 
 
-def _possible(goal: Goal, model: Model, limits: CertificateLimits) -> Evidence:
+def _possible(goal: Goal, model: SolverModel, limits: CertificateLimits) -> Evidence:
     """Evidence that the formula can be true; the first solver has said so."""
     alone = Evidence(goal.id, goal.kind, By.SOLVER, Level.A, _script_hash(goal), (FIRST,))
     values = model_values(goal, model)
@@ -275,7 +276,7 @@ def _possible(goal: Goal, model: Model, limits: CertificateLimits) -> Evidence:
     return replace(alone, solvers=(SECOND, FIRST), level=Level.B)
 
 
-def model_values(goal: Goal, model: Model) -> tuple[Const, ...] | None:
+def model_values(goal: Goal, model: SolverModel) -> tuple[Const, ...] | None:
     """A solver's model as a certificate carries it; None where it leaves something out."""
     told = {
         (each.root, each.is_result, each.steps, each.indices): each.value for each in model.reads

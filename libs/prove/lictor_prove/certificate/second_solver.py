@@ -25,7 +25,7 @@ class SolverReply:
 
     answer: Literal["sat", "unsat", "unknown"]
     proof: str | None = None
-    """Of unsat, where it could be told."""
+    """Of unsat, where it could be determined."""
 
 
 def solver_version() -> str:

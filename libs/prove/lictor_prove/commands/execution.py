@@ -20,7 +20,7 @@ from lictor_prove.commands.layer_values import BoundaryError, given, taken
 from lictor_prove.commands.program import (
     Assert,
     Block,
-    Call,
+    CallCommand,
     Command,
     Commands,
     ForCount,
@@ -28,7 +28,7 @@ from lictor_prove.commands.program import (
     Let,
     Stop,
     When,
-    Written,
+    WrittenTerm,
     result_type,
 )
 from lictor_prove.errors import ProveError
@@ -118,7 +118,7 @@ class _Run:
         match command:
             case Let():
                 names[command.name] = self._value(command.value, names, command.span)
-            case Call():
+            case CallCommand():
                 self._trusted(command, names)
             case When():
                 holds = self._value(command.condition, names, command.span)
@@ -142,7 +142,7 @@ class _Run:
             self._step(span)
             self.block(body, {**names, name: item})
 
-    def _trusted(self, command: Call, names: dict[str, Any]) -> None:
+    def _trusted(self, command: CallCommand, names: dict[str, Any]) -> None:
         function, span = command.function, command.span
         values = {
             name: self._value(written, names, span) for name, written in command.arguments.items()
@@ -165,7 +165,7 @@ class _Run:
         if command.name is not None:
             names[command.name] = result
 
-    def _value(self, written: Written, names: Mapping[str, Any], span: Span) -> Any:
+    def _value(self, written: WrittenTerm, names: Mapping[str, Any], span: Span) -> Any:
         evaluation = Evaluation(Environment(names))
 
         def value(term: Term) -> Any:

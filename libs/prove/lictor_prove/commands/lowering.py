@@ -30,7 +30,7 @@ from lictor_ir.terms import (
 from lictor_prove.commands.program import (
     Assert,
     Block,
-    Call,
+    CallCommand,
     Command,
     Commands,
     ForCount,
@@ -38,13 +38,13 @@ from lictor_prove.commands.program import (
     Let,
     Stop,
     When,
-    Written,
+    WrittenTerm,
 )
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.python.interpreter.loops import symbolic_round
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.machine_state import Hooks, Machine
-from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Sym, Value
+from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Sym, SymbolicValue
 from lictor_prove.python.predicates import condition
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, SubsetRefusal, refuse
@@ -58,7 +58,7 @@ Names = Mapping[str, Term]
 
 
 def lowered(commands: Commands, *, name: str, target: str = "main") -> Document:
-    """The document of a program; Rejected when what it does can't be told as one."""
+    """The document of a program; Rejected when what it does can't be written as one."""
     lowering = _Lowering(commands)
     try:
         return lowering.document(name, target)
@@ -133,7 +133,7 @@ class _Lowering:
         match command:
             case Let():
                 names[command.name] = self._value(command.value, names)
-            case Call():
+            case CallCommand():
                 self._call(command, names)
             case When():
                 holds = self._value(command.condition, names)
@@ -151,11 +151,11 @@ class _Lowering:
             case Stop():
                 self._stop()
 
-    def _branch(self, block: Block, names: Names) -> Value:
+    def _branch(self, block: Block, names: Names) -> SymbolicValue:
         self._block(block, names)
         return NONE_VALUE
 
-    def _call(self, command: Call, names: dict[str, Term]) -> None:
+    def _call(self, command: CallCommand, names: dict[str, Term]) -> None:
         given = {name: Sym(self._value(each, names)) for name, each in command.arguments.items()}
         positional = [
             given.pop(parameter.name)
@@ -199,8 +199,8 @@ class _Lowering:
             case App(op="ite"):
                 choice, then, otherwise = over.args
 
-                def taken(option: Term) -> Callable[[], Value]:
-                    def run() -> Value:
+                def taken(option: Term) -> Callable[[], SymbolicValue]:
+                    def run() -> SymbolicValue:
                         self._each(option, command, names)
                         return NONE_VALUE
 
@@ -247,7 +247,7 @@ class _Lowering:
 
     # -- terms -------------------------------------------------------------------------------------
 
-    def _value(self, value: Written, names: Names) -> Term:
+    def _value(self, value: WrittenTerm, names: Names) -> Term:
         """The term over inputs, indices and results; what its operations demand is an obligation here."""
         machine = self._machine
         outer = machine.guard

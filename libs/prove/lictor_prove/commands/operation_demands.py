@@ -27,23 +27,23 @@ from lictor_ir.types import (
     Type,
     accepts,
 )
-from lictor_prove.commands.program import Demand, Written
+from lictor_prove.commands.program import TermPrecondition, WrittenTerm
 
 _DIVISIONS = {"floordiv": 0, "mod": 0, "fdiv": 0.0}
 Tables = Mapping[str, Schema]
 
 
-def written(term: Term, tables: Tables) -> Written:
+def written(term: Term, tables: Tables) -> WrittenTerm:
     """The term with its demands; TermError for one that no program may hold."""
     for part in postorder(term):
         _check(part, tables)
-    return Written(term, tuple(dict.fromkeys(_demands(term, ()))))
+    return WrittenTerm(term, tuple(dict.fromkeys(_demands(term, ()))))
 
 
 # -- what is demanded ------------------------------------------------------------------------------
 
 
-def _demands(term: Term, path: tuple[Term, ...]) -> Iterator[Demand]:
+def _demands(term: Term, path: tuple[Term, ...]) -> Iterator[TermPrecondition]:
     """Terms are as deep as somebody wrote them, and that is bounded, so this may recurse."""
     match term:
         case App(op="ite"):
@@ -65,18 +65,18 @@ def _demands(term: Term, path: tuple[Term, ...]) -> Iterator[Demand]:
             pass
 
 
-def _of_operation(term: App, path: tuple[Term, ...]) -> Iterator[Demand]:
+def _of_operation(term: App, path: tuple[Term, ...]) -> Iterator[TermPrecondition]:
     if term.op in _DIVISIONS:
         zero = const(_DIVISIONS[term.op])
         text = "the divisor is not zero (ZeroDivisionError)"
-        yield Demand(and_(*path), not_(eq(term.args[1], zero)), text)
+        yield TermPrecondition(and_(*path), not_(eq(term.args[1], zero)), text)
     elif term.op == "at":
         items, index = term.args
         within = and_(apply("le", const(0), index), apply("lt", index, apply("len", items)))
-        yield Demand(and_(*path), within, "the index is within the list (IndexError)")
+        yield TermPrecondition(and_(*path), within, "the index is within the list (IndexError)")
     elif term.op == "float_of_int":
         text = "the int is not too large for a float (OverflowError)"
-        yield Demand(and_(*path), not_(apply("is_inf", term)), text)
+        yield TermPrecondition(and_(*path), not_(apply("is_inf", term)), text)
 
 
 # -- what can't be there ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from lictor_prove.layer_model import Layer, TrustedFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class TermPrecondition:
     """What must hold for an operation of a term to have a value, where the operation is needed."""
 
     when: Term
@@ -26,11 +26,11 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTerm:
     """A term as it is written, with what its operations demand, in the order in which they are needed."""
 
     term: Term
-    demands: tuple[Demand, ...]
+    demands: tuple[TermPrecondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Let:
     """`let name = term`."""
 
     name: str
-    value: Written
+    value: WrittenTerm
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallCommand:
     """`call f(arg = term)`, or `name = call f(arg = term)`."""
 
     function: TrustedFunction
-    arguments: Mapping[str, Written]
+    arguments: Mapping[str, WrittenTerm]
     """In the order in which they are written."""
     name: str | None
     span: Span
@@ -57,7 +57,7 @@ class Call:
 class When:
     """`when term { … } else { … }`."""
 
-    condition: Written
+    condition: WrittenTerm
     then: Block
     otherwise: Block
     span: Span
@@ -68,7 +68,7 @@ class ForEach:
     """`for each item in term { … }`: over a list, in order."""
 
     name: str
-    over: Written
+    over: WrittenTerm
     body: Block
     span: Span
 
@@ -78,7 +78,7 @@ class ForCount:
     """`for i in 0..term { … }`: i is 0, 1, … below the count; never for a count below 1."""
 
     name: str
-    count: Written
+    count: WrittenTerm
     body: Block
     span: Span
 
@@ -87,7 +87,7 @@ class ForCount:
 class Assert:
     """`assert term`: it must be proved to hold."""
 
-    condition: Written
+    condition: WrittenTerm
     span: Span
 
 
@@ -98,7 +98,7 @@ class Stop:
     span: Span
 
 
-Command = Let | Call | When | ForEach | ForCount | Assert | Stop
+Command = Let | CallCommand | When | ForEach | ForCount | Assert | Stop
 Block = tuple[Command, ...]
 
 

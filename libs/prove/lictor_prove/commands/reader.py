@@ -1,4 +1,4 @@
-"""From text to a program in commands, or to the first reason why it is none.
+"""From text to a program in commands, or to the first reason why it is not one.
 
 The grammar is closed, and stands in docs/commands.md: nothing in it declares, imports, recurses or changes a name.
 What trusted functions take, give, demand and promise comes from the layer alone. Every command is checked, also where
@@ -26,7 +26,7 @@ from lictor_prove.commands.operation_demands import written
 from lictor_prove.commands.program import (
     Assert,
     Block,
-    Call,
+    CallCommand,
     Command,
     Commands,
     ForCount,
@@ -34,7 +34,7 @@ from lictor_prove.commands.program import (
     Let,
     Stop,
     When,
-    Written,
+    WrittenTerm,
 )
 from lictor_prove.commands.source_rules import (
     HEADER,
@@ -219,7 +219,7 @@ class _Reader:
         at = scan.token
         function = self._function(scan.name(), at)
         parameters = {parameter.name: parameter for parameter in function.parameters}
-        arguments: dict[str, Written] = {}
+        arguments: dict[str, WrittenTerm] = {}
 
         def argument() -> None:
             token = scan.token
@@ -250,7 +250,7 @@ class _Reader:
             if function.result == NONE:
                 raise scan.fail(f"{function.name} returns nothing that could have a name", start)
             self._terms.inputs[name] = function.result
-        return Call(function, arguments, name, self._span(start))
+        return CallCommand(function, arguments, name, self._span(start))
 
     def _function(self, name: str, at: Token) -> TrustedFunction:
         function = self._layer.functions.get(name)
@@ -263,7 +263,7 @@ class _Reader:
             raise self._scan.fail(f"{name} takes a row class, which commands can't pass", at)
         return function
 
-    def _argument(self, function: TrustedFunction, parameter: LayerParameter) -> Written:
+    def _argument(self, function: TrustedFunction, parameter: LayerParameter) -> WrittenTerm:
         at = self._scan.token
         value = self._term()
         if not accepts(parameter.type, value.term.type):
@@ -352,14 +352,14 @@ class _Reader:
         near = get_close_matches(name, list(known), 1)
         return f"; did you mean {near[0]}?" if near else ""
 
-    def _condition(self) -> Written:
+    def _condition(self) -> WrittenTerm:
         at = self._scan.token
         found = self._term()
         if found.term.type != BOOL:
             raise self._scan.fail(f"a condition is a bool, not {found.term.type}", at)
         return found
 
-    def _term(self) -> Written:
+    def _term(self) -> WrittenTerm:
         at = self._scan.token
         term = self._terms.term()
         if self._scan.sees(">", ">="):

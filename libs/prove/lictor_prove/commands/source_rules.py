@@ -1,4 +1,4 @@
-"""The text of a program in commands, before it is read: what no text may hold, and how reasons tell what to write."""
+"""The text of a program in commands, before it is read: what no text may hold, and how reasons say what to write."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 This reasons about the guarantees that stand on a program, not about its runs. A domain is used when the program may
 call one of its functions, read off the text from the target on: a call in a dead branch counts, a call that can't be
-resolved counts for every domain. Erring towards "used" tells a reader too much, never too little; and what a program
+resolved counts for every domain. Erring towards "used" reports too much, never too little; and what a program
 was found to call is used, however its text spells it.
 """
 
@@ -289,7 +289,7 @@ def _exposed(layer: Layer) -> Mapping[str, frozenset[str]]:
 
 
 def _parameters(node: ast.AST) -> bool:
-    """Whether a definition takes anything; of a class that can't be told."""
+    """Whether a definition takes anything; of a class that is unknown."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return True
     taken = node.args

@@ -45,7 +45,7 @@ SchemaName = Callable[[type[Row]], str]
 
 
 class Annotations:
-    """Reads annotations; `schema_name` tells what a row class is called in documents."""
+    """Reads annotations; `schema_name` says what a row class is called in documents."""
 
     def __init__(self, schema_name: SchemaName) -> None:
         self._schema_name = schema_name

@@ -63,7 +63,7 @@ def _bound(scope: ast.AST) -> frozenset[str]:
 
 
 def _value(node: ast.expr, module: ModuleType, hidden: frozenset[str]) -> object:
-    """What a name of the module is; None when it can't be told."""
+    """What a name of the module is; None when that is unknown."""
     match node:
         case ast.Name() if node.id not in hidden:
             return module.__dict__.get(node.id)
@@ -93,7 +93,7 @@ def _effect(node: ast.expr, module: ModuleType, hidden: frozenset[str]) -> Relat
 
 
 def _relation(node: ast.expr, module: ModuleType, hidden: frozenset[str]) -> Relation | None:
-    """The relation that an expression is, where its text tells."""
+    """The relation that an expression is, where its text says so."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="where")):
             return _relation(inner, module, hidden)

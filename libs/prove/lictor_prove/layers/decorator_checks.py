@@ -99,7 +99,7 @@ def _unfolded(decorator: ast.expr, module: ModuleType) -> Iterator[ast.expr]:
 
 
 def _resolved(decorator: ast.expr, module: ModuleType) -> object:
-    """What the decorator, or the function that makes it, is; None when that can't be told."""
+    """What the decorator, or the function that makes it, is; None when that is unknown."""
     node = decorator.func if isinstance(decorator, ast.Call) else decorator
     names: list[str] = []
     while isinstance(node, ast.Attribute):

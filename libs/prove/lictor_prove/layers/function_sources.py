@@ -106,7 +106,7 @@ def _compiled(node: ast.Lambda) -> CodeType:
 
 
 def _traces(code: CodeType) -> tuple[object, ...]:
-    """What tells a lambda from its neighbours: parameters, constants, and the columns of its operations."""
+    """What distinguishes a lambda from its neighbours: parameters, constants, and the columns of its operations."""
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     constants = {repr(value) for value in code.co_consts if not isinstance(value, CodeType)}
     # What belongs to no line only fetches outer names.

@@ -24,7 +24,7 @@ class InstalledLayers:
         return None if roots is None else (layer_hash, roots)
 
 
-def shelf(environment: Mapping[str, str] = os.environ) -> InstalledLayers:
+def installed_layers(environment: Mapping[str, str] = os.environ) -> InstalledLayers:
     """``LICTOR_LAYERS``: directories with ``tools/<domain>/trusted`` below, each a layer of its own.
 
     Their code is not run here, only read: the hash of a layer is that of its files.

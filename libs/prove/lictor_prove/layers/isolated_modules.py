@@ -176,7 +176,7 @@ class _SourceLoader(Loader):
         """Runs the module."""
         name = str(self._file.path)
         code = compile(self._file.source, name, "exec", dont_inherit=True)
-        # Whoever asks for the source of a function gets the text that runs, not what the file holds by then.
+        # `inspect.getsource` and the like get the text that runs, not what the file holds by then.
         text = self.get_source(module.__name__)
         linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
         exec(code, module.__dict__)  # noqa: S102 -- loading a trusted layer is running it

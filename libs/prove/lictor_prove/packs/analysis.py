@@ -219,7 +219,7 @@ class _Stage:
         terms, looking = self.symbols.terms, voice.looking
         own = [looking.formula, voice.often]
         before: list[tuple[str, Term]] = []
-        # Which classes evidence is of, no fact tells: what a model says of requirements may fit no evidence at all.
+        # No fact says which classes evidence is of: what a model says of requirements may fit no evidence at all.
         unfit: list[Term] = []
         while True:
             answer = self.asking.ask(

@@ -9,12 +9,12 @@ from lictor_prove.packs.analysis import assumptions_of
 from lictor_prove.packs.examples import Example, Search
 from lictor_prove.packs.invariants import known_on
 from lictor_prove.packs.pack_terms import Side, symbols_for, translate
-from lictor_prove.packs.z3_questions import QUESTION_MS, Term, Terms
+from lictor_prove.packs.z3_questions import QUESTION_MS, Term, Z3Terms
 from lictor_schema.decisions.decision import Decision
 from lictor_schema.events.event_types import EVENT_TYPES, EventType
 
 Change = Literal["milder", "stricter", "other severity"]
-Verdict = Literal["same", "differs", "unknown"]
+ComparisonVerdict = Literal["same", "differs", "unknown"]
 
 _ALLOWED = Decision.allow()
 _NOTHING = (_ALLOWED.decision.precedence, _ALLOWED.severity.rank)
@@ -51,7 +51,7 @@ class OnEvent:
     """The questions that were left open, and why."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """`same` only when it is proved."""
         if self.differences:
             return "differs"
@@ -75,7 +75,7 @@ class PackComparison:
     assumptions: tuple[str, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """Of all event types together."""
         found = {each.verdict for each in self.events}
         return "differs" if "differs" in found else "unknown" if "unknown" in found else "same"
@@ -120,7 +120,7 @@ def _on_event(search: Search, before: Side, after: Side) -> OnEvent:
     return OnEvent(search.event_type, tuple(differences), tuple(unknown))
 
 
-def _goals(before: Side, after: Side, terms: Terms) -> Iterator[tuple[Change, Term]]:
+def _goals(before: Side, after: Side, terms: Z3Terms) -> Iterator[tuple[Change, Term]]:
     strengths = {each.strength for side in (before, after) for each in side.voices}
     decisions = sorted({(each[0], 0) for each in strengths if each[0] > _NOTHING[0]})
     less = [_weaker(after, before, each, terms) for each in decisions]
@@ -133,7 +133,7 @@ def _goals(before: Side, after: Side, terms: Terms) -> Iterator[tuple[Change, Te
     yield "other severity", terms.all_of([same, terms.any_of(otherwise)])
 
 
-def _weaker(one: Side, other: Side, strength: tuple[int, int], terms: Terms) -> Term:
+def _weaker(one: Side, other: Side, strength: tuple[int, int], terms: Z3Terms) -> Term:
     """When one side decides less than that strongly, and the other side does not."""
     return terms.all_of(
         [other.at_least(strength, terms), terms.denied(one.at_least(strength, terms))]

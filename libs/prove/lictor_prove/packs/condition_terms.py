@@ -13,7 +13,7 @@ from lictor_policy.conditions.temporal_conditions import (
     asks_session,
     never_fails,
 )
-from lictor_policy.task.history import Amounts, Latest, Order, Previous, Times
+from lictor_policy.task.history import Amounts, Latest, Order, PreviousMoment, Times
 from lictor_prove.packs.fact_symbols import CHANNEL, Kind, Literals, Symbol, Symbols
 from lictor_prove.packs.z3_questions import Term
 from lictor_schema.core.time import SECOND_US
@@ -129,7 +129,7 @@ def _about_the_past(
     symbol = symbols.remembered(asked.fact.name, kept, span)
     value = symbol.term
     match kept:
-        case Order() | Previous():
+        case Order() | PreviousMoment():
             longest = NEVER if span is None else span
             return terms.all_of([value >= 0, value <= longest])
         case Latest() if leaf.comparator == "greater_than":

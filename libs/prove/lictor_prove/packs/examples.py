@@ -35,7 +35,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """The outcome of a search: an example, a proof that there is none, or neither."""
 
     example: Example | None = None
@@ -51,26 +51,26 @@ class Search:
     event_type: EventType
     symbols: Symbols
     asking: Asking
-    """With all that is known told."""
+    """With all that is known filled in."""
     sides: Sequence[tuple[EvaluatorConfig, Side]]
 
-    def find(self, goal: Term) -> Found:
+    def find(self, goal: Term) -> SearchOutcome:
         """An example of the goal that the evaluator confirms, or a proof that there is none."""
         refused: list[Term] = []
         why = ""
         for _ in range(_TRIES):
             answer = self._plain(goal, refused)
             if answer.kind == "impossible":
-                return Found(proved_none=not refused, why=why)
+                return SearchOutcome(proved_none=not refused, why=why)
             if answer.kind == "unknown":
-                return Found(why=answer.why)
+                return SearchOutcome(why=answer.why)
             values = {each.name: each.read(answer.model) for each in self.symbols}
             try:
-                return Found(self._confirmed(goal, values, answer.model))
+                return SearchOutcome(self._confirmed(goal, values, answer.model))
             except NoSuchScene as error:
                 why = f"the evaluator did not confirm the example: {error}"
             refused.append(self._other_than(values))
-        return Found(why=why)
+        return SearchOutcome(why=why)
 
     def _plain(self, goal: Term, refused: Sequence[Term]) -> SolverAnswer:
         """A model with few unusual values: as long as they contradict the goal, one of them is given up."""

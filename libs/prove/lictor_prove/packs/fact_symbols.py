@@ -16,15 +16,15 @@ from lictor_policy.conditions.temporal_conditions import NEVER
 from lictor_policy.task.history import (
     Amounts,
     Latest,
+    MeasureTotal,
     MemoryKind,
+    MomentCount,
     Order,
-    Previous,
-    Sum,
-    Tally,
+    PreviousMoment,
     Times,
 )
 from lictor_policy.task.state import QUALITIES
-from lictor_prove.packs.z3_questions import NotExpressible, Term, Terms, spelled, truth, whole
+from lictor_prove.packs.z3_questions import NotExpressible, Term, Z3Terms, spelled, truth, whole
 from lictor_schema.core.time import DAY_S, SECOND_US
 from lictor_schema.events.payloads import WatchdogFiredPayload
 
@@ -35,7 +35,7 @@ WATCHED = "event.condition"
 CHILD_FAILED = "event.outcome_is_failure"
 """Whether a child failed, of `subagent_completed`."""
 SESSION = "event.session_condition"
-"""The condition over the session that the event tells of."""
+"""The condition over the session that the event reports."""
 NO_SESSION = "none"
 CONDITIONS: tuple[str, ...] = get_args(WatchdogFiredPayload.model_fields["condition"].annotation)
 LONGEST = 1 << 50
@@ -83,7 +83,7 @@ class Symbol:
             case _:
                 return whole(model, self.term)
 
-    def is_value(self, value: Any, terms: Terms) -> Term:
+    def is_value(self, value: Any, terms: Z3Terms) -> Term:
         """Whether it has the value."""
         match self.kind:
             case Kind.FLAG:
@@ -107,7 +107,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class MemorySymbol:
     """A symbol about the past, and the memory that a state answers it from."""
 
     symbol: Symbol
@@ -119,7 +119,7 @@ class Remembered:
     def moment(self) -> CompiledMoment | None:
         """The one kind of moment that adds to it, if there is one."""
         kept = self.kept
-        return kept.moment if isinstance(kept, Tally | Times | Latest) else None
+        return kept.moment if isinstance(kept, MomentCount | Times | Latest) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +135,14 @@ class Literals:
 class Symbols:
     """Every symbol of one question, made when first asked for."""
 
-    terms: Terms
+    terms: Z3Terms
     literals: Literals
     sessions: tuple[str, ...] = ()
     """The conditions over sessions that some rule asks for."""
     by_name: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     bounds: list[Term] = field(default_factory=list[Term])
     """What the values can be at all."""
-    past: dict[str, Remembered] = field(default_factory=dict[str, Remembered])
+    past: dict[str, MemorySymbol] = field(default_factory=dict[str, MemorySymbol])
     reaches: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     """By memory: since when it is kept, as a length of time."""
     _usual: list[Term] = field(default_factory=list[Term])
@@ -186,7 +186,7 @@ class Symbols:
         return self._flag(CHILD_FAILED)
 
     def session(self) -> Symbol:
-        """Which condition over the session the event tells of."""
+        """Which condition over the session the event reports."""
         return self._named(SESSION, (NO_SESSION, *self.sessions))
 
     def matched_before(self, rule_id: str) -> Symbol:
@@ -196,18 +196,18 @@ class Symbols:
     def remembered(self, label: str, kept: MemoryKind, span_us: int | None) -> Symbol:
         """What a leaf about the past asks, as far as it is one number for all leaves that ask it."""
         match kept:
-            case Tally() | Sum():
+            case MomentCount() | MeasureTotal():
                 symbol = self._count(label)
             case Times() | Amounts():
                 symbol = self._count(label)
             case Latest():
                 symbol = self._span(label)
-            case Order() | Previous():
+            case Order() | PreviousMoment():
                 label, span_us = kept.name, None
                 symbol = self._gap(label)
             case _:
                 raise NotExpressible(f"{label} is not known to the analysis yet")
-        self.past.setdefault(symbol.name, Remembered(symbol, kept, span_us))
+        self.past.setdefault(symbol.name, MemorySymbol(symbol, kept, span_us))
         return symbol
 
     def reach(self, kept: MemoryKind) -> Symbol:

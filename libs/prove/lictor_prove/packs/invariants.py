@@ -158,7 +158,7 @@ def _of_claims_and_evidence(symbols: Symbols) -> Iterator[Term]:
 def _of_requirements(symbols: Symbols) -> Iterator[Term]:
     """What it takes to meet the evidence requirements of a rule.
 
-    Without classes that is all there is to it; which classes the evidence is of, no fact tells.
+    Without classes that is all there is to it; no fact says which classes the evidence is of.
     """
     terms = symbols.terms
     yield symbols.fact(REQUIREMENTS_MET).term

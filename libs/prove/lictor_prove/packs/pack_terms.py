@@ -7,13 +7,13 @@ from typing import Any
 from lictor_policy.events.content import claim_type_of
 from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.rules.compiled_rule import CompiledRule
-from lictor_policy.rules.scope import Scope
+from lictor_policy.rules.scope import TaskScope
 from lictor_policy.rules.signals import SIGNALS
 from lictor_prove.packs.condition_terms import condition_term, literals_of, sessions_in
 from lictor_prove.packs.fact_symbols import CHANNEL, Symbols
 from lictor_prove.packs.invariants import signal_term
 from lictor_prove.packs.staged_tasks import Scene
-from lictor_prove.packs.z3_questions import Term, Terms, truth
+from lictor_prove.packs.z3_questions import Term, Z3Terms, truth
 from lictor_schema.decisions.decision import Disposition, Severity
 from lictor_schema.events.claim import ClaimType
 from lictor_schema.events.event_types import EventType
@@ -26,11 +26,11 @@ class Looking:
     """A rule that looks at an event of a type."""
 
     rule: CompiledRule
-    scope: Scope | None
+    scope: TaskScope | None
     formula: Term
     """Its triggers, its pack's scope and its conditions are met."""
     fires: Term
-    """The name of that, for questions that all definitions are told for."""
+    """A name for it, for questions that come with all definitions."""
     matches: Term
     """The same, and no earlier rule of a `first_match` pack stands before it."""
     earlier: "tuple[Looking, ...]"
@@ -52,7 +52,7 @@ class Looking:
             and self.rule.condition(*at)
         )
 
-    def match_formula(self, terms: Terms) -> Term:
+    def match_formula(self, terms: Z3Terms) -> Term:
         """That it fires, and no earlier rule of a `first_match` pack does."""
         before = (terms.denied(each.formula) for each in self.earlier)
         return terms.all_of([self.formula, *before])
@@ -97,11 +97,11 @@ class Side:
     """Nothing decides."""
     definitions: tuple[Term, ...]
 
-    def decides(self, voice: Voice, terms: Terms) -> Term:
+    def decides(self, voice: Voice, terms: Z3Terms) -> Term:
         """When a voice makes the decision."""
         return terms.all_of([voice.speaks, voice.unopposed])
 
-    def at_least(self, strength: tuple[int, int], terms: Terms) -> Term:
+    def at_least(self, strength: tuple[int, int], terms: Z3Terms) -> Term:
         """When the decision is that strong or stronger."""
         return terms.any_of(each.speaks for each in self.voices if each.strength >= strength)
 
@@ -134,7 +134,7 @@ def symbols_for(*configs: EvaluatorConfig) -> Symbols:
     ]
     channels = sorted({name for scope in scopes for name in scope.channels or ()})
     runtimes = sorted({name for scope in scopes for name in scope.runtimes or ()})
-    return Symbols(Terms(), literals_of(conditions, channels, runtimes), sessions_in(conditions))
+    return Symbols(Z3Terms(), literals_of(conditions, channels, runtimes), sessions_in(conditions))
 
 
 def translate(config: EvaluatorConfig, event_type: EventType, symbols: Symbols, name: str) -> Side:
@@ -220,7 +220,7 @@ def _trigger_terms(rule: CompiledRule, event_type: EventType, symbols: Symbols) 
         yield terms.any_of(claim.is_value(each, terms) for each in looked_at)
 
 
-def _scope_term(scope: Scope | None, symbols: Symbols) -> Term:
+def _scope_term(scope: TaskScope | None, symbols: Symbols) -> Term:
     if scope is None:
         return symbols.terms.true
     parts: list[Term] = []

@@ -22,7 +22,7 @@ from lictor_policy.task.history import (
     Latest,
     MemoryKind,
     Order,
-    Previous,
+    PreviousMoment,
     Times,
     kept_since,
 )
@@ -36,7 +36,7 @@ from lictor_prove.packs.fact_symbols import (
     RUNTIME,
     SESSION,
     WATCHED,
-    Remembered,
+    MemorySymbol,
     Symbols,
 )
 from lictor_schema.core.time import SECOND_US, to_micros
@@ -246,7 +246,7 @@ def _state(event: Event, values: Values, now: int) -> TaskState:
     missed = values["checkpoint.missed_in_a_row"]
     silences = values["checkpoint.silences_in_a_row"]
     quiet = bool(missed or silences)
-    # An escalated task still owes its reports; one that was blocked, or asked its operator, does not.
+    # An escalated task must still give its reports; one that was blocked, or asked its operator, does not.
     stopped = Disposition.ESCALATE if overdue or not quiet else Disposition.BLOCK
     results, untracked = _results(values, now)
     fields: dict[str, Any] = {
@@ -371,13 +371,13 @@ def _history(symbols: Symbols, values: Values, now: int) -> History:
     return history
 
 
-def _memory(asked: Remembered, value: int, now: int) -> list[int] | None:
+def _memory(asked: MemorySymbol, value: int, now: int) -> list[int] | None:
     match asked.kept:
         case Latest():
             return None if value == NEVER else [now - value]
         case Order():
             return [now if value >= 0 else -1, value]
-        case Previous():
+        case PreviousMoment():
             return [now - value if value >= 0 else -1, -1]
         case _:
             return [value]

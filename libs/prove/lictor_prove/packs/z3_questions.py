@@ -13,7 +13,7 @@ Term = Any
 """A term of the solver; Z3 has no types that a checker could use."""
 
 QUESTION_MS = 2_000
-"""How long one question may take unless told otherwise."""
+"""How long one question may take unless a call says otherwise."""
 _HIGHEST = 0x2FFFF
 """Z3's last character."""
 _ESCAPED = re.compile(r"\\u\{([0-9a-fA-F]+)\}")
@@ -34,7 +34,7 @@ class SolverAnswer:
     why: str = ""
 
 
-class Terms:
+class Z3Terms:
     """Makes terms, all in one context of the solver."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Confirms what a solver says by running the document, and tells such a run so that a person can follow it.
+"""Confirms what a solver says by running the document, and describes such a run so that a person can follow it.
 
 A solver's model is a candidate. Only a run that evaluation confirms, in which every promise of trusted calls is kept
 and the thing in question is broken, refutes anything.
@@ -25,20 +25,20 @@ from lictor_ir.evaluation import (
 )
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.goals import Goal, GoalKind, Strength
-from lictor_ir.solver.answers import Filled, Model
+from lictor_ir.solver.answers import Filled, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
 from lictor_prove.proof.result import Counterexample, Happening
 
 MAX_TOLD: Final = 40
-"""Calls, inputs and results that a counterexample tells of."""
+"""Calls, inputs and results that a counterexample shows."""
 MAX_TEXT: Final = 120
 
 
 class Candidate:
     """A run that may break something."""
 
-    def __init__(self, document: Document, model: Model) -> None:
+    def __init__(self, document: Document, model: SolverModel) -> None:
         self._document = document
         self._model = model
         self._filled = Filled(document, model)
@@ -61,7 +61,7 @@ class Candidate:
             return None
 
     def _breaks_guarantee(self, goal: Goal) -> Counterexample | None:
-        # A run that fails elsewhere is none that guarantees speak about; its own goal says so.
+        # Guarantees are not about a run that fails elsewhere; its own goal says so.
         if self._trace is None or self._failed:
             return None
         guarantee = self._document.guarantees[goal.subject]
@@ -132,7 +132,7 @@ def _happening(step: Step, offending: set[int]) -> Happening:
 
 
 def _in_rows(path: Iterable[Happening]) -> list[Happening]:
-    """What is alike and follows each other is told once, with how often."""
+    """Equal calls in a row are shown once, with how often."""
     return [replace(each, times=sum(1 for _ in group)) for each, group in groupby(path)]
 
 

@@ -1,6 +1,6 @@
 """How the guarantees of a program stand: whether they can be kept, whether they say anything here, and anything new.
 
-This never touches a verdict. It has a time of its own; what is not told within it is `unknown`.
+This never touches a verdict. It has a time of its own; what is not decided within it is `unknown`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class GuaranteeAnalysis:
 
     standings: tuple[AnalysedGuarantee, ...]
     is_complete: bool
-    """Everything was told."""
+    """Everything was decided."""
     ms: float = 0.0
 
 

@@ -18,7 +18,7 @@ from lictor_ir.contracts import Contract
 from lictor_ir.document import Document
 from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals, never_reached
-from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, Model, undecided
+from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, undecided
 from lictor_ir.solver.z3_lowering import decide
 from lictor_ir.terms import FALSE
 from lictor_ir.validation.document import validate
@@ -36,11 +36,11 @@ from lictor_prove.proof.result import (
     Progress,
     Proof,
     Timings,
-    Verdict,
     rejected,
 )
 from lictor_prove.proof.runnability import why_not_run
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 if TYPE_CHECKING:
     from lictor_prove.commands import Commands
@@ -52,7 +52,6 @@ __all__ = [
     "Proof",
     "ProofSettings",
     "ReadProgram",
-    "Verdict",
     "document_of",
     "prove",
     "prove_document",
@@ -142,7 +141,7 @@ def _coverage(
         program_hash=program_hash,
         own=[each.contract for each in document.guarantees if not each.required_by],
         proved=proved,
-        is_proved=proof.verdict is Verdict.PROVED,
+        is_proved=proof.verdict is ProofVerdict.PROVED,
         entails=implied if settings.coverage == "entailment" else None,
     )
 
@@ -262,7 +261,7 @@ def prove_document(
             document,
             signature or Signature.of(document),
             budget,
-            is_proved=verdict is Verdict.PROVED,
+            is_proved=verdict is ProofVerdict.PROVED,
             broken_by=_broken_by(guarantees),
         )
     return Proof(
@@ -279,7 +278,7 @@ def prove_document(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    verdict: Verdict
+    verdict: ProofVerdict
     how: str | None
     reason: str
     counterexample: Counterexample | None
@@ -306,7 +305,7 @@ class _Deciding:
             return _Found(verdict, how, reason, None, _since(begun))
         if goal.folded and not goal.undecided:
             return _Found(
-                Verdict.PROVED,
+                ProofVerdict.PROVED,
                 "evaluation",
                 "",
                 None,
@@ -315,14 +314,18 @@ class _Deciding:
             )
         tried = None if goal.folded else self._plain_run(goal)
         if tried is not None:
-            return _Found(Verdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))
+            return _Found(ProofVerdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))
         answer = self._decide(goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goal.undecided:
-                return _Found(Verdict.UNKNOWN, None, "; ".join(goal.undecided), None, _since(begun))
-            return _Found(Verdict.PROVED, answer.how, "", None, _since(begun), needs_promises=True)
+                return _Found(
+                    ProofVerdict.UNKNOWN, None, "; ".join(goal.undecided), None, _since(begun)
+                )
+            return _Found(
+                ProofVerdict.PROVED, answer.how, "", None, _since(begun), needs_promises=True
+            )
         if answer.conclusion is Conclusion.UNDECIDED or answer.model is None:
-            return _Found(Verdict.UNKNOWN, None, answer.reason, None, _since(begun))
+            return _Found(ProofVerdict.UNKNOWN, None, answer.reason, None, _since(begun))
         run = Candidate(self._document, answer.model).breaks(goal)
         if run is None:
             run = self._second_try(goal)
@@ -330,13 +333,13 @@ class _Deciding:
             reason = "; ".join(goal.undecided) or (
                 "a solver found values that may break it, and no run of the program does it with them"
             )
-            return _Found(Verdict.UNKNOWN, None, reason, None, _since(begun))
-        return _Found(Verdict.REFUTED, answer.how, run.summary, run, _since(begun))
+            return _Found(ProofVerdict.UNKNOWN, None, reason, None, _since(begun))
+        return _Found(ProofVerdict.REFUTED, answer.how, run.summary, run, _since(begun))
 
     def _plain_run(self, goal: Goal) -> Counterexample | None:
         if not self._guessed:
             self._guessed = True
-            self._guess = Candidate(self._document, Model())
+            self._guess = Candidate(self._document, SolverModel())
         return self._guess.breaks(goal) if self._guess is not None else None
 
     def _second_try(self, goal: Goal) -> Counterexample | None:
@@ -354,21 +357,21 @@ class _Deciding:
             return undecided(f"the time of {self._settings.total_ms} ms is up", "z3")
         return decide(goal, min(left, self._settings.goal_ms), self._settings.memory_mb)
 
-    def _possible(self, goal: Goal) -> tuple[Verdict, str | None, str]:
+    def _possible(self, goal: Goal) -> tuple[ProofVerdict, str | None, str]:
         if goal.undecided:
-            return Verdict.UNKNOWN, None, "; ".join(goal.undecided)
+            return ProofVerdict.UNKNOWN, None, "; ".join(goal.undecided)
         answer = self._decide(goal)
         if answer.conclusion is Conclusion.FAILS:
             if not answer.candidate and not goal.approximate:
-                return Verdict.PROVED, answer.how, ""
-            return Verdict.UNKNOWN, None, "whether it can be kept is not known"
+                return ProofVerdict.PROVED, answer.how, ""
+            return ProofVerdict.UNKNOWN, None, "whether it can be kept is not known"
         if answer.conclusion is Conclusion.UNDECIDED:
-            return Verdict.UNKNOWN, None, answer.reason
+            return ProofVerdict.UNKNOWN, None, answer.reason
         # Promises of a call that is never made are never relied on.
         unreached = never_reached(goal)
         if unreached is not None and self._decide(unreached).conclusion is Conclusion.HOLDS:
-            return Verdict.PROVED, answer.how, ""
-        return Verdict.UNKNOWN, answer.how, "it can't be kept"
+            return ProofVerdict.PROVED, answer.how, ""
+        return ProofVerdict.UNKNOWN, answer.how, "it can't be kept"
 
 
 # -- verdicts --------------------------------------------------------------------------------------
@@ -379,7 +382,7 @@ def _results(
 ) -> tuple[tuple[GuaranteeResult, ...], tuple[ObligationResult, ...], tuple[Reason, ...]]:
     reasons: list[Reason] = []
     for goal in todo:
-        if goal.kind is GoalKind.CONSISTENCY and found[goal.id].verdict is not Verdict.PROVED:
+        if goal.kind is GoalKind.CONSISTENCY and found[goal.id].verdict is not ProofVerdict.PROVED:
             reasons.append(_vacuous(document, goal, found[goal.id]))
     vacuous = bool(reasons)
     obligations: list[ObligationResult] = []
@@ -390,7 +393,7 @@ def _results(
         elif goal.kind is not GoalKind.CONSISTENCY:
             result = _obligation(document, goal, _sound(found[goal.id], vacuous=vacuous))
             obligations.append(result)
-            if result.verdict is not Verdict.PROVED:
+            if result.verdict is not ProofVerdict.PROVED:
                 reasons.append(_obligation_reason(document, goal, result))
     guarantees: list[GuaranteeResult] = []
     for at in range(len(document.guarantees)):
@@ -399,18 +402,18 @@ def _results(
             document, at, mine, [_sound(found[goal.id], vacuous=vacuous) for goal in mine]
         )
         guarantees.append(result)
-        if result.verdict is not Verdict.PROVED:
+        if result.verdict is not ProofVerdict.PROVED:
             reasons.append(_guarantee_reason(document, at, result))
     return tuple(guarantees), tuple(obligations), tuple(reasons)
 
 
 def _sound(found: _Found, *, vacuous: bool) -> _Found:
     """What was proved from promises that can't be kept is not proved."""
-    if not vacuous or found.verdict is not Verdict.PROVED or not found.needs_promises:
+    if not vacuous or found.verdict is not ProofVerdict.PROVED or not found.needs_promises:
         return found
     return replace(
         found,
-        verdict=Verdict.UNKNOWN,
+        verdict=ProofVerdict.UNKNOWN,
         how=None,
         reason="it rests on a promise of a trusted call that may be impossible to keep",
     )
@@ -420,10 +423,10 @@ def _overall(
     guarantees: Sequence[GuaranteeResult],
     obligations: Sequence[ObligationResult],
     reasons: Sequence[Reason],
-) -> Verdict:
-    if any(each.verdict is Verdict.REFUTED for each in (*guarantees, *obligations)):
-        return Verdict.REFUTED
-    return Verdict.UNKNOWN if reasons else Verdict.PROVED
+) -> ProofVerdict:
+    if any(each.verdict is ProofVerdict.REFUTED for each in (*guarantees, *obligations)):
+        return ProofVerdict.REFUTED
+    return ProofVerdict.UNKNOWN if reasons else ProofVerdict.PROVED
 
 
 def _guarantee(
@@ -432,14 +435,14 @@ def _guarantee(
     guarantee = document.guarantees[at]
     verdicts = [each.verdict for each in found]
     verdict = (
-        Verdict.REFUTED
-        if Verdict.REFUTED in verdicts
-        else Verdict.UNKNOWN
-        if Verdict.UNKNOWN in verdicts
-        else Verdict.PROVED
+        ProofVerdict.REFUTED
+        if ProofVerdict.REFUTED in verdicts
+        else ProofVerdict.UNKNOWN
+        if ProofVerdict.UNKNOWN in verdicts
+        else ProofVerdict.PROVED
     )
     telling = next((each for each in found if each.verdict is verdict), None)
-    proved = verdict is Verdict.PROVED
+    proved = verdict is ProofVerdict.PROVED
     weakest = (
         Strength.ON_COMPLETION
         if any(goal.strength is Strength.ON_COMPLETION for goal in parts)
@@ -486,7 +489,7 @@ _REMEDIES: Final = {
 def _guarantee_reason(document: Document, at: int, result: GuaranteeResult) -> Reason:
     span = document.guarantees[at].span
     line, column = (span.line, span.column) if span is not None else (None, None)
-    if result.verdict is Verdict.REFUTED:
+    if result.verdict is ProofVerdict.REFUTED:
         remedy = "change the program so that the run shown can't happen, or state what it does"
         return Reason("guarantee.refuted", f"{result.name} does not hold", remedy, line, column)
     remedy = "make the program or the guarantee simpler, or give the proof more time"
@@ -497,8 +500,8 @@ def _guarantee_reason(document: Document, at: int, result: GuaranteeResult) -> R
 def _obligation_reason(document: Document, goal: Goal, result: ObligationResult) -> Reason:
     span = document.obligations[goal.subject].span
     line, column = (span.line, span.column) if span is not None else (None, None)
-    says = "does not always hold" if result.verdict is Verdict.REFUTED else "can't be decided"
-    detail = "" if result.verdict is Verdict.REFUTED else f": {result.reason}"
+    says = "does not always hold" if result.verdict is ProofVerdict.REFUTED else "can't be decided"
+    detail = "" if result.verdict is ProofVerdict.REFUTED else f": {result.reason}"
     code = f"{result.kind}.{result.verdict}"
     return Reason(code, f"{result.text} {says}{detail}", _REMEDIES[result.kind], line, column)
 

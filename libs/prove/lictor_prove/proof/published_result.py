@@ -1,6 +1,6 @@
 """From what the prover found to the result that everybody reads: the prover publishes it, `lictor prove` prints it.
 
-Pure. A result is bounded: long texts are cut, and what can't be told whole is not `proved`.
+Pure. A result is bounded: long texts are cut, and what can't be published whole is not `proved`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from lictor_schema.proofs.proof import (
 )
 
 MAX_RUN = 8 * 1024
-"""Characters of a counterexample that are told."""
+"""Characters of a counterexample that are published."""
 MAX_SUMMARY = 16 * 1024
 MAX_SUMMARY_LINES = 300
 MAX_CALLS = 20
-"""Calls of a witness that are told."""
+"""Calls of a witness that are published."""
 MAX_RESULT = 512 * 1024
 """Bytes of a result; above that, counterexamples and analysis are left out."""
 _MAX_CODE = 256
@@ -56,10 +56,10 @@ def proof_result(
     source_name: str,
     decided_at: datetime,
 ) -> ProofResult:
-    """The result of a proof; what can't be told whole is not `proved`."""
+    """The result of a proof; what can't be published whole is not `proved`."""
     guarantees = tuple(map(_guarantee, proof.guarantees[:MAX_ITEMS]))
     reasons = tuple(map(_reason, proof.reasons[: MAX_ITEMS - 1]))
-    verdict = ProofVerdict(proof.verdict.value)
+    verdict = proof.verdict
     whole = len(proof.guarantees) <= MAX_ITEMS and all(
         len(each.name) <= MAX_TEXT_LENGTH for each in proof.guarantees
     )
@@ -106,7 +106,7 @@ def proof_result(
 
 
 def _summary(proof: Proof) -> str | None:
-    """What the program may do, in words for whoever is to approve it; who is told none must read the program."""
+    """What the program may do, in words for the approver; without it, the approver must read the program."""
     try:
         told = proof.summary()
     except IrError:
@@ -118,7 +118,7 @@ def _guarantee(found: Found) -> GuaranteeResult:
     run = None if found.counterexample is None else str(found.counterexample)
     return GuaranteeResult(
         name=_cut(found.name, MAX_TEXT_LENGTH),
-        verdict=ProofVerdict(found.verdict.value),
+        verdict=found.verdict,
         description=_cut(found.description, MAX_TEXT_LENGTH) or None,
         counterexample=None if run is None else _cut(run, MAX_RUN),
         required=bool(found.required_by),

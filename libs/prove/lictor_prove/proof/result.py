@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from lictor_ir.certificate.format import Level
@@ -12,20 +11,12 @@ from lictor_ir.document import Document
 from lictor_ir.goals import Strength
 from lictor_ir.json.document import document_hash, from_json, to_json
 from lictor_prove.errors import Reason
+from lictor_schema.proofs.proof import ProofVerdict
 
 if TYPE_CHECKING:
     from lictor_ir.summary import Summary
     from lictor_prove.proof.guarantee_analysis import GuaranteeAnalysis
     from lictor_schema.proofs.coverage import CoverageReport
-
-
-class Verdict(StrEnum):
-    """What was found. Only `proved` lets a program go on."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
-    REJECTED = "rejected"
 
 
 class Ir:
@@ -89,7 +80,7 @@ class Counterexample:
     """What trusted calls return in it, where that matters."""
     path: tuple[Happening, ...]
     left_out: int = 0
-    """Calls that are not told, for their number."""
+    """Calls that are left out, because there are too many."""
 
     def __str__(self) -> str:
         lines = [self.summary]
@@ -111,7 +102,7 @@ class GuaranteeResult:
     """What was found about one guarantee."""
 
     name: str
-    verdict: Verdict
+    verdict: ProofVerdict
     description: str = ""
     required_by: str = ""
     strength: Strength | None = None
@@ -132,7 +123,7 @@ class ObligationResult:
 
     kind: str
     text: str
-    verdict: Verdict
+    verdict: ProofVerdict
     line: int | None = None
     how: str | None = None
     counterexample: Counterexample | None = None
@@ -165,7 +156,7 @@ class CertificateFile:
 class Proof:
     """The prover's answer about one program."""
 
-    verdict: Verdict
+    verdict: ProofVerdict
     reasons: tuple[Reason, ...] = ()
     """Why it is not proved; empty exactly when it is."""
     guarantees: tuple[GuaranteeResult, ...] = ()
@@ -194,7 +185,7 @@ class Proof:
 
         if self.ir is None:
             return None
-        is_proved = self.verdict is Verdict.PROVED
+        is_proved = self.verdict is ProofVerdict.PROVED
         return summarize(
             self.ir.document, [each.parts for each in self.guarantees] if is_proved else None
         )
@@ -219,9 +210,11 @@ OnProgress = Callable[[Progress], None]
 
 def rejected(*reasons: Reason, read_ms: float = 0.0, layer_hash: str | None = None) -> Proof:
     """A program that can't be read as one whose effects are known."""
-    return Proof(Verdict.REJECTED, reasons, layer_hash=layer_hash, timings=Timings(read_ms=read_ms))
+    return Proof(
+        ProofVerdict.REJECTED, reasons, layer_hash=layer_hash, timings=Timings(read_ms=read_ms)
+    )
 
 
 def unknown(code: str, message: str, remedy: str) -> Proof:
     """Nothing was found out about a program."""
-    return Proof(Verdict.UNKNOWN, (Reason(code, message, remedy),))
+    return Proof(ProofVerdict.UNKNOWN, (Reason(code, message, remedy),))

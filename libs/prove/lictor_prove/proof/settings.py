@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Executable = Literal["python", "commands"]
-"""What a program can be written in. An Effect IR document is none: nothing runs it."""
+"""What a program can be written in. An Effect IR document is no program: nothing runs it."""
 
 ENGINE: Final = "lictor-prove/3"
 """Changes whenever the same program could get another answer."""

@@ -1,9 +1,9 @@
 """Documents that somebody hands in, held to a trusted layer.
 
-A document tells what happens and what is promised about it. What a trusted call demands and promises is not the
+A document says what happens and what is promised about it. What a trusted call demands and promises is not the
 author's to say: all of that is taken from the layer anew, whatever the document holds, and the rest must be declared as
 the layer declares it. So a proof about a document rests on the layer alone, as one about a program does. It says
-nothing about any program, only about what the document itself tells.
+nothing about any program, only about what the document itself says.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ from lictor_prove.python.machine.symbolic_values import (
     RecordV,
     Ref,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
 )
 from lictor_prove.python.operations import container_methods, string_methods
@@ -76,7 +76,7 @@ class Fields:
 
 def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> Term:
     """What the lambda says, as a term; ProveError when it is outside the language, or may raise."""
-    values: dict[str, Value] = {
+    values: dict[str, SymbolicValue] = {
         name: RecordV(given.fields) if isinstance(given, Fields) else Sym(given)
         for name, given in bind.items()
     }
@@ -95,7 +95,7 @@ def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> T
     return _read(predicate, values, read)
 
 
-def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
+def condition(predicate: Predicate, given: Mapping[str, SymbolicValue]) -> Term:
     """What a pre- or postcondition demands: that it does not raise, and gives something true."""
 
     def read(machine: Machine) -> Term:
@@ -116,7 +116,7 @@ def condition(predicate: Predicate, given: Mapping[str, Value]) -> Term:
 
 
 def _read(
-    predicate: Predicate, given: Mapping[str, Value], read: Callable[[Machine], Term]
+    predicate: Predicate, given: Mapping[str, SymbolicValue], read: Callable[[Machine], Term]
 ) -> Term:
     hooks = _LayerHooks(predicate)
     machine = Machine(hooks)
@@ -196,9 +196,9 @@ class _LayerHooks(InterpreterHooks):
         self,
         machine: Machine,
         function: TrustedFunction,
-        args: Sequence[Value],
-        keywords: Mapping[str, Value],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Mapping[str, SymbolicValue],
+    ) -> SymbolicValue:
         del machine, args, keywords
         refuse("predicate.effect", f"{function.name} has effects", "Predicates only read.")
 
@@ -206,7 +206,7 @@ class _LayerHooks(InterpreterHooks):
         del node
         return None
 
-    def lookup(self, machine: Machine, name: str) -> Value:
+    def lookup(self, machine: Machine, name: str) -> SymbolicValue:
         frame = machine.frame
         while name not in frame.names and frame.above is not None:
             frame = frame.above
@@ -226,7 +226,7 @@ class _LayerHooks(InterpreterHooks):
             return BuiltinV(name)
         refuse("predicate.name", f"the predicate reads {name}, which is not known", "Define it")
 
-    def _meaning(self, machine: Machine, held: object) -> Value:
+    def _meaning(self, machine: Machine, held: object) -> SymbolicValue:
         if getattr(held, "__lictor_column__", False) is True and not isinstance(held, type):
             return column_of(held)
         name = getattr(held, "__name__", None)
@@ -249,7 +249,7 @@ class _LayerHooks(InterpreterHooks):
             return value
         return ForeignV(held)
 
-    def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
+    def attribute(self, machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
         match owner:
             case RecordV(fields):
                 if name in fields:
@@ -283,9 +283,9 @@ class _LayerHooks(InterpreterHooks):
         self,
         machine: Machine,
         function: ForeignV,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue:
         held = function.object
         origin = getattr(held, ORIGIN_ATTRIBUTE, None)
         if isinstance(origin, str):
@@ -339,7 +339,7 @@ class _Space(Mapping[str, object]):
 
 
 def _defaults(function: FunctionType, node: ast.FunctionDef) -> Mapping[str, object]:
-    """What a call uses; a signature tells those of the function that this one says to wrap."""
+    """What a call uses; a signature shows those of the function that this one says to wrap."""
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     held = function.__defaults__ or ()
     found: dict[str, object] = dict(
@@ -389,8 +389,8 @@ def column_of(held: object) -> ColumnV:
     return ColumnV(str(schema), str(getattr(held, "column", "")))
 
 
-def _origin(machine: Machine, op: str, args: Sequence[Value]) -> Term:
-    pairs: list[tuple[Value, Value]] = []
+def _origin(machine: Machine, op: str, args: Sequence[SymbolicValue]) -> Term:
+    pairs: list[tuple[SymbolicValue, SymbolicValue]] = []
     if op == "from" and len(args) == 2:
         pairs.append((args[0], args[1]))
     elif op == "same_row":

@@ -18,7 +18,7 @@ from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import ForeignV, ModuleV, Sym, Value
+from lictor_prove.python.machine.symbolic_values import ForeignV, ModuleV, Sym, SymbolicValue
 from lictor_prove.python.predicates import condition
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.program.guarantees import read_guarantees
@@ -119,25 +119,25 @@ class _Program(InterpreterHooks):
         self,
         machine: Machine,
         function: TrustedFunction,
-        args: Sequence[Value],
-        keywords: Mapping[str, Value],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Mapping[str, SymbolicValue],
+    ) -> SymbolicValue:
         return self._trusted.call(machine, function, args, keywords)
 
     def call_foreign(
         self,
         machine: Machine,
         function: ForeignV,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue:
         del machine, function, args, keywords
         raise AssertionError("programs don't see objects of the layer")
 
-    def lookup(self, machine: Machine, name: str) -> Value:
+    def lookup(self, machine: Machine, name: str) -> SymbolicValue:
         return name_lookup.lookup(machine, name)
 
-    def attribute(self, machine: Machine, owner: Value, name: str) -> Value:
+    def attribute(self, machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
         del machine
         if isinstance(owner, ModuleV):
             return self.module.attribute(owner, name)

@@ -24,7 +24,7 @@ from lictor_prove.coverage.required_contracts import is_contract
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.forked_child import limit_memory
 from lictor_prove.layer_model import Layer
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_prove.workers.process import Roots
 from lictor_schema.approvals.approval import ApprovalBinding
 from lictor_schema.approvals.approval_policy import ContractCall
@@ -78,7 +78,7 @@ def wanted_of(call: ContractCall) -> Wanted:
 
 
 def why_undecidable(call: ContractCall, layers: Iterable[Layer]) -> str | None:
-    """Why no layer can tell what a policy means by a contract, so that it decides nothing; None when one can."""
+    """Why no layer knows what a policy means by a contract, so that it decides nothing; None when one can."""
     why = "there is no layer"
     for layer in layers:
         try:
@@ -95,7 +95,7 @@ async def look_at(
 ) -> EntailmentAnswer:
     """What is implied by what was proved of a program that is to be approved, under the layer of ``LICTOR_LAYERS``."""
     try:
-        named = shelf().named(binding.layer_hash)
+        named = installed_layers().named(binding.layer_hash)
     except ProverConfigError as error:
         return EntailmentAnswer(problem=str(error))
     if named is None:

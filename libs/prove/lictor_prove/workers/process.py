@@ -23,8 +23,9 @@ from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.errors import ProveError, Reason
 from lictor_prove.forked_child import end_with_parent, limit_memory
 from lictor_prove.layer_model import Layer
-from lictor_prove.proof.result import Progress, Proof, Verdict, rejected, unknown
+from lictor_prove.proof.result import Progress, Proof, rejected, unknown
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 CERTIFIES: Final = "certifies"
 """The argument of a worker that will make certificates: what it needs is loaded at once."""
@@ -128,7 +129,7 @@ def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
             ),
             spent=True,
         )
-    if job.certify is None or proof.verdict is not Verdict.PROVED:
+    if job.certify is None or proof.verdict is not ProofVerdict.PROVED:
         return Done(proof)
     write_frame(outgoing, Proved(proof))
     return _certified(job, proof, job.certify)

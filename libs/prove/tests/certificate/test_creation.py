@@ -19,7 +19,7 @@ from lictor_ir.document import Document, Obligation, ObligationKind, Parameter
 from lictor_ir.errors import CertificateError
 from lictor_ir.goals import Goal, GoalKind, goals
 from lictor_ir.json.document import to_json
-from lictor_ir.solver.answers import Model, Read
+from lictor_ir.solver.answers import Read, SolverModel
 from lictor_ir.terms import Term, and_, apply, const, eq, not_, result, var
 from lictor_ir.text import read
 from lictor_ir.types import INT, ListOf
@@ -34,9 +34,10 @@ from lictor_prove.certificate.creation import (
 from lictor_prove.certificate.second_solver import ask
 from lictor_prove.forked_child import Forked
 from lictor_prove.proof.prover import prove_document
-from lictor_prove.proof.result import Ir, Proof, Verdict
+from lictor_prove.proof.result import Ir, Proof
 from lictor_prove.workers.pool import Job, Pool
 from lictor_schema.core.canonical_json import hash_bytes
+from lictor_schema.proofs.proof import ProofVerdict
 
 PAY = read((Path(__file__).parents[3] / "ir/tests/certificate/pay.effect-ir").read_text("utf-8"))
 X, Y, Z = (var(name, INT) for name in "xyz")
@@ -65,12 +66,12 @@ def _hard() -> Document:
 
 
 def _as_if_proved(document: Document) -> Proof:
-    return Proof(Verdict.PROVED, ir=Ir(document))
+    return Proof(ProofVerdict.PROVED, ir=Ir(document))
 
 
 def test_a_proof_gets_a_certificate_that_the_checker_takes() -> None:
     proof = certified(prove_document(PAY), FrontEnd.PYTHON)
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.certificate is not None
     report = check(proof.certificate.data)
     assert (report.hash, report.level) == (proof.certificate.hash, proof.certificate.level)
@@ -92,7 +93,7 @@ def test_solvers_that_contradict_each_other_leave_nothing_proved() -> None:
     with pytest.raises(SolversDisagree, match=r"assertion\.0"):
         certify(wrong, FrontEnd.DOCUMENT)
     outcome = certified(wrong, FrontEnd.DOCUMENT)
-    assert outcome.verdict is Verdict.UNKNOWN
+    assert outcome.verdict is ProofVerdict.UNKNOWN
     assert outcome.reasons[0].code == "prover.disagreement"
     assert outcome.certificate is None
 
@@ -126,7 +127,7 @@ def test_proofs_that_do_not_fit_are_left_out_and_the_level_says_so() -> None:
     with pytest.raises(NotCertified, match="more than are kept"):
         certify(proof, FrontEnd.PYTHON, limits=CertificateLimits(max_bytes=100))
     kept = certified(proof, FrontEnd.PYTHON, limits=CertificateLimits(max_bytes=100))
-    assert (kept.verdict, kept.certificate) == (Verdict.PROVED, None)
+    assert (kept.verdict, kept.certificate) == (ProofVerdict.PROVED, None)
     assert "bytes" in kept.uncertified
 
 
@@ -144,7 +145,7 @@ guarantee "anything" : anything
 """
     )
     proof = prove_document(document)
-    assert proof.verdict is Verdict.PROVED, proof.reasons
+    assert proof.verdict is ProofVerdict.PROVED, proof.reasons
     report = check(certify(proof, FrontEnd.DOCUMENT).data)
     assert [each.kind for each in report.goals] == [GoalKind.UNREACHED]
     assert report.level is Level.C
@@ -163,7 +164,7 @@ def _possible(*formulas: Term) -> Goal:
 
 def test_values_are_carried_once_for_each_place_however_it_is_named() -> None:
     goal = _possible(eq(X, Y), eq(apply("add", FIRST, SECOND), const(14)))
-    model = Model(
+    model = SolverModel(
         (
             Read("x", is_result=False, steps=(), indices=(), value=3),
             Read("y", is_result=False, steps=(), indices=(), value=3),
@@ -180,7 +181,7 @@ def test_values_are_carried_once_for_each_place_however_it_is_named() -> None:
 
 def test_a_model_that_leaves_something_out_is_none() -> None:
     goal = _possible(eq(X, Y), eq(FIRST, const(1)))
-    assert model_values(goal, Model()) is None
+    assert model_values(goal, SolverModel()) is None
 
 
 # -- the second solver -----------------------------------------------------------------------------
@@ -223,7 +224,7 @@ def test_a_worker_that_is_killed_while_it_certifies_has_proved_what_it_proved() 
         )  # its own child: the certificate is being made
         os.kill(worker, signal.SIGKILL)
         proof = ticket.result(timeout=60)
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.certificate is None
     assert "given up" in proof.uncertified
 
@@ -313,7 +314,7 @@ def test_whatever_is_claimed_of_numbers_is_certified_as_strongly_as_the_checker_
         eq(X, Y),
     )
     proof = certified(prove_document(document), FrontEnd.DOCUMENT)
-    if proof.verdict is not Verdict.PROVED:
+    if proof.verdict is not ProofVerdict.PROVED:
         assert proof.certificate is None
         assert proof.reasons[0].code != "prover.disagreement"
         return

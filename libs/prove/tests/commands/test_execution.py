@@ -21,8 +21,8 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import LayerParameter, TrustedFunction
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of, prove
-from lictor_prove.proof.result import Verdict
 from lictor_prove.workers.pool import Job, Pool, Roots
+from lictor_schema.proofs.proof import ProofVerdict
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 Calls = list[tuple[str, dict[str, Any]]]
@@ -183,7 +183,7 @@ def test_what_the_document_obliges_is_tested_before_the_call(line: str, says: st
     with pytest.raises(ExecutionError, match=says):
         execute(commands, {"x": 0}, call)
     assert made == []
-    assert prove(source, name="p", layer=LAYER, language="commands").verdict is Verdict.REFUTED
+    assert prove(source, name="p", layer=LAYER, language="commands").verdict is ProofVerdict.REFUTED
 
 
 def test_what_is_not_needed_is_not_tested() -> None:
@@ -248,7 +248,7 @@ def test_the_example_is_proved_and_mails_everybody_on_the_list() -> None:
     layer = load_layer(discover_trusted_roots([root]), [root])
     source = (EXAMPLES / "programs/newsletter.lictor").read_text("utf-8")
     proof = prove(source, name="newsletter.lictor", layer=layer, language="commands")
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert [each.name for each in proof.guarantees] == [
         "only_list('newsletter')",
         "to_contacts()",
@@ -276,7 +276,7 @@ def test_the_program_in_the_documentation_is_proved() -> None:
     root = EXAMPLES / "layers"
     layer = load_layer(discover_trusted_roots([root]), [root])
     proof = prove(source, name="page", layer=layer, language="commands")
-    assert proof.verdict is Verdict.PROVED, proof.reasons
+    assert proof.verdict is ProofVerdict.PROVED, proof.reasons
 
 
 def test_workers_prove_commands_and_survive_what_is_none() -> None:
@@ -295,12 +295,12 @@ def test_workers_prove_commands_and_survive_what_is_none() -> None:
             "#" * 1_000_000,
             "effect-ir v1",
         ):
-            assert pool.prove(job(bad)).verdict is Verdict.REJECTED
+            assert pool.prove(job(bad)).verdict is ProofVerdict.REJECTED
         proof = pool.prove(job(source))
-        assert proof.verdict is Verdict.PROVED
+        assert proof.verdict is ProofVerdict.PROVED
         assert proof.coverage is not None
         assert [each.stated for each in proof.coverage.domains] == [
             ("only_list", "to_contacts", "at_most")
         ]
         short = source.replace("the new issue is out.", "x" * 501)
-        assert pool.prove(job(short)).verdict is Verdict.REFUTED
+        assert pool.prove(job(short)).verdict is ProofVerdict.REFUTED

@@ -10,7 +10,7 @@ from lictor_ir.text import write
 from lictor_prove.commands import HEADER, lowered, read_commands
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.proof.prover import prove
-from lictor_prove.proof.result import Verdict
+from lictor_schema.proofs.proof import ProofVerdict
 
 
 def refusal(source: str) -> Reason:
@@ -277,7 +277,7 @@ def test_what_a_contract_is_called_is_what_it_says() -> None:
         layer=LAYER,
         language="commands",
     )
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
     assert proof.guarantees[0].name == 'forall e in send : e.addr == "a"'
 
 

@@ -11,7 +11,7 @@ from lictor_policy.conditions.temporal_conditions import never_fails
 from lictor_policy.task.state import QUALITIES
 from lictor_prove.packs.condition_terms import condition_term, literals_of
 from lictor_prove.packs.fact_symbols import Symbols
-from lictor_prove.packs.z3_questions import Terms
+from lictor_prove.packs.z3_questions import Z3Terms
 from lictor_schema.packs.pack import Condition
 
 NUMBERS = [0, 1, 2, 3]
@@ -55,7 +55,7 @@ def test_a_leaf_holds_for_the_values_that_the_evaluator_takes(
     condition = Condition.model_validate_json(
         Condition.model_validate({"fact": name, how: to}, strict=False).to_json()
     )
-    terms = Terms()
+    terms = Z3Terms()
     symbols = Symbols(terms, literals_of([condition], CHANNELS, []))
     term = condition_term(condition, symbols)
     asking = terms.asking()

@@ -15,10 +15,10 @@ from lictor_policy.decisions.json_text import rfc3339
 from lictor_policy.events.content import CHECKPOINT_ANSWERS
 from lictor_policy.events.position import EventPosition
 from lictor_policy.judge.config import EvaluatorConfig
-from lictor_policy.judge.step import Unacceptable, observed, step
+from lictor_policy.judge.step import UnacceptableEvent, observed, step
 from lictor_policy.offline.stories import evidence_item, moment, usual_event
 from lictor_policy.rules.signals import SIGNALS
-from lictor_policy.task.history import Amounts, Latest, Order, Previous, Times, kept_since
+from lictor_policy.task.history import Amounts, Latest, Order, PreviousMoment, Times, kept_since
 from lictor_policy.task.state import QUALITIES, TaskState
 from lictor_prove.packs.comparison import compare
 from lictor_prove.packs.examples import Search
@@ -461,7 +461,7 @@ def hold_along(stream: Any, config: EvaluatorConfig) -> None:
     for event, position in played(stream):
         try:
             seen = observed(state, event, rfc3339(event.timestamp), position, config)
-        except Unacceptable:
+        except UnacceptableEvent:
             continue
         side = sides[event.event_type]
         asking = symbols.terms.asking(20_000)
@@ -524,7 +524,7 @@ def values_in(
                 values[name] = NEVER if memory is None else max(0, now - memory[0])
             case Order():
                 values[name] = -1 if memory is None else memory[1]
-            case Previous():
+            case PreviousMoment():
                 values[name] = -1 if memory is None or memory[0] == -1 else now - memory[0]
             case Times() if each.span_us is not None:
                 kept = memory or []

@@ -12,7 +12,8 @@ import pytest
 from lictor_ir.text.scanner import Scanner
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.proof.prover import Verdict, document_of, prove
+from lictor_prove.proof.prover import document_of, prove
+from lictor_schema.proofs.proof import ProofVerdict
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
@@ -57,7 +58,7 @@ def test_a_program_is_parsed_once_in_a_whole_proof_under_policies(
     source = (EXAMPLES / "programs" / name).read_text("utf-8")
     parses = Parses(source, monkeypatch)
     proof = prove(source, name=name, layer=layer, language=language)
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.coverage is not None
     assert proof.coverage.domains
     assert parses.count == 1

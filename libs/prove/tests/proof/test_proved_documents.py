@@ -43,8 +43,9 @@ from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Term, and_, apply, column, const, eq, ite, not_, result, var
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf, RowOf
 from lictor_ir.values import RowValue, Value
-from lictor_prove.proof.prover import Verdict, prove_document
+from lictor_prove.proof.prover import prove_document
 from lictor_prove.proof.settings import ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 USER = Schema("User", (Parameter("name", STR), Parameter("n", INT), Parameter("ok", BOOL)))
 ROWS = ListOf(RowOf("User"))
@@ -300,7 +301,7 @@ def check(seed: int, tally: Counter[str]) -> None:
     proved = [
         (each, promised)
         for each, promised in zip(proof.guarantees, document.guarantees, strict=True)
-        if each.verdict is Verdict.PROVED
+        if each.verdict is ProofVerdict.PROVED
     ]
     tally.update(f"guarantee {each.verdict}" for each in proof.guarantees)
     for _ in range(40 if proved else 0):
@@ -351,4 +352,4 @@ def test_an_obligation_that_a_branch_excludes_holds() -> None:
             ),
         ),
     )
-    assert prove_document(document).verdict is Verdict.PROVED
+    assert prove_document(document).verdict is ProofVerdict.PROVED

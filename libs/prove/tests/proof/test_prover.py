@@ -37,8 +37,9 @@ from lictor_ir.provenance import argument_labels
 from lictor_ir.terms import TRUE, Term, and_, apply, column, const, eq, not_, result, var
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf, RowOf
 from lictor_prove.proof.prover import prove_document
-from lictor_prove.proof.result import Progress, Verdict
+from lictor_prove.proof.result import Progress
 from lictor_prove.proof.settings import ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 ROWS = ListOf(RowOf("User"))
 USERS = result("c1", ROWS)
@@ -88,7 +89,7 @@ def test_a_counterexample_tells_inputs_path_and_the_call_that_breaks_it() -> Non
     proof = prove_document(
         document(send(1, const("bob")), send(2, S, great), guarantees=(only_bob,))
     )
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
     found = proof.guarantees[0].counterexample
     assert found is not None
     assert int(dict(found.inputs)["x"]) > 7
@@ -103,14 +104,14 @@ def test_a_counterexample_tells_inputs_path_and_the_call_that_breaks_it() -> Non
 def test_rows_that_break_a_guarantee_are_shown() -> None:
     once = Guarantee("once", Distinct(SENT, TO))
     proof = prove_document(document(QUERY, send(2, EMAIL, TRUE, EACH), guarantees=(once,)))
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
     assert "query (c1) returns [User(email=" in str(proof.guarantees[0].counterexample)
 
 
 def test_every_part_of_a_guarantee_must_hold() -> None:
     both = Both((Empty(Relation(("query",))), Count(SENT, Comparison.AT_LEAST, const(1))))
     proof = prove_document(document(send(1, S), guarantees=(Guarantee("both", both),)))
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.guarantees[0].strength == "on_completion"
     assert proof.guarantees[0].how == "evaluation"
 
@@ -133,7 +134,7 @@ def test_a_proof_and_its_summary_tell_one_strength_of_each_guarantee() -> None:
     )
     stated = (grows, may_shrink, in_part, Guarantee("nothing", Anything()))
     proof = prove_document(document(send(1, const("bob")), guarantees=stated))
-    assert proof.verdict is Verdict.PROVED, proof.reasons
+    assert proof.verdict is ProofVerdict.PROVED, proof.reasons
     summary = proof.summary()
     assert summary is not None
     for found in proof.guarantees:
@@ -158,7 +159,7 @@ def test_an_obligation_that_fails_refutes() -> None:
         ObligationKind.NO_ERROR, not_(eq(X, const(5))), "x is not 5", span=Span(3, 1, 3, 5)
     )
     proof = prove_document(document(obligations=(stated,)))
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
     assert proof.reasons[0].code == "no_error.refuted"
     assert proof.reasons[0].line == 3
     assert proof.obligations[0].counterexample is not None
@@ -171,7 +172,7 @@ def test_an_index_outside_a_list_refutes_though_the_run_can_not_go_on() -> None:
         ObligationKind.NO_ERROR, apply("lt", const(0), apply("len", USERS)), "there is a row"
     )
     proof = prove_document(document(QUERY, send(2, first), obligations=(stated,)))
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
 
 
 def test_what_only_breaks_in_runs_that_fail_is_not_refuted_by_them() -> None:
@@ -180,8 +181,8 @@ def test_what_only_breaks_in_runs_that_fail_is_not_refuted_by_them() -> None:
     proof = prove_document(
         document(send(1, S, apply("le", const(0), X)), obligations=(stated,), guarantees=(none,))
     )
-    assert proof.verdict is Verdict.REFUTED
-    assert proof.guarantees[0].verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.REFUTED
+    assert proof.guarantees[0].verdict is ProofVerdict.UNKNOWN
 
 
 def test_impossible_promises_prove_nothing() -> None:
@@ -198,7 +199,7 @@ def test_impossible_promises_prove_nothing() -> None:
         guarantees=(none,),
     )
     proof = prove_document(stated)
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert [reason.code for reason in proof.reasons] == ["vacuous", "guarantee.unknown"]
 
 
@@ -208,13 +209,13 @@ def test_a_promise_of_a_call_that_is_never_made_is_no_problem() -> None:
     number = Atom("c1", "number", {}, never)
     promise = Assumption("c1", and_(eq(value, X), eq(value, apply("add", X, const(1)))), never)
     proof = prove_document(document(number, assumptions=(promise,)))
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
 
 
 def test_an_omitted_argument_is_unknown() -> None:
     only_bob = Guarantee("only bob", All(SENT, eq(TO, const("bob"))))
     proof = prove_document(document(Atom("c1", "send", {}), guarantees=(only_bob,)))
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert "default" in proof.guarantees[0].reason
 
 
@@ -226,12 +227,15 @@ def test_membership_in_a_returned_list_may_go_either_way() -> None:
     few = Guarantee("few", Count(SENT, Comparison.AT_MOST, const(1)))
     bob = Guarantee("bob", All(SENT, eq(TO, const("bob"))))
     proof = prove_document(replace(stated, guarantees=(few, bob)))
-    assert [each.verdict for each in proof.guarantees] == [Verdict.PROVED, Verdict.REFUTED]
+    assert [each.verdict for each in proof.guarantees] == [
+        ProofVerdict.PROVED,
+        ProofVerdict.REFUTED,
+    ]
 
 
 def test_an_invalid_document_is_rejected_with_the_path() -> None:
     proof = prove_document(document(Atom("c1", "unheard", {})))
-    assert proof.verdict is Verdict.REJECTED
+    assert proof.verdict is ProofVerdict.REJECTED
     assert proof.reasons[0].message.startswith("atoms")
 
 
@@ -244,9 +248,9 @@ def test_time_that_runs_out_is_unknown() -> None:
         and_(apply("lt", const(3), X), apply("lt", const(3), apply("len", S))),
     )
     proof = prove_document(document(obligations=(stated,)), ProofSettings(goal_ms=50, total_ms=50))
-    assert proof.verdict is not Verdict.REFUTED
+    assert proof.verdict is not ProofVerdict.REFUTED
     proof = prove_document(document(obligations=(stated,)), ProofSettings(goal_ms=50, total_ms=0))
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert "time" in proof.obligations[0].reason
 
 
@@ -302,7 +306,7 @@ def test_sums_in_loops_are_refuted_by_real_rows() -> None:
         effects=(Effect("query", (), ROWS), pay),
         schemas=(age,),
     )
-    assert prove_document(stated).verdict is Verdict.REFUTED
+    assert prove_document(stated).verdict is ProofVerdict.REFUTED
 
 
 def test_booleans_of_inputs_are_found() -> None:

@@ -16,8 +16,8 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of, prove_document
-from lictor_prove.proof.result import Verdict
 from lictor_prove.proof.submitted_documents import bound_to, prove_bound, read_document
+from lictor_schema.proofs.proof import ProofVerdict
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SENDS = """\
@@ -46,7 +46,7 @@ def newsletter(layer: Layer) -> Document:
 
 def test_a_document_of_a_program_is_proved_like_the_program(layer, newsletter):
     proof = prove_bound(from_json(to_json(newsletter)), layer)
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
     assert proof.layer_hash == layer.hash
 
 
@@ -59,8 +59,8 @@ def test_what_the_layer_says_of_calls_is_what_the_front_end_says(layer, newslett
 def test_demands_that_a_document_leaves_out_are_demanded_all_the_same(layer):
     honest = document_of(SENDS.format(address="no address"), name="p", layer=layer)
     silent = dataclasses.replace(honest, obligations=())
-    assert prove_document(silent).verdict is Verdict.PROVED
-    assert prove_bound(silent, layer).verdict is Verdict.REFUTED
+    assert prove_document(silent).verdict is ProofVerdict.PROVED
+    assert prove_bound(silent, layer).verdict is ProofVerdict.REFUTED
 
 
 def test_promises_that_a_document_makes_up_are_not_relied_on(layer, newsletter):
@@ -84,7 +84,7 @@ def test_contracts_that_the_layer_requires_are_proved_too(layer):
         guarantees=(),
     )
     proof = prove_bound(long, layer)
-    assert proof.verdict is Verdict.REFUTED
+    assert proof.verdict is ProofVerdict.REFUTED
     assert [(each.name, each.required_by) for each in proof.guarantees] == [
         ("short_texts()", "mail")
     ]

@@ -9,7 +9,7 @@ from libs.prove.tests.layers_on_disk import EFFECTS, write
 from lictor_approval.approval_policy import contracts_named, read_policy
 from lictor_ir.json.document import document_hash
 from lictor_prove.layers import discover_trusted_roots, load_layer
-from lictor_prove.layers.installed import shelf
+from lictor_prove.layers.installed import installed_layers
 from lictor_prove.proof.prover import document_of
 from lictor_prove.workers.entailment import EntailmentQuestion, Wanted, entailed, look, wanted_of
 from lictor_prove.workers.process import Roots
@@ -22,7 +22,7 @@ CONTRACTS = "tools.mail.trusted.contracts."
 
 @pytest.fixture(scope="module")
 def question() -> EntailmentQuestion:
-    here = shelf({"LICTOR_LAYERS": str(ROOT / "examples/layers")})
+    here = installed_layers({"LICTOR_LAYERS": str(ROOT / "examples/layers")})
     ((layer_hash, roots),) = here.layers.items()
     layer = load_layer(
         [Path(root) for root in roots.trusted], [Path(root) for root in roots.imports]

@@ -10,8 +10,9 @@ SCRIPT = """
 import os, time
 from lictor_prove.errors import ProveError, ProverConfigError
 from lictor_prove.workers.limited_proof import prove_limited
-from lictor_prove.proof.result import Proof, Verdict
+from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
+from lictor_schema.proofs.proof import ProofVerdict
 
 def hangs():
     while True:
@@ -27,7 +28,7 @@ def raises():
     raise RuntimeError("a defect")
 
 def is_done():
-    return Proof(Verdict.PROVED)
+    return Proof(ProofVerdict.PROVED)
 
 def is_misused():
     raise ProveError("the layer is broken")

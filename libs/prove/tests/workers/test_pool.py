@@ -26,9 +26,10 @@ from lictor_ir.json.document import to_json
 from lictor_ir.terms import Term, and_, apply, const, eq, not_, var
 from lictor_ir.types import INT, NONE, STR
 from lictor_prove.errors import ProverConfigError
-from lictor_prove.proof.result import Progress, Verdict
+from lictor_prove.proof.result import Progress
 from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.workers.pool import Job, Pool, Roots
+from lictor_schema.proofs.proof import ProofVerdict
 
 EFFECTS = '''
 import lictor_layer
@@ -111,27 +112,27 @@ PATIENT = ProofSettings(goal_ms=60_000, total_ms=60_000, wall_ms=1_200)
 def test_a_program_is_proved_under_a_warm_layer(roots: Roots) -> None:
     with Pool(1, layers=[roots]) as pool:
         proof = pool.prove(Job(PROGRAM, roots=roots))
-        assert proof.verdict is Verdict.PROVED, proof.reasons
+        assert proof.verdict is ProofVerdict.PROVED, proof.reasons
         assert proof.ir is not None
         assert proof.ir_hash is not None
         assert proof.ir.document.atoms[0].effect == "send"
         refuted = pool.prove(Job(PROGRAM.replace('send("a")', 'send("a"); send("b")'), roots=roots))
-        assert refuted.verdict is Verdict.REFUTED
+        assert refuted.verdict is ProofVerdict.REFUTED
         assert "send" in str(refuted.guarantees[0].counterexample)
 
 
 def test_a_document_is_proved_without_a_layer(pool: Pool) -> None:
-    assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
-    assert pool.prove(Job(b"no json")).verdict is Verdict.REJECTED
+    assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
+    assert pool.prove(Job(b"no json")).verdict is ProofVerdict.REJECTED
 
 
 def test_a_proof_that_takes_too_long_is_unknown_and_the_next_is_not(pool: Pool) -> None:
     begun = time.monotonic()
     proof = pool.prove(Job(_hard(), settings=PATIENT))
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert proof.reasons[0].code == "prover.timeout"
     assert time.monotonic() - begun < 50
-    assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+    assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
 
 
 def test_a_pathological_program_does_not_stall_others() -> None:
@@ -139,7 +140,7 @@ def test_a_pathological_program_does_not_stall_others() -> None:
     with Pool(2) as pool:
         stuck = pool.submit(Job(_hard(), settings=slow))
         for _ in range(5):
-            assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+            assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
         assert not stuck.future.done()
         stuck.cancel()
         proof = stuck.result(timeout=60)
@@ -147,7 +148,7 @@ def test_a_pathological_program_does_not_stall_others() -> None:
 
 
 def test_a_worker_that_is_killed_gives_unknown_and_is_replaced(pool: Pool) -> None:
-    assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+    assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
     slow = ProofSettings(goal_ms=60_000, total_ms=60_000, wall_ms=60_000)
     solving = threading.Event()
 
@@ -169,7 +170,7 @@ def test_a_worker_that_is_killed_gives_unknown_and_is_replaced(pool: Pool) -> No
     os.kill(int(worker.split()[0]), signal.SIGKILL)
     proof = ticket.result(timeout=60)
     assert proof.reasons[0].code == "prover.crashed"
-    assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+    assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
 
 
 def test_a_proof_that_needs_too_much_memory_is_unknown() -> None:
@@ -186,9 +187,9 @@ def test_a_proof_that_needs_too_much_memory_is_unknown() -> None:
     )
     with Pool(1, memory_mb=40) as pool:
         proof = pool.prove(Job(to_json(document)))
-        assert proof.verdict is Verdict.UNKNOWN
+        assert proof.verdict is ProofVerdict.UNKNOWN
         assert proof.reasons[0].code in ("prover.memory", "prover.crashed")
-        assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+        assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
 
 
 def test_a_layer_that_can_not_be_used_is_a_configuration_error(pool: Pool, tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_layer_that_can_not_be_used_is_a_configuration_error(pool: Pool, tmp_p
     (trusted / "effects.py").write_text("raise RuntimeError('broken')\n")
     with pytest.raises(ProverConfigError):
         pool.prove(Job(PROGRAM, roots=Roots((str(trusted),), (str(tmp_path),))))
-    assert pool.prove(Job(_easy())).verdict is Verdict.PROVED
+    assert pool.prove(Job(_easy())).verdict is ProofVerdict.PROVED
 
 
 def test_a_layer_must_be_the_one_that_is_asked_for(pool: Pool, roots: Roots) -> None:
@@ -207,7 +208,7 @@ def test_a_layer_must_be_the_one_that_is_asked_for(pool: Pool, roots: Roots) -> 
 
 def test_workers_are_replaced_after_some_jobs() -> None:
     with Pool(1, jobs_per_worker=2) as pool:
-        assert [pool.prove(Job(_easy())).verdict for _ in range(5)] == [Verdict.PROVED] * 5
+        assert [pool.prove(Job(_easy())).verdict for _ in range(5)] == [ProofVerdict.PROVED] * 5
 
 
 def test_a_closed_pool_gives_up_what_is_running() -> None:
@@ -215,4 +216,4 @@ def test_a_closed_pool_gives_up_what_is_running() -> None:
     pool = Pool(1)
     tickets = [pool.submit(Job(_hard(), settings=slow)) for _ in range(2)]
     pool.close()
-    assert {ticket.result(timeout=60).verdict for ticket in tickets} == {Verdict.UNKNOWN}
+    assert {ticket.result(timeout=60).verdict for ticket in tickets} == {ProofVerdict.UNKNOWN}

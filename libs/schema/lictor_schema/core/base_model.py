@@ -57,7 +57,7 @@ class Model(BaseModel):
 
 @cache
 def _refuse_duplicate_keys() -> Callable[[bytes | str], None]:
-    # Imported late, because canonical.py builds on this module; and once, because an import takes its time even then.
+    # Imported late, because canonical_json.py imports this module; and once, because even a repeated import costs time.
     from lictor_schema.core.canonical_json import refuse_duplicate_keys
 
     return refuse_duplicate_keys

@@ -1,4 +1,4 @@
-"""What the checks of a whole log share: what they tell, and the leaves they have passed."""
+"""What the checks of a whole log share: what they report, and the leaves they have passed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,7 +93,7 @@ class Leaves:
         try:
             seal = Seal.of(episode)
         except SealError:
-            return  # told by whoever checked the seal itself
+            return  # reported by the check of the seal itself
         self.sealed_at = max(self.sealed_at, parse_utc(seal.metadata.sealed_at))
         name, version = str(episode.get("episodeId")), seal.metadata.version
         last, last_hash = self._versions.get(name, (0, None))

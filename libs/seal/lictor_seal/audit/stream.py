@@ -27,7 +27,7 @@ class _Waiting(NamedTuple):
 
 
 class StreamAudit:
-    """Takes the messages of EPISODES in order; `finish` tells what was found."""
+    """Takes the messages of EPISODES in order; `finish` returns what was found."""
 
     def __init__(self, trust: TrustStore, known: Checkpoint | None = None) -> None:
         self._trust = trust

@@ -166,7 +166,7 @@ def _to_wire(entry: Entry) -> PartEntry:
 
 
 def _as_text(body: bytes) -> str | None:
-    """The body as text; None where Base64 is shorter, or it is none."""
+    """The body as text; None where Base64 is shorter, or it is no text."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -241,7 +241,7 @@ class ContentsWriter:
         self._named: list[str] = []
         self.strands = Strands()
         self.full: list[Part] = []
-        """Parts that are complete; whoever stores them takes them out."""
+        """Parts that are complete; the caller stores them and takes them out."""
 
     def add(self, message: Message) -> str:
         """Take a message in; returns the commitment to it, or to its first piece."""

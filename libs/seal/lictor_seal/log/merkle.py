@@ -81,7 +81,7 @@ class Frontier:
 
     @classmethod
     def from_json_value(cls, value: Mapping[str, object]) -> Self:
-        """The frontier whose JSON form this is; raises MerkleError when it is none."""
+        """The frontier whose JSON form this is; raises MerkleError when it is not one."""
         size, peaks = value.get("size"), value.get("peaks")
         if set(value) != {"size", "peaks"} or type(size) is not int or not isinstance(peaks, list):
             raise MerkleError("frontier: expected an object with an integer `size` and `peaks`")

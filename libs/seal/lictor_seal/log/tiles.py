@@ -261,7 +261,7 @@ class TileTree:
             else:
                 proof.append(self._range(start, middle))
                 start = middle
-        # The old tree itself starts the path when it is a node: whoever verifies knows its root.
+        # The old tree itself starts the path when it is a node: the verifier knows its root.
         return tuple(reversed(proof)) if start == 0 else (self._range(start, end), *reversed(proof))
 
     def _within(self, size: int) -> int:

@@ -24,7 +24,7 @@ MAX_SIGNATURES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class NoteSignature:
-    """One signature line: who says to have signed, and the signature."""
+    """One signature line: the claimed signer, and the signature."""
 
     key_name: str
     key_hash: bytes

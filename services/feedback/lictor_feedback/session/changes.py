@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from lictor_bus.ledger import Log, Reading
 from lictor_bus.wire.publish import Outgoing
 from lictor_feedback.session.log import SessionLog
-from lictor_feedback.session.store import StoreAway, Stored
+from lictor_feedback.session.store import StoreAway, StoredFacts
 from lictor_guard.facts.fact import Fact, Facts, decode_fact
 from lictor_guard.session.judge import SessionJudge
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
@@ -41,11 +41,11 @@ class FoldedSessions(Protocol):
 
     def verified(self, known: CachedSession, before: tuple[int, int]) -> None: ...
 
-    def is_complete(self, known: CachedSession, stored: Stored) -> bool: ...
+    def is_complete(self, known: CachedSession, stored: StoredFacts) -> bool: ...
 
-    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored: ...
+    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> StoredFacts: ...
 
-    async def whole(self, key: str) -> Stored: ...
+    async def whole(self, key: str) -> StoredFacts: ...
 
     async def unmark(self, key: str, mark: str) -> None: ...
 
@@ -58,15 +58,15 @@ class FoldedSessions(Protocol):
     async def not_folded(self, key: str, sequence: int, error: Exception) -> None: ...
 
 
-class Found(NamedTuple):
+class QuestionFacts(NamedTuple):
     """What a question is judged on."""
 
-    stored: Stored
+    stored: StoredFacts
     facts: Facts
     mark: str
 
 
-class SomeFacts(Log[AnySessionEntry, Found]):
+class SomeFacts(Log[AnySessionEntry, QuestionFacts]):
     """A session's log, folded by the store: those facts that a question needs."""
 
     def __init__(
@@ -86,7 +86,7 @@ class SomeFacts(Log[AnySessionEntry, Found]):
         self._within_s = within_s
         self._before = engine.moment(known)
 
-    async def read(self) -> Reading[AnySessionEntry, Found] | None:
+    async def read(self) -> Reading[AnySessionEntry, QuestionFacts] | None:
         self._before = self._engine.moment(self._known)
         found = await self._loaded(self._mark())
         if found is None:
@@ -94,14 +94,14 @@ class SomeFacts(Log[AnySessionEntry, Found]):
             return None
         return Reading(found, found.stored.cursor or 0)
 
-    async def _loaded(self, mark: str) -> Found | None:
+    async def _loaded(self, mark: str) -> QuestionFacts | None:
         stored = await self._engine.load_for_write(self._key, self._names, mark)
-        return None if stored.cursor is None else Found(stored, _facts(stored), mark)
+        return None if stored.cursor is None else QuestionFacts(stored, _facts(stored), mark)
 
     def message(self, entry: AnySessionEntry) -> Outgoing:
         return self._engine.log.message(self._key, entry)
 
-    async def is_current(self, reading: Reading[AnySessionEntry, Found]) -> bool:
+    async def is_current(self, reading: Reading[AnySessionEntry, QuestionFacts]) -> bool:
         engine, (stored, _, mark) = self._engine, reading.state
         await engine.unmark(self._key, mark)
         if not engine.is_complete(self._known, stored):
@@ -112,13 +112,16 @@ class SomeFacts(Log[AnySessionEntry, Found]):
         return True
 
     async def appended(
-        self, reading: Reading[AnySessionEntry, Found], entry: AnySessionEntry, sequence: int
+        self,
+        reading: Reading[AnySessionEntry, QuestionFacts],
+        entry: AnySessionEntry,
+        sequence: int,
     ) -> None:
         stored, facts, _ = reading.state
         changes = self._known.session.fold(entry, sequence, facts)
         await self._engine.commit(self._key, stored.cursor, sequence, changes)
 
-    async def overtaken(self, reading: Reading[AnySessionEntry, Found]) -> None:  # noqa: ARG002
+    async def overtaken(self, reading: Reading[AnySessionEntry, QuestionFacts]) -> None:  # noqa: ARG002
         await self._catch_up()
 
     async def _catch_up(self, at_least: int = 0) -> None:
@@ -136,21 +139,21 @@ class SomeFacts(Log[AnySessionEntry, Found]):
 class EveryFact(SomeFacts):
     """The same, all of it."""
 
-    async def _loaded(self, mark: str) -> Found | None:
+    async def _loaded(self, mark: str) -> QuestionFacts | None:
         await self._engine.load_for_write(self._key, (), mark)
         stored = await self._engine.whole(self._key)
         # A fold that was committed since we set our mark took it away.
         if mark not in stored.pending or stored.cursor != await self._engine.log.last(self._key):
             return None
-        return Found(stored, Facts({}), mark)
+        return QuestionFacts(stored, Facts({}), mark)
 
-    async def is_current(self, reading: Reading[AnySessionEntry, Found]) -> bool:
+    async def is_current(self, reading: Reading[AnySessionEntry, QuestionFacts]) -> bool:
         await self._engine.unmark(self._key, reading.state.mark)
         return True
 
     async def appended(
         self,
-        reading: Reading[AnySessionEntry, Found],  # noqa: ARG002
+        reading: Reading[AnySessionEntry, QuestionFacts],  # noqa: ARG002
         entry: AnySessionEntry,  # noqa: ARG002
         sequence: int,
     ) -> None:
@@ -184,7 +187,7 @@ class Beginning(Log[AnySessionEntry, bool]):
         self._is_new = False
 
 
-def _facts(stored: Stored) -> Facts:
+def _facts(stored: StoredFacts) -> Facts:
     return Facts(
         {
             name: None if value is None else decode_fact(value)

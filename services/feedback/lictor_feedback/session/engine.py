@@ -4,9 +4,9 @@ The log is the truth, the store a fold of it. Entries are appended only right af
 whatever was decided on facts that are out of date is refused by the broker, and decided again. What changes nothing has
 nobody to refuse it; so it is answered from the store alone only if the facts can't be out of date:
 
-* whoever appends sets a mark in the store before, and takes it away together with committing what came of it;
+* whoever appends sets a mark in the store before, and takes it away together with committing the result;
 * an instance compares each session with the log once, and again when Redis is another process than it was then;
-* who appended without the store being there tells the others.
+* an instance that appended while the store was away notifies the others.
 
 Nobody is answered before what he reported is committed, or found missing by one of these.
 """
@@ -27,7 +27,7 @@ from lictor_feedback.session.changes import (
     Beginning,
     CachedSession,
     EveryFact,
-    Found,
+    QuestionFacts,
     SomeFacts,
 )
 from lictor_feedback.session.fold import LogFolder, encoded
@@ -38,7 +38,7 @@ from lictor_feedback.session.store import (
     CursorMoved,
     SessionStore,
     StoreAway,
-    Stored,
+    StoredFacts,
 )
 from lictor_guard.facts.fact import Fact, Facts
 from lictor_guard.session.judge import SessionJudge
@@ -48,7 +48,7 @@ log = logging.getLogger("lictor.feedback")
 
 A = TypeVar("A")
 
-SESSIONS = Ledger[AnySessionEntry, Found]("session", streams.SESSIONS)
+SESSIONS = Ledger[AnySessionEntry, QuestionFacts]("session", streams.SESSIONS)
 BEGINNINGS = Ledger[AnySessionEntry, bool]("beginning of the session", streams.SESSIONS)
 
 _MAX_KNOWN = 100_000
@@ -145,7 +145,7 @@ class Engine:
         known = await self.known(key)
         answers: list[A] = []
 
-        def judge(found: Found) -> AnySessionEntry | None:
+        def judge(found: QuestionFacts) -> AnySessionEntry | None:
             entry, answer = operation.decide(known.session, found.facts, self.now_us())
             answers.append(answer)
             return entry
@@ -159,14 +159,16 @@ class Engine:
     async def change_whole(
         self,
         key: str,
-        decide: Callable[[SessionJudge, Stored, int], Awaitable[tuple[AnySessionEntry | None, A]]],
+        decide: Callable[
+            [SessionJudge, StoredFacts, int], Awaitable[tuple[AnySessionEntry | None, A]]
+        ],
         within_s: float = _CATCH_UP_WITHIN_S,
     ) -> DecidedAnswer[A]:
         """Answer a question that concerns every fact of a session; waits for its fold as long as `within_s`."""
         known = await self.known(key)
         answers: list[A] = []
 
-        async def judge(found: Found) -> AnySessionEntry | None:
+        async def judge(found: QuestionFacts) -> AnySessionEntry | None:
             entry, answer = await decide(known.session, found.stored, self.now_us())
             answers.append(answer)
             return entry
@@ -201,7 +203,7 @@ class Engine:
     ) -> DecidedAnswer[A]:
         """Store what a report says while the store is away: it counts as soon as the log is folded again.
 
-        Whether it was reported before can't be told; folding finds out. Where the session's own definition can't be
+        Whether it was reported before is unknown; folding finds out. Where the session's own definition can't be
         had, a stand-in writes the entry: what a report says does not depend on it.
         """
         known = await self.known(key) if stand_in is None else await self._begun_by(key, stand_in)
@@ -211,7 +213,7 @@ class Engine:
         if entry is None:
             return DecidedAnswer(answer, 0)
         entry = entry.model_copy(update={"definition_hash": known.begun.definition_hash})
-        # Before, too: whoever dies after appending tells nobody.
+        # Before, too: an instance that dies after appending notifies nobody.
         await self._doubt_everywhere(key)
         sequence = await self.log.append(streams.SESSIONS, self.log.message(key, entry), None)
         await self._doubt_everywhere(key)
@@ -253,7 +255,7 @@ class Engine:
         await asyncio.gather(*folds, return_exceptions=True)
         await self._store.close()
 
-    async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> Stored:
+    async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> StoredFacts:
         """Facts that hold everything which was answered before now."""
         before = self.moment(known)
         stored = await self._guarded(self._store.load(key, names))
@@ -277,10 +279,10 @@ class Engine:
         if self.moment(known) == before:
             known.verified_at = before[0]
 
-    def is_complete(self, known: CachedSession, stored: Stored) -> bool:
+    def is_complete(self, known: CachedSession, stored: StoredFacts) -> bool:
         """Whether nothing that was answered can be missing in these facts.
 
-        The age is asked after loading: a connection made for it tells the age before it answers.
+        The age is asked after loading: a connection made for it reports the age before it answers.
         """
         return (
             stored.cursor is not None
@@ -288,11 +290,11 @@ class Engine:
             and stored.pending <= self.ours
         )
 
-    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Iterable[str], mark: str) -> StoredFacts:
         """Some facts of a session, and leave a mark; StoreAway when the store does not answer."""
         return await self._guarded(self._store.load_for_write(key, list(names), mark))
 
-    async def whole(self, key: str) -> Stored:
+    async def whole(self, key: str) -> StoredFacts:
         """All facts of a session."""
         return await self._guarded(self._store.whole(key))
 
@@ -321,7 +323,7 @@ class Engine:
     async def catch_up(
         self, key: str, within_s: float = _CATCH_UP_WITHIN_S, *, at_least: int = 0
     ) -> None:
-        """Fold what the log has and the store lacks; whoever waits for the same joins. Behind when it takes long.
+        """Fold what the log has and the store lacks; concurrent callers share it. Behind when it takes long.
 
         A fold that we join may have looked at the log before the entry that we know of: then another follows.
         """

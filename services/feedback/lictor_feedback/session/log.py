@@ -49,7 +49,7 @@ class SessionLog:
     async def append(
         self, stream: str, message: Outgoing, after: int | None, *, log: str | None = None
     ) -> int:
-        """Store a message right after the one at that sequence (0: as the first; None: wherever) and tell its own."""
+        """Store a message right after the one at that sequence (0: as the first; None: wherever) and return its own."""
         return await self._appends.append(stream, message, after, log=log)
 
     def message(self, key: str, entry: AnySessionEntry) -> Outgoing:
@@ -112,6 +112,6 @@ def _entry(stored: Delivery) -> AnySessionEntry | None:
     except (ValidationError, CanonicalError) as error:
         raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
     if entry is None:
-        # Whoever folds the stream buries it, and so tells everybody; this is for who wonders about one session.
+        # The fold of the stream dead-letters it, which everybody sees; this is for a look at one session.
         log.info("SESSIONS %d is no entry of a session, and is passed over", stored.sequence)
     return entry

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.names import subjects
 from lictor_feedback.session.engine import (
     DecidedAnswer,
@@ -13,7 +13,7 @@ from lictor_feedback.session.engine import (
     SessionOperation,
     UnknownSession,
 )
-from lictor_feedback.session.store import StoreAway, Stored
+from lictor_feedback.session.store import StoreAway, StoredFacts
 from lictor_guard.definitions.compiled_definition import Guarded
 from lictor_guard.definitions.loading import default_definition
 from lictor_guard.errors import DefinitionError
@@ -44,7 +44,7 @@ from lictor_schema.sessions.session_questions import (
 
 RECORDED = "Recorded; it counts as soon as the store is back."
 UNJUDGED = "Recorded; it counts as soon as the session's definition can be used again."
-# For what concerns every fact of a session: nobody is kept from acting by it, and whoever asks would ask again.
+# For what concerns every fact of a session: it keeps nobody from acting, and the caller would ask again.
 STATE_WITHIN_S = 6.0
 
 
@@ -61,7 +61,7 @@ class Definitions(Protocol):
 
 
 AskStanding = Callable[[SessionBegun, int], Awaitable[TaskStanding | None]]
-"""How the task of a session stands, asked at a time in microseconds; None when it can't be told."""
+"""How the task of a session stands, asked at a time in microseconds; None when that is unknown."""
 
 
 class Sessions:
@@ -129,7 +129,7 @@ class SessionQuestions:
         try:
             return await self._engine.look(key, operation)
         except StoreAway:
-            # What is told of a session stands in its first entry; new work can be noted without the rest.
+            # The description of a session is in its first entry; new work can be recorded without the rest.
             return await self._engine.append_blindly(key, operation)
 
     async def show(self, request: GateRequest) -> DecidedAnswer[SessionBeginAnswer]:
@@ -185,7 +185,7 @@ class SessionQuestions:
         return DecidedAnswer(answer, decided.cursor)
 
     async def collect(self, request: FeedbackRequest) -> DecidedAnswer[FeedbackAnswer]:
-        """What should the agent hear now?"""
+        """Which feedback should the agent get now?"""
 
         def decide(
             session: SessionJudge,
@@ -219,7 +219,7 @@ class SessionQuestions:
         try:
             await self._with_standing(key, lambda session: session.names_for_tick(), decide, due_us)
         except UnknownSession:
-            raise Refused(
+            raise MessageRefused(
                 f"a tick for session {key}, which never began",
                 remedy="set guidance timers through the feedback service only",
             ) from None
@@ -266,7 +266,7 @@ class SessionQuestions:
     async def snapshot(self, request: SnapshotRequest) -> DecidedAnswer[StateAnswer]:
         """Keep the state under a name."""
 
-        async def decide(session: SessionJudge, stored: Stored, now_us: int) -> Any:
+        async def decide(session: SessionJudge, stored: StoredFacts, now_us: int) -> Any:
             return session.snapshot(request, _whole(stored), now_us)
 
         return await self._engine.change_whole(_key(request), decide, STATE_WITHIN_S)
@@ -275,7 +275,7 @@ class SessionQuestions:
         """Set the state back."""
         key = _key(request)
 
-        async def decide(session: SessionJudge, stored: Stored, now_us: int) -> Any:
+        async def decide(session: SessionJudge, stored: StoredFacts, now_us: int) -> Any:
             whole = _whole(stored)
             snapshot = kept_snapshot(request, whole)
             kept = None
@@ -288,7 +288,7 @@ class SessionQuestions:
     async def reset(self, request: ResetRequest) -> DecidedAnswer[StateAnswer]:
         """Forget what policies, providers and checkers know."""
 
-        async def decide(session: SessionJudge, stored: Stored, now_us: int) -> Any:
+        async def decide(session: SessionJudge, stored: StoredFacts, now_us: int) -> Any:
             return session.reset(request, _whole(stored), now_us)
 
         return await self._engine.change_whole(_key(request), decide, STATE_WITHIN_S)
@@ -302,5 +302,5 @@ def _key(request: GateRequest) -> str:
     return subjects.session_key(request.runtime, request.session)
 
 
-def _whole(stored: Stored) -> dict[str, Any]:
+def _whole(stored: StoredFacts) -> dict[str, Any]:
     return {name: decode_fact(value) for name, value in stored.facts.items() if value is not None}

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from lictor_bus.errors import BusError
-from lictor_bus.gate import Gate, Refusal
+from lictor_bus.gate import Gate, GateRefusal
 from lictor_bus.gates import session
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
+from lictor_bus.gates.gate_runner import BoundGate, Given, ReceivedQuestion, RecordTime
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_feedback.session.engine import DecidedAnswer, UnknownSession
@@ -80,7 +80,7 @@ class SessionReplies:
         return Given(
             answer,
             lambda asked, body: _gate_record("tool", asked, answer, body, cursor, now_ns),
-            When.FIRST if decided.records_first else When.BESIDE,
+            RecordTime.FIRST if decided.records_first else RecordTime.BESIDE,
         )
 
     async def stop(self, request: StopGateRequest) -> GateAnswer:
@@ -88,7 +88,7 @@ class SessionReplies:
         return (await self._desk.stop(request)).answer
 
     def _denial_records(
-        self, asked: Asked[Any], refusal: Refusal, answer: GateAnswer
+        self, asked: ReceivedQuestion[Any], refusal: GateRefusal, answer: GateAnswer
     ) -> Sequence[PendingRecord]:
         """A denial before a session was found, or without the store, is a decision, and an answer of a gate."""
         now_ns = self._now_ns()
@@ -112,13 +112,15 @@ def _only_answering(
     return handle
 
 
-def _no_records(_asked: Asked[Any], _refusal: Refusal, _answer: object) -> Sequence[PendingRecord]:
+def _no_records(
+    _asked: ReceivedQuestion[Any], _refusal: GateRefusal, _answer: object
+) -> Sequence[PendingRecord]:
     return ()
 
 
 def _gate_record(
     gate: str,
-    asked: Asked[Any],
+    asked: ReceivedQuestion[Any],
     answer: GateAnswer,
     body: bytes,
     cursor: int | None,
@@ -139,16 +141,16 @@ def _moment(now_ns: int) -> datetime:
     return datetime.fromtimestamp(now_ns / 1e9, UTC)
 
 
-def _explain(error: Exception, request: GateRequest) -> Refusal | None:
+def _explain(error: Exception, request: GateRequest) -> GateRefusal | None:
     """What an error of the sessions means for whoever asked."""
     if isinstance(error, UnknownSession):
-        return Refusal(
+        return GateRefusal(
             UNKNOWN_SESSION,
             f"session {request.session!r} never began, so nothing says what it may do",
             beyond_agent("begin it first (`lictor.session.begin`); adapters do so by themselves"),
         )
     if isinstance(error, DefinitionError):
-        return Refusal(UNUSABLE, str(error), beyond_agent("see `lictor agent list`"))
+        return GateRefusal(UNUSABLE, str(error), beyond_agent("see `lictor agent list`"))
     if isinstance(error, Behind):
         what = str(error)
     elif isinstance(error, StoreAway):
@@ -160,4 +162,4 @@ def _explain(error: Exception, request: GateRequest) -> Refusal | None:
     else:
         return None
     remedy = f"try again; if it stays so, {beyond_agent('see `lictor doctor`')}"
-    return Refusal(session.TOOL.refusals.unavailable, what, remedy)
+    return GateRefusal(session.TOOL.refusals.unavailable, what, remedy)

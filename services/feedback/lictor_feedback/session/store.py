@@ -2,7 +2,7 @@
 
 Redis keeps a fold of the session's log and is never the truth. A session's hash holds its facts by full name; under
 `@cursor` the sequence of the last entry that is in them, moved by compare-and-set; under `@pending` the marks of those
-who are about to append an entry. Whoever finds a mark asks the log whether there is more than the facts tell: the one
+who are about to append an entry. Whoever finds a mark asks the log whether there is more than the facts cover: the one
 who set it may have died in between. Beside it lies the state as of each snapshot, by the sequence of its entry.
 """
 
@@ -80,7 +80,7 @@ return false
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFacts:
     """What the store knew of a session: the facts asked for, None where it has none."""
 
     cursor: int | None
@@ -113,7 +113,7 @@ class _Server(Protocol):
 
 
 class ServerAge:
-    """Tells when Redis is another process than before: it may have lost what was written last.
+    """Detects when Redis is another process than before: it may have lost what was written last.
 
     `number` grows by one with every process of Redis that a connection of ours has met.
     """
@@ -129,9 +129,9 @@ class ServerAge:
         self.met(await connection.read_response())
 
     def met(self, server: bytes | str) -> None:
-        """Redis told of itself, over a connection that was not used yet."""
+        """Redis described itself, over a connection that was not used yet."""
         process = _process_in(server)
-        # One that does not tell may be another one each time.
+        # One that does not say may be another one each time.
         if process is None or process != self._process:
             self._process = process
             self.number += 1
@@ -170,7 +170,7 @@ class SessionStore:
         """Grows whenever Redis may have lost something."""
         return self._age.number
 
-    async def load(self, key: str, names: Sequence[str]) -> Stored:
+    async def load(self, key: str, names: Sequence[str]) -> StoredFacts:
         """Some facts of a session, in one round trip."""
         if self._quick is not None:
             found = await self._quick.ask("HMGET", _hash(key), CURSOR, PENDING, *names)
@@ -179,7 +179,7 @@ class SessionStore:
             found = await cast(Any, self._redis.hmget(_hash(key), [CURSOR, PENDING, *names]))
         return _stored(names, found)
 
-    async def load_for_write(self, key: str, names: Sequence[str], mark: str) -> Stored:
+    async def load_for_write(self, key: str, names: Sequence[str], mark: str) -> StoredFacts:
         """The same, and leave a mark that says we are about to append an entry."""
         found = await self._run(_LOAD_FOR_WRITE, key, mark, CURSOR, PENDING, *names)
         return _stored(names, found)
@@ -188,13 +188,13 @@ class SessionStore:
         """Take our mark away: there was nothing to append."""
         await self._run(_UNMARK, key, mark)
 
-    async def whole(self, key: str) -> Stored:
+    async def whole(self, key: str) -> StoredFacts:
         """Everything that is stored of a session."""
         async with asyncio.timeout(self._within_s * _TIMES_FOR_WHOLE):
             found = cast(dict[bytes, bytes], await cast(Any, self._redis.hgetall(_hash(key))))
         cursor = found.pop(CURSOR.encode(), None)
         pending = _marks(found.pop(PENDING.encode(), None))
-        return Stored(None if cursor is None else int(cursor), pending, _by_name(found))
+        return StoredFacts(None if cursor is None else int(cursor), pending, _by_name(found))
 
     async def commit(
         self,
@@ -285,9 +285,9 @@ def _by_name(found: Mapping[bytes, bytes]) -> dict[str, bytes]:
     return {name.decode("utf-8", "surrogatepass"): value for name, value in found.items()}
 
 
-def _stored(names: Collection[str], found: Sequence[bytes | None]) -> Stored:
+def _stored(names: Collection[str], found: Sequence[bytes | None]) -> StoredFacts:
     cursor, pending, *values = found
-    return Stored(
+    return StoredFacts(
         None if cursor is None else int(cursor),
         _marks(pending),
         dict(zip(names, values, strict=True)),

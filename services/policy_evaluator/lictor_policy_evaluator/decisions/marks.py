@@ -11,10 +11,10 @@ from nats.aio.client import Client
 
 from lictor_bus.ledger import WholeLedger
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.appends import Appends
 from lictor_policy.decisions.marks import marked
-from lictor_policy.errors import Unacceptable
+from lictor_policy.errors import UnacceptableEvent
 from lictor_policy_evaluator.decisions.record_lookup import find_record
 from lictor_schema.decisions.mark import DecisionMark, MarkOrder
 from lictor_schema.services.desk_answer import DeskAnswer
@@ -37,7 +37,7 @@ class Marks:
     def __init__(
         self,
         client: Client,
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class Marks:
         log = MARKS.log(self._client, subjects.mark(order.task_id, order.record_id))
         try:
             changed = await MARKS.change(self._appends, log, judge, entry_id=entry_id)
-        except Unacceptable as error:
+        except UnacceptableEvent as error:
             return DeskAnswer.refused(
                 order.request_id, f"{error.field}: {error.problem}", error.remedy
             )

@@ -1,6 +1,6 @@
 """What other engines decided about the events of a partition, read along with the events when they are folded anew.
 
-An upgrade folds the stream with another engine. What was decided is on record, was told and was acted on: a task that
+An upgrade folds the stream with another engine. What was decided is on record, published and acted on: a task that
 was closed then must not wake up because the newer engine would have decided otherwise.
 """
 

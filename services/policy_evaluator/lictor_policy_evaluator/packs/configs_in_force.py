@@ -15,7 +15,7 @@ from lictor_policy_evaluator.packs.partition_configs import Library
 
 
 class NoConfig(BusError):
-    """What is in force can't be told or loaded, so nothing may be let through."""
+    """What is in force is unknown or can't be loaded, so nothing may be let through."""
 
 
 class _Known(NamedTuple):
@@ -38,7 +38,7 @@ class ConfigsInForce:
         return self._started_with if known is None else known.config
 
     async def now(self, partition: int, timeout_s: float) -> EvaluatorConfig:
-        """What judges an event that would be stored now; raises BusError when that can't be told or loaded."""
+        """What judges an event that would be stored now; raises BusError when that is unknown or can't be loaded."""
         switch = await self._switches.now(partition, timeout_s)
         if switch is None:
             raise NoConfig(f"no configuration is known for partition {partition} of EVENTS")

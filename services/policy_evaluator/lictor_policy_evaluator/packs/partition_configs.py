@@ -66,7 +66,7 @@ class Library:
         if loading is None:
             loading = self._loading[bundle_hash] = asyncio.create_task(self._load(bundle_hash))
             loading.add_done_callback(lambda task: self._loaded(bundle_hash, task))
-        # Whoever gives up waiting (a gate, in time to deny) leaves it to be there for the next question.
+        # It continues when a caller gives up (a gate, in time to deny), for the next question.
         return await asyncio.shield(loading)
 
     async def _load(self, bundle_hash: str) -> Bundled:
@@ -79,7 +79,7 @@ class Library:
     def _loaded(self, bundle_hash: str, task: "asyncio.Task[Bundled]") -> None:
         del self._loading[bundle_hash]
         if not task.cancelled():
-            # Told to whoever waits; when nobody does any more, it is no news.
+            # Raised for those who wait; when nobody does any more, it doesn't matter.
             task.exception()
 
     def refuse_newer(self, at: SwitchAt) -> None:
@@ -174,7 +174,7 @@ class PartitionConfigs:
         self._switches = await self.switch()
         if not self._switches:
             raise BusError(f"no configuration is known for partition {self._partition} of EVENTS")
-        # What can't be loaded is told at once, and not when the first event comes.
+        # What can't be loaded is reported at once, and not when the first event comes.
         await self._library.judging(self._switches[-1])
 
     async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:

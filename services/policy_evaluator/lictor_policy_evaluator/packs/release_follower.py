@@ -19,7 +19,7 @@ from nats.js.errors import Error as JetStreamError
 from lictor_bus.errors import BundleMissing, BusError
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import PACKS
-from lictor_bus.service.telemetry import Telemetry
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
@@ -84,7 +84,7 @@ class ReleaseFollower:
         source: ReleaseSource,
         library: Library,
         partitions: Sequence[PartitionConfigs],
-        telemetry: Telemetry,
+        telemetry: ServiceTelemetry,
         tell: Callable[[Bundled, str], None],
     ) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""A task's state as it is now: never older than the last event that is stored for it by who asks or whose task it is.
+"""A task's state as it is now: never older than the last event that the caller or the task's own runtime has stored.
 
 EVENTS is asked for the sequence of that event, and the store until the fold has passed it.
 """

@@ -1,10 +1,10 @@
-"""How a task stands, told to other services: never older than its last event. What can't be told is said to be so."""
+"""The standing of a task, for other services: never older than its last event. If unknown, the answer says so."""
 
 from collections import Counter
 
-from lictor_bus.gate import Refusal
+from lictor_bus.gate import GateRefusal
 from lictor_bus.gates.task import STANDING
-from lictor_policy.errors import StateError
+from lictor_policy.errors import TaskStateError
 from lictor_policy.task.state import read_evidence, shows_again
 from lictor_policy_evaluator.task.current_state import Current, NotCaughtUp, TaskStates
 from lictor_schema.events.claim import TaskStatus
@@ -21,7 +21,7 @@ class Standings:
         self._tasks = tasks
 
     async def tell(self, request: StandingRequest) -> TaskStanding:
-        """The standing; what is wrong where it can't be told."""
+        """The standing; the problem where it is unknown."""
         try:
             found = await self._tasks.now(request.runtime, request.task_id, CATCH_UP_WITHIN_S)
         except NotCaughtUp:
@@ -30,11 +30,11 @@ class Standings:
         return stand(request.request_id, found)
 
 
-def explain(error: Exception, _request: object) -> Refusal | None:
+def explain(error: Exception, _request: object) -> GateRefusal | None:
     """A state that can't be read is an outage, not a defect."""
-    if not isinstance(error, StateError):
+    if not isinstance(error, TaskStateError):
         return None
-    return Refusal(
+    return GateRefusal(
         STANDING.refusals.unavailable,
         "the task's stored state can't be read",
         "ask again; if it stays so, see `lictor doctor`",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import SOURCE_SEQUENCE
 from lictor_bus.gates.desk import CORRECT
 from lictor_bus.gates.gate_runner import BoundGate
@@ -48,7 +48,7 @@ from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import StoredRecord, TaskRecords, covered, task_records
 from lictor_sealer.erasure.desk import carry_out, part_subjects
 from lictor_sealer.erasure.statement import Place, erased_places, restated
-from lictor_sealer.log.stream import Entry, EpisodeLog, LogOvertaken, sealed_episode_of
+from lictor_sealer.log.stream import DraftMessage, EpisodeLog, LogOvertaken, sealed_episode_of
 from lictor_sealer.log.tree import Draft
 
 log = logging.getLogger("lictor.sealer")
@@ -85,7 +85,7 @@ class Corrections:
 
     def bound(self) -> BoundGate[CorrectionOrder, CorrectionAnswer]:
         """The gate with its handler."""
-        refusing = (Refused, CorrectionRefused)
+        refusing = (MessageRefused, CorrectionRefused)
         return BoundGate(gate=CORRECT, handle=self.correct, refusing=refusing)
 
     async def correct(self, order: CorrectionOrder) -> CorrectionAnswer:
@@ -271,7 +271,7 @@ class Corrections:
         }
         message_id = f"{episode.episode_id}:{previous.seal.version + 1}"
         draft = Draft(episode, sealed_at, bundle.sealed_episode)
-        await self._episodes.append([Entry(draft, message_id, headers)])
+        await self._episodes.append([DraftMessage(draft, message_id, headers)])
         stored = (await self._episodes.versions(episode.episode_id))[-1]
         sealed = sealed_episode_of(stored)
         log.info(

@@ -120,7 +120,7 @@ def ungoverned_outcome(signs: Sequence[Sign]) -> Outcome:
 
 
 def lowered(before: Outcome, signs: Sequence[Sign]) -> Outcome:
-    """An outcome that was told, or the worse one that was seen since."""
+    """An outcome that was reported, or the worse one that was seen since."""
     seen = worst(signs)
     if badness(seen) <= badness(before.code):
         return before

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.decision_log import read_entry
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_contracts.decision.question_stamp import Asked, Decided
+from lictor_contracts.decision.question_stamp import Decided, QuestionStamp
 from lictor_contracts.decision.questions import close
 from lictor_contracts.decision.state import Deciding, Switch, fold, fold_switch
 from lictor_contracts.errors import ContractError
@@ -37,7 +37,7 @@ class Closings:
     async def close(self, seen: RecordsSeen, closing: Delivery) -> Deciding | None:
         """The decision that governed these records, as it was closed; None when none did.
 
-        Raises Refused for one that is frozen: it can't be sealed before somebody resumes it.
+        Raises MessageRefused for one that is frozen: it can't be sealed before somebody resumes it.
         """
         first, last = seen.first, seen.last
         key = subjects.decision_key(first.runtime, first.task_id)
@@ -51,7 +51,7 @@ class Closings:
         async def decide(at: DecisionAt[Deciding, Switch]) -> Decided | None:
             if at.state is None or not _governs(at.state, seen, episode, closing):
                 return None
-            asked = Asked(
+            asked = QuestionStamp(
                 last.record_id,
                 first.runtime,
                 first.task_id,
@@ -74,7 +74,7 @@ class Closings:
         if decided is None:
             return None
         if not decided.answer.ok:
-            raise Refused(
+            raise MessageRefused(
                 f"task_id: {decided.answer.reason}",
                 remedy="have somebody other than its actor resume it (`lictor contract resume`): it is sealed then",
             )

@@ -106,7 +106,7 @@ class Gathering:
     async def weave_records(
         self, weaver: Weaver, found: TaskRecords, records: Sequence[StoredRecord]
     ) -> RecordsSeen:
-        """Give the weaver these records; returns what they tell together."""
+        """Give the weaver these records; returns what they say together."""
         seen = RecordsSeen()
         async for stored, record in found.whole(records):
             seen.take(record)

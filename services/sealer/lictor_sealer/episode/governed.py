@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lictor_contracts.decision.outcome import (
-    NotDone,
+    OmittedAction,
     final_rung,
     not_done,
     settled_outcome,
@@ -47,7 +47,7 @@ _MAX_TOLD = 64
 
 
 def under_envelope(episode: DecisionEpisode, state: Deciding) -> DecisionEpisode:
-    """The episode with what the decision's log tells; the log must end with its closing.
+    """The episode with what the decision's log says; the log must end with its closing.
 
     Its outcome, up to now by records and streams alone, is what the log leaves of that.
     """
@@ -119,7 +119,7 @@ def _features(state: Deciding) -> tuple[FeatureNote, ...]:
     return tuple(sorted(notes, key=lambda each: not each.breach))
 
 
-def _refused(missing: NotDone) -> RefusedAction:
+def _refused(missing: OmittedAction) -> RefusedAction:
     action = missing.action
     contract = action.contract
     return RefusedAction(

@@ -6,7 +6,7 @@ resume is still ahead of this fold; a closing that comes later is sealed by the 
 
 from collections.abc import Collection, Mapping, Sequence
 
-from lictor_bus.errors import BusError, Refused
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.processor import KEEP_QUIET_S, CountingState, Parsed, Sourced, Stepped
 from lictor_bus.logs.decision_log import read_entry
 from lictor_bus.names import streams, subjects
@@ -26,14 +26,16 @@ class ResumedProcessor(CountingState):
         """Nothing is steered."""
 
     async def sift(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Only what resumes a decision. Who folds every entry buries what can't be read: one letter, not two."""
+        """Only what resumes a decision. The fold of all entries dead-letters what can't be read: so one letter."""
         return [each for each in deliveries if _resumed(each) is not None]
 
     def parse(self, delivery: Delivery) -> Parsed[DecisionResumed]:
         """The entry that resumes a decision."""
         entry = _resumed(delivery)
         if entry is None:
-            raise Refused("this resumes no decision", remedy="report it: it was to be sifted out")
+            raise MessageRefused(
+                "this resumes no decision", remedy="report it: it was to be sifted out"
+            )
         # By its place: an entry that is stored a second time is looked at a second time, and changes nothing.
         return Parsed(_key(delivery), str(delivery.sequence), entry)
 

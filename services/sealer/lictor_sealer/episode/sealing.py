@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import (
     KEEP_QUIET_S,
     SOURCE_SEQUENCE,
@@ -43,7 +43,7 @@ from lictor_sealer.episode.task_records import (
     read_record,
     task_records,
 )
-from lictor_sealer.log.stream import Entry, EpisodeLog, sealed_episode_of
+from lictor_sealer.log.stream import DraftMessage, EpisodeLog, sealed_episode_of
 from lictor_sealer.log.tree import Draft
 
 TASK_HEADER = "Lictor-Task"
@@ -88,7 +88,7 @@ class _Begun:
 class _Ready(NamedTuple):
     """An episode to be sealed, and the last part of its messages."""
 
-    entry: Entry
+    entry: DraftMessage
     last: PartToStore
 
 
@@ -100,7 +100,7 @@ class SealerProcessor(CountingState):
         record = read_record(delivery)
         task = delivery.subject.rpartition(".")[2]
         if subjects.token(record.task_id) != task:
-            raise Refused(
+            raise MessageRefused(
                 f"task_id: {record.task_id!r} is not the task of subject {delivery.subject}",
                 remedy="only the policy evaluator may write decisions; find out who wrote this one",
             )
@@ -158,12 +158,13 @@ class SealingOutbox:
         closings = [
             closing
             for sourced in outputs
-            if (closing := await self._or_bury(sourced, self._closing(sourced))) is not None
+            if (closing := await self._or_dead_letter(sourced, self._closing(sourced))) is not None
         ]
         begun = [
             begun
             for closing in await self._without_sealed(closings, sealed)
-            if (begun := await self._or_bury(closing.sourced, self._begin(closing))) is not None
+            if (begun := await self._or_dead_letter(closing.sourced, self._begin(closing)))
+            is not None
         ]
         if not begun:
             return []
@@ -175,7 +176,7 @@ class SealingOutbox:
             ready
             for each in begun
             if (
-                ready := await self._or_bury(
+                ready := await self._or_dead_letter(
                     each.closing.sourced, self._ready(each, present, sessions)
                 )
             )
@@ -241,15 +242,19 @@ class SealingOutbox:
         draft = Draft(episode, max(utc_millis(delivery.stored_at), self._log.sealed_from))
         return _Ready(_entry(closing.sourced, draft), begun.contents.last(sources))
 
-    async def _or_bury(self, sourced: Sourced[ClosedTask], attempt: Awaitable[T]) -> T | None:
+    async def _or_dead_letter(
+        self, sourced: Sourced[ClosedTask], attempt: Awaitable[T]
+    ) -> T | None:
         """What comes of it; None when that can't be, and the closing record is a dead letter that says why."""
         try:
             return await attempt
-        except Refused as refusal:
+        except MessageRefused as refusal:
             reason = refusal
         except EpisodeError as error:
-            reason = Refused(f"task_id: {error}", remedy="split long work into several tasks")
-        await self._dead.bury(streams.DECISIONS, sourced.output.delivery, reason)
+            reason = MessageRefused(
+                f"task_id: {error}", remedy="split long work into several tasks"
+            )
+        await self._dead.store(streams.DECISIONS, sourced.output.delivery, reason)
         return None
 
     async def seal_closed(self, task: str) -> None:
@@ -282,15 +287,15 @@ class SealingOutbox:
                 sealed[token] = sequence
                 fresh.append(closing)
             elif closed_at != sequence:
-                await self._bury_namesake(closing, closed_at)
+                await self._dead_letter_namesake(closing, closed_at)
         return fresh
 
-    async def _bury_namesake(self, closing: _ClosedRecords, closed_at: int) -> None:
+    async def _dead_letter_namesake(self, closing: _ClosedRecords, closed_at: int) -> None:
         """Two episodes of one id can't both be in the log, and none may be left out of it silently."""
-        await self._dead.bury(
+        await self._dead.store(
             streams.DECISIONS,
             closing.sourced.output.delivery,
-            Refused(
+            MessageRefused(
                 f"task_id: episode {closing.episode_id} is sealed already, of the closing at DECISIONS "
                 f"{closed_at}; the task was run again under the same event ids",
                 remedy="give every run of a task an id of its own",
@@ -302,17 +307,17 @@ def _closes(stored: Delivery) -> bool:
     """Whether a record closes its task; what can't be read does not, and is a dead letter already."""
     try:
         return read_record(stored).task_closed
-    except Refused:
+    except MessageRefused:
         return False
 
 
-def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> Entry:
+def _entry(sourced: Sourced[ClosedTask], draft: Draft) -> DraftMessage:
     headers = {
         **sourced.headers,
         SOURCE_SEQUENCE: str(sourced.sequence),
         TASK_HEADER: sourced.key,
     }
-    return Entry(draft, draft.episode.episode_id, headers)
+    return DraftMessage(draft, draft.episode.episode_id, headers)
 
 
 async def covered_until(log: EpisodeLog, records: Sequence[StoredRecord]) -> int:

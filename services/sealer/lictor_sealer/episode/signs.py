@@ -22,7 +22,7 @@ from lictor_schema.seals.episode_sources import (
 from lictor_sealer.episode.task_records import RecordsSeen
 
 MAX_REASON = 8000
-"""How much is told of an outcome; what it comes from stands in the log and the streams."""
+"""How much is said about an outcome; its sources are in the log and the streams."""
 
 _ENDED_WELL = (RunOutcome.EXECUTED,)
 _FOR_GOOD = (

@@ -125,7 +125,7 @@ class Weaver:
         self._contents.take(name, stored)
 
     def take(self, name: StrandName, stored: Delivery) -> bool:
-        """One message; tells whether it is of the task."""
+        """One message; returns whether it is of the task."""
         try:
             if name == "session":
                 entry = read_session_entry(stored)

@@ -26,7 +26,7 @@ class EpisodeError(Exception):
 
 @dataclass(slots=True)
 class RecordsSeen:
-    """What the records of an episode tell together, taken in one by one: there may be very many."""
+    """What the records of an episode say together, taken in one by one: there may be very many."""
 
     _first: DecisionRecord | None = None
     _last: DecisionRecord | None = None
@@ -184,7 +184,7 @@ def episode_of(records: Sequence[StoredRecord]) -> str:
 
 
 def read_record(delivery: Delivery) -> DecisionRecord:
-    """A decision record; Refused for what is none."""
+    """A decision record; MessageRefused for anything else."""
     return read_or_refuse(
         DecisionRecord.from_json,
         delivery.body,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.gates.desk import ERASE
 from lictor_bus.gates.gate_runner import BoundGate
 from lictor_bus.ledger import Ledger, Log, Reading, WholeLedger
@@ -60,26 +60,26 @@ class Erasures:
         return BoundGate(gate=ERASE, handle=self.erase)
 
     async def erase(self, order: ErasureOrder) -> ErasureAnswer:
-        """Erase what the order names; raises Refused when that can't be."""
+        """Erase what the order names; raises MessageRefused when that can't be."""
         # We seal no version meanwhile, so none keeps what this order erases.
         async with self._episodes.writing:
             versions = await self._episodes.versions(order.episode_id)
             if not versions:
-                raise Refused(
+                raise MessageRefused(
                     f"there is no sealed episode {order.episode_id}",
                     remedy="name an episode by its id",
                 )
             objection = objection_to(order.by, sealed_episode_of(versions[-1]), "erase")
             if objection is not None:
-                raise Refused(objection.reason, remedy=objection.remedy)
+                raise MessageRefused(objection.reason, remedy=objection.remedy)
             stock = await stock_of(self._client, order.episode_id)
             if not stock:
-                raise Refused(
+                raise MessageRefused(
                     f"no messages of episode {order.episode_id} are stored: an older sealer sealed it",
                     remedy="there is nothing to erase; its streams hold what it covers",
                 )
             if unknown := missing(order.parts, stock):
-                raise Refused(
+                raise MessageRefused(
                     f"the episode has no {', '.join(unknown[:10])}; nothing was erased",
                     remedy=f"name what there is: {listed(stock)}",
                 )
@@ -122,7 +122,7 @@ class Erasures:
         )
         first = changed.entry or entry
         if (first.by, first.reason, first.parts) != (order.by, order.reason, order.parts):
-            raise Refused(
+            raise MessageRefused(
                 "request_id: another erasure was ordered with it",
                 remedy="give this order an id of its own",
             )
@@ -140,7 +140,7 @@ async def part_subjects(client: Client, episode_id: str) -> list[str]:
 async def carry_out(
     client: Client, key: SigningKey, order: ErasureEntry, places: Sequence[str]
 ) -> int:
-    """Erase what a recorded order names from the parts that stand there; tells how many messages it has erased."""
+    """Erase what a recorded order names from the stored parts; returns how many messages it has erased."""
     erased: set[Place] = set()
     appends = Appends(client)
     for subject in places:
@@ -180,7 +180,7 @@ class _PartLog(Log[_Cleaned, Sequence[Delivery]]):
 async def _erase_part(
     appends: Appends, key: SigningKey, subject: str, order: ErasureEntry
 ) -> set[Place]:
-    """Leave only one message there: the part without what the order names; tells what is erased by the order."""
+    """Leave only one message there: the part without what the order names; returns what is erased by the order."""
     names = chosen(order.parts)
 
     def sign(_: str, entries: Sequence[Entry]) -> str:

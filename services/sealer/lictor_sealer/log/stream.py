@@ -24,7 +24,7 @@ class LogOvertaken(OutOfDate):
     """Another sealer appended first; nothing was stored."""
 
 
-class Entry(NamedTuple):
+class DraftMessage(NamedTuple):
     """A draft on its way into the log."""
 
     draft: Draft
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 
 class EpisodeLog:
-    """Appends to the log. Whoever decides on what the log holds keeps ``writing`` until it has appended."""
+    """Appends to the log. A caller that decides on the content of the log holds ``writing`` until it has appended."""
 
     def __init__(self, client: Client, key: SigningKey, *, sealed_from: str = "") -> None:
         self._client = client
@@ -43,13 +43,13 @@ class EpisodeLog:
         """Nothing is sealed as of an earlier time: the key is not trusted before."""
         self.writing = asyncio.Lock()
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[DraftMessage]) -> None:
         """Seal the drafts and store them with the checkpoint that covers them, as one atomic batch each."""
         # A batch also carries the checkpoint.
         for start in range(0, len(entries), MAX_BATCH - 1):
             await self._append(entries[start : start + MAX_BATCH - 1])
 
-    async def _append(self, entries: Sequence[Entry]) -> None:
+    async def _append(self, entries: Sequence[DraftMessage]) -> None:
         head = self._head or await load_head(self._client, self.key)
         appended = append(head, [each.draft for each in entries], self.key)
         messages = [

@@ -23,7 +23,7 @@ from lictor_schema.events.evidence import EvidenceClass, Quality
 from lictor_seal import SealBundle, TrustStore
 from lictor_sealer.episode.leaf_size import LEAF_SIZE
 from lictor_sealer.episode.sealing import ClosedTask, SealingOutbox
-from lictor_sealer.log.stream import Entry, EpisodeLog
+from lictor_sealer.log.stream import DraftMessage, EpisodeLog
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def lictor_seal(verb: str, file: Path, trust: Path) -> subprocess.CompletedProce
 class Failing(EpisodeLog):
     """Stands for a crash right before the leaf is stored."""
 
-    async def append(self, entries: list[Entry]) -> None:  # type: ignore[override]
+    async def append(self, entries: list[DraftMessage]) -> None:  # type: ignore[override]
         assert entries
         raise BusError("the machine went down")
 

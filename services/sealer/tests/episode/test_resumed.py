@@ -28,7 +28,7 @@ async def letters(asker: Asker) -> list[tuple[str, int]]:
     return [(each.letter.stream, each.letter.sequence) async for each in list_dead(asker.client)]
 
 
-async def until_buried(asker: Asker) -> None:
+async def until_dead_lettered(asker: Asker) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not await letters(asker):
             await asyncio.sleep(0.02)
@@ -51,7 +51,7 @@ async def test_a_resume_is_answered_though_no_sealer_runs_and_one_that_comes_bac
     await asker.order("freeze")
     async with sealing(clean_infra):
         await asker.close()
-        await until_buried(asker)
+        await until_dead_lettered(asker)
     assert (await asker.order("resume"))["ok"]
     assert await asker.sealed() == []
     async with sealing(clean_infra):
@@ -66,7 +66,7 @@ async def test_a_fold_from_the_start_seals_nothing_twice_and_buries_nothing_agai
     await asker.order("freeze")
     async with sealing(clean_infra):
         await asker.close()
-        await until_buried(asker)
+        await until_dead_lettered(asker)
         await asker.order("resume")
         await asker.until_sealed()
         await until_read(asker, "sealer-resumed")
@@ -90,7 +90,7 @@ async def test_what_was_frozen_again_is_sealed_after_the_next_resume(
     await asker.order("freeze")
     async with sealing(clean_infra):
         await asker.close()
-        await until_buried(asker)
+        await until_dead_lettered(asker)
         await until_read(asker, "sealer-resumed")
         assert await asker.sealed() == []
         await asker.order("resume")
@@ -111,8 +111,8 @@ async def test_what_only_looks_like_a_resume_is_no_dead_letter_of_the_sealer(
     async with sealing(clean_infra):
         await until_read(asker, "sealer-resumed")
         await until_read(asker, "supervisor-sightings")
-    buried = await letters(asker)
-    assert len(buried) == len(set(buried)) == 2
+    letters_stored = await letters(asker)
+    assert len(letters_stored) == len(set(letters_stored)) == 2
     assert await sifted(asker) == []
 
 

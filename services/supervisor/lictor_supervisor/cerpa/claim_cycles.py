@@ -13,7 +13,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     SOURCE_SEQUENCE,
     CountingState,
@@ -47,7 +47,7 @@ from lictor_supervisor.drift.recurrence import BY
 
 CLAIMS = subjects.CLAIM.any
 
-# Random once, fixed for ever: changing it makes every replay tell all drift again.
+# Random once, fixed for ever: changing it makes every replay report all drift again.
 _SEEN = uuid.UUID("f2a7c5e1-8d04-4b93-a1f6-30e9b7d64c58")
 _STATE_FORMAT = 2
 _REMEDY = "only the supervisor may write claims and what bears on them; find out who wrote this one"
@@ -69,15 +69,15 @@ class ClaimsProcessor:
         _, _, kind, key = delivery.subject.split(".")
         read = _KINDS.get(kind)
         if read is None:
-            raise Refused(f"there is no kind {kind} of input to a claim", remedy=_REMEDY)
+            raise MessageRefused(f"there is no kind {kind} of input to a claim", remedy=_REMEDY)
         told: Input = read_or_refuse(read, delivery.body, _REMEDY)
         about = _subjects(told)
         if key not in map(subjects.token, about):
-            raise Refused(
+            raise MessageRefused(
                 f"subject: {' and '.join(map(repr, about))} is not that of {delivery.subject}",
                 remedy=_REMEDY,
             )
-        # An event that is told twice is one event: its second telling is set aside as a duplicate.
+        # An event that is reported twice is one event: the second report is set aside as a duplicate.
         own = told.event.id if isinstance(told, EventSeen) else told.entry_id
         return Parsed(key, f"{kind}:{subjects.token(own)}", told)
 
@@ -88,7 +88,7 @@ class ClaimsProcessor:
         try:
             learned, outcome = _learn(state, message.value, delivery.stored_at)
         except ContractError as error:
-            raise Refused(str(error), remedy="see what it says") from None
+            raise MessageRefused(str(error), remedy="see what it says") from None
         outputs = tuple(
             Outgoing(
                 subjects.CYCLE.at(cycle.status.value, message.key),
@@ -178,7 +178,7 @@ def _subjects(told: Input) -> tuple[str, ...]:
 
 
 class CerpaOutbox(StreamOutbox):
-    """Results on the stream of claims; a message that somebody else got there tells nothing of what was published."""
+    """Results on the stream of claims; a message from somebody else says nothing about what was published."""
 
     def __init__(self, client: Client, subjects_of_key: str) -> None:
         super().__init__(client, streams.CERPA, subjects_of_key)
@@ -195,7 +195,7 @@ def _source(stored: Delivery) -> int:
 
 
 class DriftTelling(CountingState):
-    """Tells drift events to the claims about their decision type: DRIFT in, CERPA out."""
+    """Passes drift events to the claims about their decision type: DRIFT in, CERPA out."""
 
     def parse(self, delivery: Delivery) -> Parsed[DriftEvent | None]:
         """Bytes to a drift event; nothing for what somebody else got there."""
@@ -225,14 +225,14 @@ class DriftTelling(CountingState):
 
 
 class PatchTelling(CountingState):
-    """Tells the steps of patches that answer a cycle, or drift, to the claims they bear on: PATCHES in, CERPA out."""
+    """Passes the steps of patches that answer a cycle, or drift, to the claims they affect: PATCHES in, CERPA out."""
 
     def parse(self, delivery: Delivery) -> Parsed[PatchEntry | None]:
         """Bytes to an entry; nothing for what somebody else got there."""
         entry = read_entry(delivery, PatchEntry.from_json)
         if entry is None or not _subjects(entry):
             return Parsed("other", str(delivery.sequence), None)
-        # The last of them: what is published there tells, after a crash, that all of them are told.
+        # The last of them: its publication shows, after a crash, that all of them were published.
         key = subjects.token(_subjects(entry)[-1])
         return Parsed(key, f"{entry.entry_id}:{delivery.sequence}", entry)
 
@@ -242,7 +242,7 @@ class PatchTelling(CountingState):
         message: Parsed[PatchEntry | None],
         delivery: Delivery,
     ) -> Stepped[int, Outgoing]:
-        """An entry is told as it is."""
+        """An entry is passed on as it is."""
         count, entry = (state or 0) + 1, message.value
         if entry is None:
             return Stepped(count, (), "other")

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lictor_bus.gate import Refusal
+from lictor_bus.gate import GateRefusal
 from lictor_bus.gates import decision
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked, BoundGate, Given, When
+from lictor_bus.gates.gate_runner import BoundGate, Given, ReceivedQuestion, RecordTime
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_supervisor.decision.desk import ContractDesk
 from lictor_supervisor.decision.unlogged_denials import refusal_record
@@ -42,9 +42,11 @@ class ContractAnswers:
         answer, now_ns = judged.answer, self._now_ns()
         if answer.decision != "deny" or judged.is_logged:
             return Given(answer)
-        return Given(answer, lambda asked, _: refusal_record(asked, answer, now_ns), When.BEFORE)
+        return Given(
+            answer, lambda asked, _: refusal_record(asked, answer, now_ns), RecordTime.BEFORE
+        )
 
     def _denial_records(
-        self, asked: Asked[Any], _refusal: Refusal, answer: ActionGateAnswer
+        self, asked: ReceivedQuestion[Any], _refusal: GateRefusal, answer: ActionGateAnswer
     ) -> Sequence[PendingRecord]:
         return [refusal_record(asked, answer, self._now_ns())]

@@ -14,7 +14,13 @@ from lictor_contracts.action.gate import Judged, judge
 from lictor_contracts.action.verification import Methods
 from lictor_contracts.decision import kill_switch, progress, questions
 from lictor_contracts.decision.outcome import final_rung
-from lictor_contracts.decision.question_stamp import Asked, Decided, not_begun, refused, utc_text
+from lictor_contracts.decision.question_stamp import (
+    Decided,
+    QuestionStamp,
+    not_begun,
+    refused,
+    utc_text,
+)
 from lictor_contracts.decision.questions import Governing
 from lictor_contracts.decision.state import LATEST_US, Deciding, Switch, fold, fold_switch
 from lictor_contracts.errors import ContractError
@@ -42,7 +48,7 @@ from lictor_schema.seals.episode import EpisodeState
 from lictor_supervisor.decision.envelopes_in_force import EnvelopesInForce, NoPacks
 
 
-class Calls(Protocol):
+class ToolCallCounter(Protocol):
     """The tool calls that the tool gate let through."""
 
     async def since(self, session_id: str | None) -> CallsSince:
@@ -79,7 +85,7 @@ class ContractDesk:
         decisions: Decisions[Deciding, Switch],
         envelopes: EnvelopesInForce,
         methods: Methods,
-        calls: Calls,
+        calls: ToolCallCounter,
     ) -> None:
         self._client = client
         self._decisions = decisions
@@ -100,7 +106,7 @@ class ContractDesk:
             ).answer
         started, episode = run.started, episode_id(run.started.task_id, run.first_event_id)
 
-        async def decide(at: At, asked: Asked) -> Decided:
+        async def decide(at: At, asked: QuestionStamp) -> Decided:
             governing = Governing(episode, started.decision_type, started.runtime, None, None)
             # One that has begun keeps its envelope, whatever is in force by now.
             if at.state is None or at.state.begun.episode_id != episode:
@@ -134,7 +140,7 @@ class ContractDesk:
         if isinstance(said, CaptureReport):
             at_us = to_micros(said.captured_at)
 
-        async def decide(at: At, asked: Asked) -> Decided:
+        async def decide(at: At, asked: QuestionStamp) -> Decided:
             state = at.state
             if state is not None and isinstance(said, DispatchReport):
                 seen = await self._seen(request, state)
@@ -257,7 +263,7 @@ class ContractDesk:
 
         def decide(at: At) -> Decided:
             begun = None if at.state is None else at.state.begun
-            asked = Asked(
+            asked = QuestionStamp(
                 f"tick-{due_us}",
                 "" if begun is None else begun.runtime,
                 "" if begun is None else begun.task_id,
@@ -276,7 +282,7 @@ class ContractDesk:
 
     async def _order(self, order: TaskOrder, decide: Any) -> ContractAnswer:
         def decided(at: At) -> Decided:
-            asked = Asked(
+            asked = QuestionStamp(
                 order.request_id, order.runtime, order.task_id, OPERATOR, at.now_us, at.after
             )
             return decide(at, asked)
@@ -300,7 +306,7 @@ class ContractDesk:
     async def _run(self, task_id: str) -> _Run | None:
         """The run of the task that is open; None when none is known in time.
 
-        Whatever else is told of a task, before it started or after it closed, opens none.
+        Whatever else is reported about a task, before it started or after it closed, opens none.
         """
         deadline = asyncio.get_running_loop().time() + _TASK_WITHIN_S
         first: DecisionRecord | None = None
@@ -371,8 +377,8 @@ def standing_of(state: Deciding, switch: Switch, now_us: int) -> DecisionStandin
     )
 
 
-def _asked(request: GateRequest, now_us: int, after: int) -> Asked:
-    return Asked(
+def _asked(request: GateRequest, now_us: int, after: int) -> QuestionStamp:
+    return QuestionStamp(
         request.request_id, request.runtime, request.task_id, request.agent_id, now_us, after
     )
 

@@ -1,7 +1,7 @@
 """The envelopes in force: those of the packs that judge the task's events, from the same switch on.
 
 The evaluator takes releases, or refuses them, and writes what it takes into EVENTS, between the events before and
-after it. Nothing is decided about packs here: whoever begins a decision is told the last switch of the task's
+after it. Nothing is decided about packs here: a decision that begins gets the last switch of the task's
 partition, and gets the envelope of the bundle that it names. Its place stands in the decision's log, so anybody can
 look up later whether the envelope was the right one.
 """
@@ -30,7 +30,7 @@ Envelopes = Mapping[str, Governed]
 
 
 class NoPacks(BusError):
-    """What is in force can't be told or loaded, so no decision may begin."""
+    """What is in force is unknown or can't be loaded, so no decision may begin."""
 
 
 class InForce(NamedTuple):
@@ -59,7 +59,7 @@ class EnvelopesInForce:
         self._bundles: dict[str, asyncio.Task[Envelopes]] = {}
 
     async def now(self, task_id: str) -> InForce:
-        """What governs a decision of the task that begins now; raises NoPacks when that can't be told or loaded."""
+        """What governs a decision that begins now; raises NoPacks when that is unknown or can't be loaded."""
         partition = subjects.partition_of(subjects.token(task_id), self._partitions)
         try:
             at = await self._switches.now(partition, _ASK_WITHIN_S)
@@ -80,7 +80,7 @@ class EnvelopesInForce:
         if loading is None:
             loading = self._bundles[bundle_hash] = asyncio.create_task(self._load(bundle_hash))
             loading.add_done_callback(lambda task: self._loaded(bundle_hash, task))
-        # Whoever runs out of time leaves it to be there for the next question.
+        # It continues when a caller runs out of time, for the next question.
         return await asyncio.shield(loading)
 
     async def _load(self, bundle_hash: str) -> Envelopes:
@@ -100,7 +100,7 @@ class EnvelopesInForce:
         return envelopes
 
     def _loaded(self, bundle_hash: str, task: "asyncio.Task[Envelopes]") -> None:
-        # What failed is tried again; it was told to whoever waited.
+        # What failed is tried again; the error was raised for those who waited.
         if task.cancelled() or task.exception() is not None:
             del self._bundles[bundle_hash]
         elif len(self._bundles) > _MAX_BUNDLES:

@@ -1,4 +1,4 @@
-"""Denials of the action gate that stand in no decision's log: what is kept of each in GATES."""
+"""Records in GATES of denials of the action gate that are in no decision's log."""
 
 import json
 import uuid
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lictor_bus.gates.gate_recorder import PendingRecord
-from lictor_bus.gates.gate_runner import Asked
+from lictor_bus.gates.gate_runner import ReceivedQuestion
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
@@ -24,7 +24,7 @@ _NAMESPACE = uuid.UUID("5a1c6d0e-2f0b-4d7e-9a63-6c3b0f6f8f21")
 
 
 def refusal_record(
-    asked: Asked[ActionGateRequest], answer: ActionGateAnswer, now_ns: int
+    asked: ReceivedQuestion[ActionGateRequest], answer: ActionGateAnswer, now_ns: int
 ) -> PendingRecord:
     """The record of a denial, ready to be stored; of a question that can't be read, as far as it can be.
 
@@ -55,7 +55,7 @@ def refusal_record(
 
 
 def _task_told(body: bytes) -> str | None:
-    """The task that a question names, whatever else is wrong with it; one it names twice is not told."""
+    """The task that a question names, whatever else is wrong with it; None if it names one twice."""
     if len(body) > _MAX_READ:
         return None
 

@@ -15,7 +15,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     SOURCE_SEQUENCE,
     Parsed,
@@ -92,12 +92,12 @@ class RecurrenceProcessor:
             if Fingerprint.of(found.decision_type, found.drift_type, found.cause) != (
                 found.fingerprint
             ):
-                raise Refused(
+                raise MessageRefused(
                     f"fingerprint: drift {found.drift_id} has not that of its own cause",
                     remedy=_REMEDY,
                 )
         if own != delivery.subject:
-            raise Refused(
+            raise MessageRefused(
                 f"fingerprint: {found.fingerprint.key} is not that of subject {delivery.subject}",
                 remedy=_REMEDY,
             )
@@ -117,7 +117,7 @@ class RecurrenceProcessor:
             try:
                 return Stepped(settled(known, told.request_id, told.at), (), "settled")
             except RecurrenceError as error:
-                raise Refused(f"request_id: {error}", remedy=_REMEDY) from None
+                raise MessageRefused(f"request_id: {error}", remedy=_REMEDY) from None
         before = None if state is None else state.severities.get(told.drift_id)
         outcome = counted(state, told)
         if before is outcome.event.severity:
@@ -199,7 +199,7 @@ class RecurrenceOutbox:
         return until
 
     async def publish(self, outputs: Sequence[Sourced[Raised]]) -> None:
-        """Requests first: the events tell, after a crash, how far everything was published."""
+        """Requests first: the events show, after a crash, how far everything was published."""
         asked = [
             (each.output.request, each.output.event)
             for each in outputs
@@ -230,7 +230,7 @@ class RecurrenceOutbox:
 
 def _messages(sourced: Sourced[Raised]) -> tuple[Outgoing, Outgoing]:
     event = sourced.output.event
-    # With its severity: a cause that is seen worse in the same episode is told again.
+    # With its severity: a cause that is seen worse in the same episode is reported again.
     told = f"{event.drift_id}:{event.severity.value}"
     opened = TriageEntry(
         entry_id=str(uuid.uuid5(_RECEIVED, told)),

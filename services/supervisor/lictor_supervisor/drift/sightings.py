@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import Refused, StaleState
+from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.entity_timers import EntityTimerKind
 from lictor_bus.fold.processor import (
     KEEP_QUIET_S,
@@ -44,7 +44,7 @@ _CLOCK = timedelta(seconds=60)
 
 
 class SightingState(NamedTuple):
-    """Of a decision: when its timer rings, and which drift was told, how bad."""
+    """Of a decision: when its timer rings, and which drift was reported, how bad."""
 
     key: str
     due_us: int | None = None
@@ -57,7 +57,7 @@ class SightingProcessor:
     def parse(self, delivery: Delivery) -> Parsed[AnyDecisionEntry]:
         """An entry of the decision that the subject names."""
         if not is_session_entry(delivery):
-            raise Refused("this is no entry of a decision", remedy=_REMEDY)
+            raise MessageRefused("this is no entry of a decision", remedy=_REMEDY)
         entry = read_or_refuse(
             lambda body: DECISION_ENTRY_ADAPTER.validate_json(body, by_name=False, by_alias=True),
             delivery.body,
@@ -65,7 +65,9 @@ class SightingProcessor:
         )
         key = delivery.subject.rpartition(".")[2]
         if key_of(entry) != key:
-            raise Refused(f"task_id: the entry belongs to another log than {key}", remedy=_REMEDY)
+            raise MessageRefused(
+                f"task_id: the entry belongs to another log than {key}", remedy=_REMEDY
+            )
         return Parsed(key, entry.entry_id, entry)
 
     def step(
@@ -107,7 +109,7 @@ class SightingProcessor:
             key, due_us, drift = json.loads(raw)
             return SightingState(key, due_us, dict(drift))
         except (ValueError, TypeError):
-            raise StaleState(f"{raw[:40]!r} is not what was told of a decision") from None
+            raise StaleState(f"{raw[:40]!r} is not the reported drift of a decision") from None
 
     def encode_state(self, state: SightingState) -> bytes:
         """State to bytes for the store."""

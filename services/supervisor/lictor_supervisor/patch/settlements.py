@@ -1,4 +1,4 @@
-"""Tells the sightings of a cause that its patch was applied or rejected: PATCHES in, DRIFT out."""
+"""Records among the sightings of a cause that its patch was applied or rejected: PATCHES in, DRIFT out."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ class SettlingProcessor(CountingState):
         message: Parsed[PatchEntry | None],
         delivery: Delivery,  # noqa: ARG002
     ) -> Stepped[int, PatchSettled]:
-        """An entry that ends a patch is told on; any other is only counted."""
+        """An entry that ends a patch is passed on; any other is only counted."""
         count, entry = (state or 0) + 1, message.value
         if entry is None or entry.fingerprint is None or not entry.state.is_final:
             return Stepped(count, (), "other" if entry is None else entry.state.value)
@@ -57,7 +57,7 @@ class SettlementOutbox:
         self._client = client
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
-        """By cause, the last entry that was told on."""
+        """By cause, the last entry that was passed on."""
         filters = [subjects.SETTLEMENT.at(key) for key in sorted(keys)]
         found = await last_on_subjects(self._client, streams.DRIFT, filters)
         return {stored.subject.split(".")[2]: _source(stored) for stored in found}
@@ -77,7 +77,7 @@ class SettlementOutbox:
 
 
 def _source(stored: Delivery) -> int:
-    """The entry that a settlement tells of; 0 for what somebody else got there."""
+    """The entry that a settlement reports; 0 for a message from somebody else."""
     own = stored.headers.get("Nats-Msg-Id", "").removeprefix(_SETTLED)
     if not stored.body.startswith(b'{"request_id":"%b"' % own.encode()):
         return 0

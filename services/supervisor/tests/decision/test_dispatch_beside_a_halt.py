@@ -15,7 +15,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing
 from lictor_contracts.action.verification import METHODS
 from lictor_contracts.decision import kill_switch
-from lictor_contracts.decision.question_stamp import Asked
+from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin
 from lictor_contracts.decision.state import Switch
 from lictor_schema.contracts.decision_log import (
@@ -103,7 +103,7 @@ async def ready(log: MemoryLog) -> ContractDesk:
     dte = DTE.from_json(canonical_json(ENVELOPE))
     pack = PackStamp(pack_id="refunds", pack_version="1.0.0", pack_hash=HASH)
     governing = Governing("episode-1", dte.decision_type, "openclaw", dte, pack)
-    asked = Asked("r-0", "openclaw", "task-1", "agent", NOW_NS // 1000, 0)
+    asked = QuestionStamp("r-0", "openclaw", "task-1", "agent", NOW_NS // 1000, 0)
     begun = begin(None, Switch(), asked, governing).entry
     assert begun is not None
     log.store(KEY, begun)

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from governing_bus import HASH, governing_bus
 
-from lictor_bus.errors import Refused
+from lictor_bus.errors import MessageRefused
 from lictor_bus.fold.processor import Parsed, Sourced
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
@@ -113,7 +113,7 @@ def test_what_is_no_entry_of_the_log_is_refused() -> None:
         good._replace(body=good.body.replace(b'"at_us":', b'"surplus":1,"at_us":')),
     ]
     for each in bad:
-        with pytest.raises(Refused):
+        with pytest.raises(MessageRefused):
             processor.parse(each)
     assert isinstance(processor.parse(good), Parsed)
 

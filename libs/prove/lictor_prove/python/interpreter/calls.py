@@ -29,9 +29,9 @@ from lictor_prove.python.machine.symbolic_values import (
     Ref,
     SchemaV,
     Sym,
+    SymbolicValue,
     TrustedV,
     TupleV,
-    Value,
     described,
 )
 from lictor_prove.python.operations import (
@@ -45,27 +45,29 @@ from lictor_prove.python.operations.container_contents import term_of
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
 from lictor_prove.python.syntax.scopes import has_inner_scopes, local_names, parameters
 
-Keywords = Sequence[tuple[str, Value]]
+Keywords = Sequence[tuple[str, SymbolicValue]]
 
 _CONSUMERS: Final = frozenset(
     {"sum", "min", "max", "list", "tuple", "set", "sorted", "any", "all", "dict"}
 )
 
 
-def evaluate_call(machine: Machine, node: ast.Call) -> Value:
+def evaluate_call(machine: Machine, node: ast.Call) -> SymbolicValue:
     """A call expression: the function first, then the arguments from left to right."""
     function = machine.evaluate(node.func)
     if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
         return _of_generator(machine, function, node.args[0])
     args = [machine.evaluate(argument) for argument in node.args]
-    keywords: list[tuple[str, Value]] = []
+    keywords: list[tuple[str, SymbolicValue]] = []
     for keyword in node.keywords:
         assert keyword.arg is not None
         keywords.append((keyword.arg, machine.evaluate(keyword.value)))
     return call(machine, function, args, keywords)
 
 
-def _of_generator(machine: Machine, function: Value, node: ast.GeneratorExp) -> Value:
+def _of_generator(
+    machine: Machine, function: SymbolicValue, node: ast.GeneratorExp
+) -> SymbolicValue:
     if isinstance(function, BuiltinV) and function.name in ("any", "all"):
         return comprehensions.lazily(machine, node, stop=function.name == "any")
     joins = isinstance(function, MethodV) and function.name == "join"
@@ -74,10 +76,12 @@ def _of_generator(machine: Machine, function: Value, node: ast.GeneratorExp) -> 
     return machine.evaluate(node)
 
 
-def call(machine: Machine, function: Value, args: Sequence[Value], keywords: Keywords) -> Value:
+def call(
+    machine: Machine, function: SymbolicValue, args: Sequence[SymbolicValue], keywords: Keywords
+) -> SymbolicValue:
     """The function applied to values."""
 
-    def run(options: list[tuple[Term, Value]], *, alone: bool) -> Value:
+    def run(options: list[tuple[Term, SymbolicValue]], *, alone: bool) -> SymbolicValue:
         guard, one = options[0]
         if len(options) > 1:
             return machine.fork(
@@ -102,7 +106,9 @@ def call(machine: Machine, function: Value, args: Sequence[Value], keywords: Key
     return run(machine.cases(function), alone=True)
 
 
-def _call(machine: Machine, function: Value, args: Sequence[Value], keywords: Keywords) -> Value:
+def _call(
+    machine: Machine, function: SymbolicValue, args: Sequence[SymbolicValue], keywords: Keywords
+) -> SymbolicValue:
     match function:
         case FunctionV():
             return inline(machine, function, args, keywords)
@@ -134,7 +140,7 @@ def _call(machine: Machine, function: Value, args: Sequence[Value], keywords: Ke
             raise Raises("TypeError", f"{described(function)} is not callable")
 
 
-def _unique(keywords: Keywords) -> Mapping[str, Value]:
+def _unique(keywords: Keywords) -> Mapping[str, SymbolicValue]:
     return dict(keywords)
 
 
@@ -142,8 +148,12 @@ def _unique(keywords: Keywords) -> Mapping[str, Value]:
 
 
 def _method(
-    machine: Machine, owner: Value, name: str, args: Sequence[Value], keywords: Mapping[str, Value]
-) -> Value:
+    machine: Machine,
+    owner: SymbolicValue,
+    name: str,
+    args: Sequence[SymbolicValue],
+    keywords: Mapping[str, SymbolicValue],
+) -> SymbolicValue:
     if isinstance(owner, Sym) and owner.type == STR and name == "format":
         return string_methods.template(machine, owner.term, args, keywords)
     if keywords:
@@ -169,13 +179,16 @@ def _method(
             )
 
 
-def _is_zero(args: Sequence[Value]) -> bool:
+def _is_zero(args: Sequence[SymbolicValue]) -> bool:
     return not args or (len(args) == 1 and known_int(args[0]) == 0)
 
 
 def _row(
-    machine: Machine, function: SchemaV, args: Sequence[Value], keywords: Mapping[str, Value]
-) -> Value:
+    machine: Machine,
+    function: SchemaV,
+    args: Sequence[SymbolicValue],
+    keywords: Mapping[str, SymbolicValue],
+) -> SymbolicValue:
     schema = function.schema
     columns = {column.name: column.type for column in schema.columns}
     if args or set(keywords) != set(columns):
@@ -213,7 +226,7 @@ def function_value(machine: Machine, node: ast.FunctionDef | ast.Lambda) -> Func
         ),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
-    defaults: dict[str, Value] = {}
+    defaults: dict[str, SymbolicValue] = {}
     for argument, default in pairs:
         if default is not None:
             defaults[argument.arg] = literal_default(machine, default)
@@ -221,7 +234,7 @@ def function_value(machine: Machine, node: ast.FunctionDef | ast.Lambda) -> Func
     return FunctionV(node, frame.id, defaults)
 
 
-def literal_default(machine: Machine, node: ast.expr) -> Value:
+def literal_default(machine: Machine, node: ast.expr) -> SymbolicValue:
     """A default is evaluated once, when the function is defined: only values that never change are taken."""
     match node:
         case ast.Constant():
@@ -242,9 +255,9 @@ def literal_default(machine: Machine, node: ast.expr) -> Value:
 def inline(
     machine: Machine,
     function: FunctionV,
-    args: Sequence[Value],
+    args: Sequence[SymbolicValue],
     keywords: Keywords,
-) -> Value:
+) -> SymbolicValue:
     """Execute a helper in place."""
     node = function.node
     if node in machine.active:
@@ -266,7 +279,7 @@ def inline(
     machine.frame = frame
     for name, value in bound.items():
         machine.bind(name, value)
-    value: Value = NONE_VALUE
+    value: SymbolicValue = NONE_VALUE
     if isinstance(node, ast.Lambda):
         value = machine.evaluate(node.body)
     else:
@@ -279,10 +292,10 @@ def inline(
 def bound_arguments(
     node: ast.FunctionDef | ast.Lambda,
     name: str,
-    args: Sequence[Value],
+    args: Sequence[SymbolicValue],
     keywords: Keywords,
-    defaults: Mapping[str, Value],
-) -> dict[str, Value]:
+    defaults: Mapping[str, SymbolicValue],
+) -> dict[str, SymbolicValue]:
     """Parameters and what they are given, as Python binds them."""
     arguments = node.args
     positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
@@ -291,7 +304,7 @@ def bound_arguments(
         raise Raises(
             "TypeError", f"{name} takes {len(positional)} positional arguments, not {len(args)}"
         )
-    bound: dict[str, Value] = dict(zip(positional, args, strict=False))
+    bound: dict[str, SymbolicValue] = dict(zip(positional, args, strict=False))
     for keyword, value in keywords:
         if keyword not in by_keyword:
             raise Raises("TypeError", f"{name} has no parameter {keyword!r} to pass by name")

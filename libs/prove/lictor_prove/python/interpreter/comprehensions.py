@@ -12,25 +12,25 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     FALSE_VALUE,
     NONE_VALUE,
-    Entry,
+    ContainerItem,
     OnceV,
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TupleV,
     UnionV,
-    Value,
     boolean,
     described,
 )
 from lictor_prove.python.operations import containers
 from lictor_prove.python.operations.comparisons import truth
-from lictor_prove.python.operations.iterables import Known, Unknown, plans, unchanged
+from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plans, unchanged
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import Comprehension, stored_names
 
 
-def evaluate(machine: Machine, node: Comprehension) -> Value:
+def evaluate(machine: Machine, node: Comprehension) -> SymbolicValue:
     """The list, set or dict; a generator gives its items, all at once."""
     first = machine.evaluate(node.generators[0].iter)
     frame = _enter(machine, node)
@@ -50,16 +50,16 @@ def _enter(machine: Machine, node: Comprehension) -> Frame:
     return outer
 
 
-def _comprehended(machine: Machine, node: Comprehension, first: Value) -> Value:
+def _comprehended(machine: Machine, node: Comprehension, first: SymbolicValue) -> SymbolicValue:
     found = plans(machine, first)
-    if any(isinstance(how, Unknown) for _, how in found):
+    if any(isinstance(how, UnknownItems) for _, how in found):
         if (
             len(found) == 1
             and len(node.generators) == 1
             and isinstance(node, ast.ListComp | ast.GeneratorExp)
         ):
             how = found[0][1]
-            assert isinstance(how, Unknown)
+            assert isinstance(how, UnknownItems)
             return _sequence(machine, node, how)
         refuse(
             "comprehension.symbolic",
@@ -86,10 +86,10 @@ def _comprehended(machine: Machine, node: Comprehension, first: Value) -> Value:
             _each(machine, node.generators, 0, first, TRUE, add)
             return made
         case _:
-            held: list[Entry] = []
+            held: list[ContainerItem] = []
 
             def append(present: Term) -> None:
-                held.append(Entry(present, machine.evaluate(node.elt)))
+                held.append(ContainerItem(present, machine.evaluate(node.elt)))
 
             _each(machine, node.generators, 0, first, TRUE, append)
             containers.bounded(held)
@@ -109,14 +109,14 @@ def _each(
     machine: Machine,
     generators: list[ast.comprehension],
     at: int,
-    value: Value,
+    value: SymbolicValue,
     present: Term,
     emit: Callable[[Term], None],
 ) -> None:
     """Run `emit` for every item that comes through, in order, on the path where it does."""
     generator = generators[at]
     for guard, how in plans(machine, value):
-        if isinstance(how, Unknown):
+        if isinstance(how, UnknownItems):
             refuse(
                 "comprehension.symbolic",
                 "an inner `for` over a list of unknown length is not supported in a comprehension",
@@ -126,7 +126,7 @@ def _each(
             unchanged(machine, how.watched)
             here = and_(guard, entry.present)
 
-            def one(entry: Entry = entry, here: Term = here) -> Value:
+            def one(entry: ContainerItem = entry, here: Term = here) -> SymbolicValue:
                 assign_target(machine, generator.target, entry.value)
                 _filtered(machine, generators, at, 0, and_(present, here), emit)
                 return NONE_VALUE
@@ -147,7 +147,7 @@ def _filtered(
     if test < len(generator.ifs):
         condition = truth(machine, machine.evaluate(generator.ifs[test]))
 
-        def go_on() -> Value:
+        def go_on() -> SymbolicValue:
             _filtered(machine, generators, at, test + 1, and_(present, condition), emit)
             return NONE_VALUE
 
@@ -159,12 +159,14 @@ def _filtered(
         emit(present)
 
 
-def _sequence(machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: Unknown) -> Value:
+def _sequence(
+    machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: UnknownItems
+) -> SymbolicValue:
     generator = node.generators[0]
     index = machine.fresh_index()
     item, keep = how.item(index)
 
-    def body() -> tuple[Value, Term]:
+    def body() -> tuple[SymbolicValue, Term]:
         assign_target(machine, generator.target, item)
         kept = keep
         for test in generator.ifs:
@@ -179,7 +181,7 @@ def _sequence(machine: Machine, node: ast.ListComp | ast.GeneratorExp, how: Unkn
     return SequenceV(how.over, index, value, kept, reusable=isinstance(node, ast.ListComp))
 
 
-def _closed(machine: Machine, value: Value) -> None:
+def _closed(machine: Machine, value: SymbolicValue) -> None:
     """An item must be a value: what is made anew for each item can't be referred to afterwards."""
     match value:
         case Sym():
@@ -199,12 +201,12 @@ def _closed(machine: Machine, value: Value) -> None:
             )
 
 
-def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> Value:
+def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> SymbolicValue:
     """`any(…)` (stop at a true item) and `all(…)` (stop at a false one): what follows is not executed."""
     first = machine.evaluate(node.generators[0].iter)
     found = plans(machine, first)
     name = "any" if stop else "all"
-    if len(node.generators) != 1 or len(found) != 1 or not isinstance(found[0][1], Known):
+    if len(node.generators) != 1 or len(found) != 1 or not isinstance(found[0][1], KnownItems):
         refuse(
             f"builtin.{name}",
             f"{name}(… for …) is supported with one `for` over items that are known",
@@ -221,7 +223,7 @@ def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> Value:
             holds = truth(machine, machine.evaluate(node.elt))
             outcomes.append(and_(present, holds if stop else not_(holds)))
 
-        def one(entry: Entry = entry, emit: Callable[[Term], None] = emit) -> Value:
+        def one(entry: ContainerItem = entry, emit: Callable[[Term], None] = emit) -> SymbolicValue:
             assign_target(machine, node.generators[0].target, entry.value)
             _filtered(machine, node.generators, 0, 0, TRUE, emit)
             return NONE_VALUE

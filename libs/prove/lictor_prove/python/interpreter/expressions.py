@@ -16,10 +16,10 @@ from lictor_prove.python.machine.symbolic_values import (
     TRUE_VALUE,
     Poison,
     Sym,
+    SymbolicValue,
     TupleV,
     Unbound,
     UnionV,
-    Value,
     boolean,
     known,
 )
@@ -29,7 +29,7 @@ from lictor_prove.python.operations.comparisons import compare, truth
 from lictor_prove.python.refusals import Raises, refuse
 
 
-def evaluate(machine: Machine, node: ast.expr) -> Value:
+def evaluate(machine: Machine, node: ast.expr) -> SymbolicValue:
     """The value of an expression; its effects are recorded in order."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
@@ -42,7 +42,7 @@ def evaluate(machine: Machine, node: ast.expr) -> Value:
     return handler(machine, node)
 
 
-def _constant(_: Machine, node: ast.Constant) -> Value:
+def _constant(_: Machine, node: ast.Constant) -> SymbolicValue:
     value = node.value
     if value is None or isinstance(value, bool | int | float | str):
         return known(value)
@@ -54,7 +54,7 @@ def _constant(_: Machine, node: ast.Constant) -> Value:
     )
 
 
-def _name(machine: Machine, node: ast.Name) -> Value:
+def _name(machine: Machine, node: ast.Name) -> SymbolicValue:
     value = machine.hooks.lookup(machine, node.id)
     if isinstance(value, UnionV | Unbound | Poison):
         cases = machine.cases(value)
@@ -62,12 +62,12 @@ def _name(machine: Machine, node: ast.Name) -> Value:
     return value
 
 
-def _attribute(machine: Machine, node: ast.Attribute) -> Value:
+def _attribute(machine: Machine, node: ast.Attribute) -> SymbolicValue:
     owner = machine.evaluate(node.value)
     return machine.each(owner, lambda one: machine.hooks.attribute(machine, one, node.attr))
 
 
-def _binary(machine: Machine, node: ast.BinOp) -> Value:
+def _binary(machine: Machine, node: ast.BinOp) -> SymbolicValue:
     # `a + b + …` leans to the left; a loop instead of recursion takes chains of any length.
     chain: list[ast.BinOp] = [node]
     while isinstance(chain[-1].left, ast.BinOp):
@@ -80,7 +80,7 @@ def _binary(machine: Machine, node: ast.BinOp) -> Value:
     return value
 
 
-def _bool(machine: Machine, node: ast.BoolOp) -> Value:
+def _bool(machine: Machine, node: ast.BoolOp) -> SymbolicValue:
     both = isinstance(node.op, ast.And)
     value = machine.evaluate(node.values[0])
     for operand in node.values[1:]:
@@ -88,7 +88,9 @@ def _bool(machine: Machine, node: ast.BoolOp) -> Value:
     return value
 
 
-def _joined(machine: Machine, value: Value, operand: ast.expr, *, both: bool) -> Value:
+def _joined(
+    machine: Machine, value: SymbolicValue, operand: ast.expr, *, both: bool
+) -> SymbolicValue:
     condition = truth(machine, value)
     # A bool that decides is itself the outcome, and known there.
     decided = value
@@ -99,15 +101,15 @@ def _joined(machine: Machine, value: Value, operand: ast.expr, *, both: bool) ->
     return machine.fork(condition, lambda: decided, lambda: machine.evaluate(operand))
 
 
-def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
+def _unary(machine: Machine, node: ast.UnaryOp) -> SymbolicValue:
     value = machine.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         return boolean(not_(truth(machine, value)))
     return unary(machine, node.op, value)
 
 
-def _compare(machine: Machine, node: ast.Compare) -> Value:
-    def rest(at: int, left: Value) -> Term:
+def _compare(machine: Machine, node: ast.Compare) -> SymbolicValue:
+    def rest(at: int, left: SymbolicValue) -> Term:
         right = machine.evaluate(node.comparators[at])
         holds = compare(machine, node.ops[at], left, right)
         if at + 1 == len(node.ops):
@@ -119,22 +121,22 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
     return boolean(rest(0, machine.evaluate(node.left)))
 
 
-def _conditional(machine: Machine, node: ast.IfExp) -> Value:
+def _conditional(machine: Machine, node: ast.IfExp) -> SymbolicValue:
     condition = truth(machine, machine.evaluate(node.test))
     return machine.fork(
         condition, lambda: machine.evaluate(node.body), lambda: machine.evaluate(node.orelse)
     )
 
 
-def _list(machine: Machine, node: ast.List) -> Value:
+def _list(machine: Machine, node: ast.List) -> SymbolicValue:
     return machine.make_list([machine.evaluate(item) for item in node.elts])
 
 
-def _tuple(machine: Machine, node: ast.Tuple) -> Value:
+def _tuple(machine: Machine, node: ast.Tuple) -> SymbolicValue:
     return TupleV(tuple(machine.evaluate(item) for item in node.elts))
 
 
-def _set(machine: Machine, node: ast.Set) -> Value:
+def _set(machine: Machine, node: ast.Set) -> SymbolicValue:
     items = [machine.evaluate(item) for item in node.elts]
     made = machine.make("set", ())
     for item in items:
@@ -142,8 +144,8 @@ def _set(machine: Machine, node: ast.Set) -> Value:
     return made
 
 
-def _dict(machine: Machine, node: ast.Dict) -> Value:
-    pairs: list[tuple[Value, Value]] = []
+def _dict(machine: Machine, node: ast.Dict) -> SymbolicValue:
+    pairs: list[tuple[SymbolicValue, SymbolicValue]] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             refuse("unsupported.starred", "`**` in a dict is outside the subset", "Use `|`.", value)
@@ -161,7 +163,7 @@ def _guarded(action: Callable[[], None]) -> None:
         refuse("error.certain", f"{problem.error}: {problem.message}", problem.remedy)
 
 
-def _joined_string(machine: Machine, node: ast.JoinedStr) -> Value:
+def _joined_string(machine: Machine, node: ast.JoinedStr) -> SymbolicValue:
     parts: list[Term] = []
     for piece in node.values:
         if isinstance(piece, ast.Constant):
@@ -196,7 +198,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Sym:
     return string_methods.formatted(machine, value, spec)
 
 
-def _subscript(machine: Machine, node: ast.Subscript) -> Value:
+def _subscript(machine: Machine, node: ast.Subscript) -> SymbolicValue:
     owner = machine.evaluate(node.value)
     if isinstance(node.slice, ast.Slice):
         lower, upper, step = (
@@ -207,17 +209,17 @@ def _subscript(machine: Machine, node: ast.Subscript) -> Value:
     return subscripts.item(machine, owner, machine.evaluate(node.slice))
 
 
-def _lambda(machine: Machine, node: ast.Lambda) -> Value:
+def _lambda(machine: Machine, node: ast.Lambda) -> SymbolicValue:
     return function_value(machine, node)
 
 
-def _walrus(machine: Machine, node: ast.NamedExpr) -> Value:
+def _walrus(machine: Machine, node: ast.NamedExpr) -> SymbolicValue:
     value = machine.evaluate(node.value)
     machine.bind(node.target.id, value)
     return value
 
 
-def _generator(_: Machine, node: ast.GeneratorExp) -> Value:
+def _generator(_: Machine, node: ast.GeneratorExp) -> SymbolicValue:
     refuse(
         "unsupported.generator",
         "a generator expression is supported only as the argument of any, all, sum, min, max, list, tuple, set, "
@@ -227,7 +229,7 @@ def _generator(_: Machine, node: ast.GeneratorExp) -> Value:
     )
 
 
-_HANDLERS: Final[dict[type[ast.expr], Callable[[Machine, Any], Value]]] = {
+_HANDLERS: Final[dict[type[ast.expr], Callable[[Machine, Any], SymbolicValue]]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,

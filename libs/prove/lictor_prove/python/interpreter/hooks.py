@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from lictor_prove.python.interpreter import calls, expressions, statements
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import Value
+from lictor_prove.python.machine.symbolic_values import SymbolicValue
 
 
 class InterpreterHooks:
     """The hooks of a machine that do not depend on what names mean."""
 
-    def evaluate(self, machine: Machine, node: ast.expr) -> Value:
+    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue:
         """The value of an expression."""
         return expressions.evaluate(machine, node)
 
@@ -24,9 +24,9 @@ class InterpreterHooks:
     def call(
         self,
         machine: Machine,
-        function: Value,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value:
+        function: SymbolicValue,
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue:
         """Call a value."""
         return calls.call(machine, function, args, keywords)

@@ -20,12 +20,18 @@ from lictor_prove.python.machine.symbolic_values import (
     Content,
     Poison,
     Ref,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
 )
 from lictor_prove.python.operations import container_contents, subscripts
-from lictor_prove.python.operations.iterables import Known, Plan, Unknown, plan, unchanged
+from lictor_prove.python.operations.iterables import (
+    IterationPlan,
+    KnownItems,
+    UnknownItems,
+    plan,
+    unchanged,
+)
 from lictor_prove.python.refusals import Raises, refuse
 from lictor_prove.python.syntax.scopes import leaves_by, stored_names, target_names
 
@@ -36,7 +42,7 @@ MAX_NESTED = 12
 # -- targets ---------------------------------------------------------------------------------------
 
 
-def assign_target(machine: Machine, target: ast.expr, value: Value) -> None:
+def assign_target(machine: Machine, target: ast.expr, value: SymbolicValue) -> None:
     """`target = value`."""
     match target:
         case ast.Name(id=name):
@@ -67,7 +73,7 @@ def assign_target(machine: Machine, target: ast.expr, value: Value) -> None:
             )
 
 
-def _unpacked(machine: Machine, value: Value, size: int) -> tuple[Value, ...]:
+def _unpacked(machine: Machine, value: SymbolicValue, size: int) -> tuple[SymbolicValue, ...]:
     cases = machine.cases(value)
     if len(cases) != 1:
         refuse(
@@ -76,7 +82,7 @@ def _unpacked(machine: Machine, value: Value, size: int) -> tuple[Value, ...]:
             "Unpack in each branch, or use tuples of one length.",
         )
     one = cases[0][1]
-    items: tuple[Value, ...]
+    items: tuple[SymbolicValue, ...]
     match one:
         case TupleV():
             items = one.items
@@ -90,7 +96,7 @@ def _unpacked(machine: Machine, value: Value, size: int) -> tuple[Value, ...]:
                 how = plan(machine, one)
             except Raises as problem:
                 always_raises(problem)
-            if isinstance(how, Unknown) or any(e.present is not TRUE for e in how.entries):
+            if isinstance(how, UnknownItems) or any(e.present is not TRUE for e in how.entries):
                 refuse(
                     "assign.unpack",
                     f"{described(one)} can't be unpacked: its length is not known",
@@ -111,7 +117,7 @@ def run_for(machine: Machine, node: ast.For) -> None:
 
     cases = machine.cases(value)
 
-    def run(options: list[tuple[Term, Value]]) -> Value:
+    def run(options: list[tuple[Term, SymbolicValue]]) -> SymbolicValue:
         guard, one = options[0]
         if len(options) > 1:
             return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
@@ -128,14 +134,14 @@ def run_for(machine: Machine, node: ast.For) -> None:
     run(cases)
 
 
-def _run(machine: Machine, node: ast.For, how: Plan) -> None:
-    if isinstance(how, Unknown):
+def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
+    if isinstance(how, UnknownItems):
         _run_unknown(machine, node, how)
     else:
         _run_known(machine, node, how)
 
 
-def _run_known(machine: Machine, node: ast.For, how: Known) -> None:
+def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
     whole = machine.enter("loop") if leaves_by(node.body, ast.Break) else None
     continues = leaves_by(node.body, ast.Continue)
     for entry in how.entries:
@@ -144,7 +150,7 @@ def _run_known(machine: Machine, node: ast.For, how: Known) -> None:
         machine.at = node
         unchanged(machine, how.watched)
 
-        def one(value: Value = entry.value) -> Value:
+        def one(value: SymbolicValue = entry.value) -> SymbolicValue:
             turn = machine.enter("round") if continues else None
             assign_target(machine, node.target, value)
             machine.hooks.run(machine, node.body)
@@ -165,7 +171,7 @@ def _run_known(machine: Machine, node: ast.For, how: Known) -> None:
         machine.close(whole, NONE_VALUE)
 
 
-def _run_unknown(machine: Machine, node: ast.For, how: Unknown) -> None:
+def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
     bound = target_names(node.target)
     inside = stored_names(node.body)
     rebound = sorted(bound & inside)

@@ -20,8 +20,8 @@ from lictor_prove.python.machine.symbolic_values import (
     Ref,
     SchemaV,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
 )
 from lictor_prove.python.operations import container_methods, string_methods
@@ -59,7 +59,7 @@ _NEAREST: Final = {
 }
 
 
-def lookup(machine: Machine, name: str) -> Value:
+def lookup(machine: Machine, name: str) -> SymbolicValue:
     """What a name means: in the function, the functions around it, the module, and the builtins, in this order."""
     frame = machine.frame
     while True:
@@ -80,7 +80,7 @@ def lookup(machine: Machine, name: str) -> Value:
     refuse("name.unknown", f"{name} is not defined", "Define or import it.")
 
 
-def attribute(owner: Value, name: str, schemas: Mapping[str, Schema]) -> Value:
+def attribute(owner: SymbolicValue, name: str, schemas: Mapping[str, Schema]) -> SymbolicValue:
     """`owner.name`, of values; attributes of modules are resolved where modules are known."""
     match owner:
         case Sym(term) if isinstance(owner.type, RowOf):

@@ -12,7 +12,7 @@ from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.loops import assign_target, run_for
 from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
-from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, Value
+from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, SymbolicValue
 from lictor_prove.python.operations import container_methods, containers, subscripts
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
@@ -107,10 +107,12 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
             )
 
 
-def _changed(machine: Machine, op: ast.operator, held: Value, right: Value) -> Value:
+def _changed(
+    machine: Machine, op: ast.operator, held: SymbolicValue, right: SymbolicValue
+) -> SymbolicValue:
     """`held op= right`: lists, sets and dicts change themselves, everything else is replaced."""
 
-    def run(options: list[tuple[Term, Value]]) -> Value:
+    def run(options: list[tuple[Term, SymbolicValue]]) -> SymbolicValue:
         guard, one = options[0]
         if len(options) > 1:
             return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
@@ -124,7 +126,7 @@ def _changed(machine: Machine, op: ast.operator, held: Value, right: Value) -> V
     return run(machine.cases(held))
 
 
-def _in_place(machine: Machine, op: str, ref: Ref, right: Value) -> Value:
+def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> SymbolicValue:
     kind = machine.content(ref).kind
     if (kind, op) == ("list", "+"):
         container_methods.extend(machine, ref, [right])
@@ -141,15 +143,15 @@ def _in_place(machine: Machine, op: str, ref: Ref, right: Value) -> Value:
 
 def _if(machine: Machine, node: ast.If) -> None:
     # `elif` chains are long lists of branches, not deep ones.
-    def branch(at: ast.If) -> Value:
+    def branch(at: ast.If) -> SymbolicValue:
         machine.at = at.test
         condition = truth(machine, machine.evaluate(at.test))
 
-        def then() -> Value:
+        def then() -> SymbolicValue:
             run(machine, at.body)
             return NONE_VALUE
 
-        def otherwise() -> Value:
+        def otherwise() -> SymbolicValue:
             if len(at.orelse) == 1 and isinstance(at.orelse[0], ast.If):
                 return branch(at.orelse[0])
             run(machine, at.orelse)

@@ -26,8 +26,8 @@ from lictor_prove.python.machine.symbolic_values import (
     Opaque,
     SchemaV,
     Sym,
+    SymbolicValue,
     UnionV,
-    Value,
     described,
 )
 from lictor_prove.python.operations.container_contents import term_of
@@ -37,7 +37,7 @@ from lictor_prove.python.refusals import MAX_ATOMS, Raises, refuse
 ROW_VARIABLE = "*"
 """How layers write the rows whose class an argument gives."""
 
-Condition = Callable[[Predicate, Mapping[str, Value]], Term]
+Condition = Callable[[Predicate, Mapping[str, SymbolicValue]], Term]
 
 
 class TrustedCalls:
@@ -53,9 +53,9 @@ class TrustedCalls:
         self,
         machine: Machine,
         function: TrustedFunction,
-        args: Sequence[Value],
-        keywords: Mapping[str, Value],
-    ) -> Value:
+        args: Sequence[SymbolicValue],
+        keywords: Mapping[str, SymbolicValue],
+    ) -> SymbolicValue:
         """One call: an atom, its obligations and assumptions; its value is the result."""
         bound = _bound(function, args, keywords)
         schemas = {
@@ -89,7 +89,7 @@ class TrustedCalls:
         self.schemas.update((schema.name, schema) for schema in schemas.values())
         call = f"c{len(machine.atoms) + 1}"
         # Conditions are about what is passed: the row class, and an int where the atom has the float that equals it.
-        given: dict[str, Value] = {
+        given: dict[str, SymbolicValue] = {
             name: value if isinstance(value, SchemaV) or _is_known_int(value) else Sym(terms[name])
             for name, value in bound.items()
         }
@@ -112,7 +112,11 @@ class TrustedCalls:
         return value
 
     def _demand(
-        self, machine: Machine, function: TrustedFunction, call: str, given: Mapping[str, Value]
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        call: str,
+        given: Mapping[str, SymbolicValue],
     ) -> None:
         pending: list[tuple[Term, str]] = []
         for predicate in function.requires:
@@ -129,7 +133,11 @@ class TrustedCalls:
             machine.require(formula, f"{function.name}: {text}", ObligationKind.PRECONDITION, call)
 
     def _promise(
-        self, machine: Machine, function: TrustedFunction, call: str, given: Mapping[str, Value]
+        self,
+        machine: Machine,
+        function: TrustedFunction,
+        call: str,
+        given: Mapping[str, SymbolicValue],
     ) -> None:
         if not isinstance(given["result"], Sym):
             return
@@ -155,7 +163,9 @@ def parameter_names(predicate: Predicate) -> list[str]:
     return [argument.arg for argument in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
 
 
-def _with_defaults(predicate: Predicate, given: Mapping[str, Value]) -> Mapping[str, Value]:
+def _with_defaults(
+    predicate: Predicate, given: Mapping[str, SymbolicValue]
+) -> Mapping[str, SymbolicValue]:
     """What a predicate is given; its own literal defaults stand for arguments that the call leaves out."""
     from lictor_prove.python.machine.symbolic_values import known
 
@@ -180,15 +190,17 @@ def _with_defaults(predicate: Predicate, given: Mapping[str, Value]) -> Mapping[
 
 
 def _bound(
-    function: TrustedFunction, args: Sequence[Value], keywords: Mapping[str, Value]
-) -> dict[str, Value]:
+    function: TrustedFunction, args: Sequence[SymbolicValue], keywords: Mapping[str, SymbolicValue]
+) -> dict[str, SymbolicValue]:
     positional = [p for p in function.parameters if not p.keyword_only]
     if len(args) > len(positional):
         raise Raises(
             "TypeError",
             f"{function.name} takes {len(positional)} positional arguments, not {len(args)}",
         )
-    bound: dict[str, Value] = {p.name: value for p, value in zip(positional, args, strict=False)}
+    bound: dict[str, SymbolicValue] = {
+        p.name: value for p, value in zip(positional, args, strict=False)
+    }
     known = {p.name: p for p in function.parameters}
     for name, value in keywords.items():
         if name not in known or known[name].positional_only:
@@ -202,7 +214,7 @@ def _bound(
     return {p.name: bound[p.name] for p in function.parameters if p.name in bound}
 
 
-def _schema(function: TrustedFunction, parameter: LayerParameter, value: Value) -> Schema:
+def _schema(function: TrustedFunction, parameter: LayerParameter, value: SymbolicValue) -> Schema:
     if isinstance(value, SchemaV):
         return value.schema
     refuse(
@@ -213,7 +225,7 @@ def _schema(function: TrustedFunction, parameter: LayerParameter, value: Value) 
 
 
 def _argument(
-    machine: Machine, function: TrustedFunction, parameter: LayerParameter, value: Value
+    machine: Machine, function: TrustedFunction, parameter: LayerParameter, value: SymbolicValue
 ) -> Term:
     """The argument as a term of the declared type; contracts rest on it."""
     fitting: list[tuple[Term, Term]] = []
@@ -246,7 +258,7 @@ def _argument(
     return chosen(fitting)
 
 
-def _is_known_int(value: Value) -> bool:
+def _is_known_int(value: SymbolicValue) -> bool:
     return isinstance(value, Sym) and isinstance(value.term, Const) and value.type == INT
 
 
@@ -306,7 +318,7 @@ def declared_effect(function: TrustedFunction) -> Effect:
 
 def _value(
     made: tuple[str, Machine] | None, type_: Type | None, function: TrustedFunction
-) -> Value:
+) -> SymbolicValue:
     if type_ == NONE:
         return NONE_VALUE
     if type_ is None or made is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lictor_ir.terms import FALSE, TRUE, App, Term, and_
 from lictor_prove.python.machine.path_merging import merge, merge_contents
-from lictor_prove.python.machine.symbolic_values import UNBOUND, Content, Value
+from lictor_prove.python.machine.symbolic_values import UNBOUND, Content, SymbolicValue
 
 Key = int | tuple[int, str]
 """An object, or a name in a frame."""
@@ -19,9 +19,9 @@ class Store:
 
     def __init__(self, below: Store | None = None) -> None:
         self.below = below
-        self.written: dict[Key, Value | Content] = {}
+        self.written: dict[Key, SymbolicValue | Content] = {}
 
-    def get(self, key: Key) -> Value | Content | None:
+    def get(self, key: Key) -> SymbolicValue | Content | None:
         layer: Store | None = self
         while layer is not None:
             if key in layer.written:
@@ -29,14 +29,14 @@ class Store:
             layer = layer.below
         return None
 
-    def since(self, base: Store) -> dict[Key, Value | Content]:
+    def since(self, base: Store) -> dict[Key, SymbolicValue | Content]:
         """What was written in this layer and those below it, down to and with `base`."""
         layers: list[Store] = []
         layer: Store | None = self
         while layer is not None and layer is not base.below:
             layers.append(layer)
             layer = layer.below
-        together: dict[Key, Value | Content] = {}
+        together: dict[Key, SymbolicValue | Content] = {}
         for each in reversed(layers):
             together.update(each.written)
         return together
@@ -47,8 +47,8 @@ class Exit:
     """A path that leaves for a target."""
 
     guard: Term
-    written: dict[Key, Value | Content]
-    value: Value
+    written: dict[Key, SymbolicValue | Content]
+    value: SymbolicValue
 
 
 @dataclass(slots=True)
@@ -77,8 +77,11 @@ class Frame:
 
 
 def joined(
-    key: Key, condition: Term, one: Value | Content | None, other: Value | Content | None
-) -> Value | Content | None:
+    key: Key,
+    condition: Term,
+    one: SymbolicValue | Content | None,
+    other: SymbolicValue | Content | None,
+) -> SymbolicValue | Content | None:
     """What a name or an object is after two paths; None for an object that neither made."""
     if isinstance(key, int):
         # An object that only one path made is out of reach on the other.
@@ -87,8 +90,8 @@ def joined(
         assert isinstance(one, Content)
         assert isinstance(other, Content)
         return merge_contents(condition, one, other)
-    first = one if isinstance(one, Value) else UNBOUND
-    second = other if isinstance(other, Value) else UNBOUND
+    first = one if isinstance(one, SymbolicValue) else UNBOUND
+    second = other if isinstance(other, SymbolicValue) else UNBOUND
     return merge(condition, first, second)
 
 

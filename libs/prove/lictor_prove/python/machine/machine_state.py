@@ -28,18 +28,18 @@ from lictor_prove.python.machine.control_paths import (
 from lictor_prove.python.machine.path_merging import choose, merge, union
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
+    ContainerItem,
     Content,
-    Entry,
     ForeignV,
     OnceV,
     Opaque,
     Poison,
     Ref,
     SequenceV,
+    SymbolicValue,
     TupleV,
     Unbound,
     UnionV,
-    Value,
     alternatives,
 )
 from lictor_prove.python.refusals import MAX_OBLIGATIONS, MAX_STEPS, Raises, SubsetRefusal, refuse
@@ -50,31 +50,31 @@ T = TypeVar("T")
 class Hooks(Protocol):
     """The parts of the executor that need each other; they meet in the machine."""
 
-    def evaluate(self, machine: Machine, node: ast.expr) -> Value: ...
+    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue: ...
     def run(self, machine: Machine, body: Sequence[ast.stmt]) -> None: ...
     def call(
         self,
         machine: Machine,
-        function: Value,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value: ...
+        function: SymbolicValue,
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue: ...
     def call_trusted(
         self,
         machine: Machine,
         function: TrustedFunction,
-        args: Sequence[Value],
-        keywords: Mapping[str, Value],
-    ) -> Value: ...
+        args: Sequence[SymbolicValue],
+        keywords: Mapping[str, SymbolicValue],
+    ) -> SymbolicValue: ...
     def call_foreign(
         self,
         machine: Machine,
         function: ForeignV,
-        args: Sequence[Value],
-        keywords: Sequence[tuple[str, Value]],
-    ) -> Value: ...
-    def lookup(self, machine: Machine, name: str) -> Value: ...
-    def attribute(self, machine: Machine, owner: Value, name: str) -> Value: ...
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]],
+    ) -> SymbolicValue: ...
+    def lookup(self, machine: Machine, name: str) -> SymbolicValue: ...
+    def attribute(self, machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue: ...
     def span(self, node: ast.AST) -> Span | None: ...
 
 
@@ -109,7 +109,7 @@ class Machine:
 
     # -- stepping ----------------------------------------------------------------------------------
 
-    def evaluate(self, node: ast.expr) -> Value:
+    def evaluate(self, node: ast.expr) -> SymbolicValue:
         before, self.at = self.at, node
         self.step()
         try:
@@ -121,8 +121,11 @@ class Machine:
         return value
 
     def call(
-        self, function: Value, args: Sequence[Value], keywords: Sequence[tuple[str, Value]] = ()
-    ) -> Value:
+        self,
+        function: SymbolicValue,
+        args: Sequence[SymbolicValue],
+        keywords: Sequence[tuple[str, SymbolicValue]] = (),
+    ) -> SymbolicValue:
         return self.hooks.call(self, function, args, keywords)
 
     def step(self) -> None:
@@ -183,11 +186,11 @@ class Machine:
 
     # -- values --------------------------------------------------------------------------------------
 
-    def cases(self, value: Value) -> list[tuple[Term, Value]]:
+    def cases(self, value: SymbolicValue) -> list[tuple[Term, SymbolicValue]]:
         """What the value may be on this path; names that may be unbound are an obligation."""
         if not isinstance(value, UnionV | Unbound | Poison):
             return [(TRUE, value)]
-        found: list[tuple[Term, Value]] = []
+        found: list[tuple[Term, SymbolicValue]] = []
         if self.dead:
             # Nothing is executed here any more; any of them will do.
             plain = [v for _, v in alternatives(value) if not isinstance(v, Unbound | Poison)]
@@ -209,7 +212,9 @@ class Machine:
             )
         return found if len(found) > 1 else [(TRUE, found[0][1])]
 
-    def each(self, value: Value, function: Callable[[Value], Value]) -> Value:
+    def each(
+        self, value: SymbolicValue, function: Callable[[SymbolicValue], SymbolicValue]
+    ) -> SymbolicValue:
         """The function of whatever the value is; where it can't be applied, an obligation that this does not happen."""
         cases = self.cases(value)
         if len(cases) == 1:
@@ -222,9 +227,11 @@ class Machine:
         except Raises as problem:
             always_raises(problem)
 
-    def under(self, cases: Sequence[tuple[Term, T]], function: Callable[[T], Value]) -> Value:
+    def under(
+        self, cases: Sequence[tuple[Term, T]], function: Callable[[T], SymbolicValue]
+    ) -> SymbolicValue:
         """The function on each path; a path on which it raises is an obligation. Raises when it raises on all."""
-        outer, options = self.guard, list[tuple[Term, Value]]()
+        outer, options = self.guard, list[tuple[Term, SymbolicValue]]()
         last: Raises | None = None
         for guard, option in cases:
             here = and_(outer, guard)
@@ -243,8 +250,11 @@ class Machine:
         return union(options) if len(options) > 1 else options[0][1]
 
     def each_pair(
-        self, left: Value, right: Value, function: Callable[[Value, Value], Value]
-    ) -> Value:
+        self,
+        left: SymbolicValue,
+        right: SymbolicValue,
+        function: Callable[[SymbolicValue, SymbolicValue], SymbolicValue],
+    ) -> SymbolicValue:
         """The function of whatever the two values are."""
         if not isinstance(left, UnionV | Unbound | Poison) and not isinstance(
             right, UnionV | Unbound | Poison
@@ -258,7 +268,7 @@ class Machine:
             for one, first in self.cases(left)
             for two, second in self.cases(right)
         ]
-        outer, options = self.guard, list[tuple[Term, Value]]()
+        outer, options = self.guard, list[tuple[Term, SymbolicValue]]()
         last: Raises | None = None
         for guard, first, second in pairs:
             here = and_(outer, guard)
@@ -279,18 +289,18 @@ class Machine:
 
     # -- names and objects ---------------------------------------------------------------------------
 
-    def bind(self, name: str, value: Value) -> None:
+    def bind(self, name: str, value: SymbolicValue) -> None:
         kept(value)
         frame = self.frame
         while name not in frame.names and frame.above is not None:
             frame = frame.above
         self.store.written[(frame.id, name)] = value
 
-    def held(self, frame: int, name: str) -> Value:
+    def held(self, frame: int, name: str) -> SymbolicValue:
         found = self.store.get((frame, name))
-        return found if isinstance(found, Value) else UNBOUND
+        return found if isinstance(found, SymbolicValue) else UNBOUND
 
-    def make(self, kind: str, entries: Iterable[Entry]) -> Ref:
+    def make(self, kind: str, entries: Iterable[ContainerItem]) -> Ref:
         """A new list, dict or set."""
         ref = Ref(self.fresh_id())
         held = tuple(entry for entry in entries if entry.present is not FALSE)
@@ -299,15 +309,15 @@ class Machine:
         self.store.written[ref.id] = Content(kind, held)
         return ref
 
-    def make_list(self, items: Iterable[Value]) -> Ref:
-        return self.make("list", (Entry(TRUE, item) for item in items))
+    def make_list(self, items: Iterable[SymbolicValue]) -> Ref:
+        return self.make("list", (ContainerItem(TRUE, item) for item in items))
 
     def content(self, ref: Ref) -> Content:
         found = self.store.get(ref.id)
         assert isinstance(found, Content)
         return found
 
-    def replace(self, ref: Ref, entries: Iterable[Entry]) -> None:
+    def replace(self, ref: Ref, entries: Iterable[ContainerItem]) -> None:
         """Change what an object holds."""
         if ref.id in self.frozen:
             refuse(
@@ -325,8 +335,11 @@ class Machine:
     # -- paths ---------------------------------------------------------------------------------------
 
     def fork(
-        self, condition: Term, then: Callable[[], Value], otherwise: Callable[[], Value]
-    ) -> Value:
+        self,
+        condition: Term,
+        then: Callable[[], SymbolicValue],
+        otherwise: Callable[[], SymbolicValue],
+    ) -> SymbolicValue:
         """One or the other, by the condition; both are executed when it is not known."""
         outer = self.guard
         known = self.decided(condition)
@@ -361,7 +374,7 @@ class Machine:
         self.targets.append(target)
         return target
 
-    def leave_for(self, target: Target, value: Value) -> None:
+    def leave_for(self, target: Target, value: SymbolicValue) -> None:
         """This path goes on at the end of the target."""
         if self.dead:
             return
@@ -375,7 +388,9 @@ class Machine:
             self.departed += 1
             self.guard = FALSE
 
-    def close(self, target: Target, value: Value, private: int | None = None) -> Value:
+    def close(
+        self, target: Target, value: SymbolicValue, private: int | None = None
+    ) -> SymbolicValue:
         """Join all paths that left for the target with the one that came to its end with this value.
 
         Names of the frame `private` are forgotten.
@@ -408,7 +423,7 @@ class Machine:
         return choose([(c, one.value) for c, one in zip(conditions, exits, strict=True)])
 
 
-def kept(value: Value) -> None:
+def kept(value: SymbolicValue) -> None:
     """Refuse to keep what Python gives only once."""
     for _, one in alternatives(value):
         if isinstance(one, TupleV):

@@ -9,23 +9,23 @@ from lictor_ir.types import BOOL
 from lictor_prove.python.machine.symbolic_values import (
     SCALARS,
     BuiltinV,
+    ContainerItem,
     Content,
-    Entry,
     ModuleV,
     Poison,
     Ref,
     Sym,
+    SymbolicValue,
     TrustedV,
     TupleV,
     Unbound,
     UnionV,
-    Value,
     alternatives,
 )
 from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse
 
 
-def merge(condition: Term, then: Value, otherwise: Value) -> Value:
+def merge(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> SymbolicValue:
     """One where the condition holds, else the other."""
     if then is otherwise or condition is TRUE:
         return then
@@ -43,7 +43,7 @@ def merge(condition: Term, then: Value, otherwise: Value) -> Value:
     )
 
 
-def choose(options: Sequence[tuple[Term, Value]]) -> Value:
+def choose(options: Sequence[tuple[Term, SymbolicValue]]) -> SymbolicValue:
     """The first whose guard holds; the last one where none of the others' does."""
     value = options[-1][1]
     for guard, earlier in reversed(options[:-1]):
@@ -51,9 +51,9 @@ def choose(options: Sequence[tuple[Term, Value]]) -> Value:
     return value
 
 
-def union(options: Sequence[tuple[Term, Value]]) -> Value:
+def union(options: Sequence[tuple[Term, SymbolicValue]]) -> SymbolicValue:
     """One of these, by guards that exclude each other; what can be one term becomes one."""
-    kept: list[tuple[Term, Value]] = []
+    kept: list[tuple[Term, SymbolicValue]] = []
     # Whoever looks at an alternative takes it for a value, so a union never holds another one.
     flat = [(and_(guard, g), one) for guard, value in options for g, one in alternatives(value)]
     for guard, value in flat:
@@ -77,7 +77,7 @@ def union(options: Sequence[tuple[Term, Value]]) -> Value:
     return kept[0][1] if len(kept) == 1 else UnionV(tuple(kept))
 
 
-def _one(condition: Term, then: Value, otherwise: Value) -> Value | None:
+def _one(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> SymbolicValue | None:
     """The two as one value, if they can be."""
     match then, otherwise:
         case Sym(), Sym():
@@ -115,7 +115,7 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     if then is otherwise:
         return then
     one, other = then.entries, otherwise.entries
-    shared: list[Entry] = []
+    shared: list[ContainerItem] = []
     while len(shared) < min(len(one), len(other)):
         entry = _same_place(then.kind, condition, one[len(shared)], other[len(shared)])
         if entry is None:
@@ -126,7 +126,7 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
         return Content(
             "list",
             tuple(
-                Entry(TRUE, merge(condition, a.value, b.value))
+                ContainerItem(TRUE, merge(condition, a.value, b.value))
                 for a, b in zip(one, other, strict=True)
             ),
         )
@@ -138,7 +138,9 @@ def merge_contents(condition: Term, then: Content, otherwise: Content) -> Conten
     return Content(then.kind, (*shared, *(entry for entry in rest if entry.present is not FALSE)))
 
 
-def _same_place(kind: str, condition: Term, one: Entry, other: Entry) -> Entry | None:
+def _same_place(
+    kind: str, condition: Term, one: ContainerItem, other: ContainerItem
+) -> ContainerItem | None:
     if one is other:
         return one
     if one.present is not other.present:
@@ -147,20 +149,20 @@ def _same_place(kind: str, condition: Term, one: Entry, other: Entry) -> Entry |
         assert one.key is not None
         assert other.key is not None
         if _same(one.key, other.key):
-            return Entry(one.present, merge(condition, one.value, other.value), one.key)
+            return ContainerItem(one.present, merge(condition, one.value, other.value), one.key)
         return None
     return one if _same(one.value, other.value) else None
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(one: SymbolicValue, other: SymbolicValue) -> bool:
     return one is other or (
         isinstance(one, Sym) and isinstance(other, Sym) and one.term is other.term
     )
 
 
-def _all_present(entries: Sequence[Entry]) -> bool:
+def _all_present(entries: Sequence[ContainerItem]) -> bool:
     return all(entry.present is TRUE for entry in entries)
 
 
-def _under(guard: Term, entry: Entry) -> Entry:
-    return Entry(and_(guard, entry.present), entry.value, entry.key)
+def _under(guard: Term, entry: ContainerItem) -> ContainerItem:
+    return ContainerItem(and_(guard, entry.present), entry.value, entry.key)

@@ -30,12 +30,12 @@ SCALARS: Final = (BOOL, INT, FLOAT, STR)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class SymbolicValue:
     """Base of everything an expression may be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sym(Value):
+class Sym(SymbolicValue):
     """A term: a scalar, None, a row, or a container that a trusted call returned."""
 
     term: Term
@@ -46,10 +46,10 @@ class Sym(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TupleV(Value):
+class TupleV(SymbolicValue):
     """A tuple."""
 
-    items: tuple[Value, ...]
+    items: tuple[SymbolicValue, ...]
     size: int = field(init=False)
     """How many items it has, with those of the tuples in it: `t = (t, t)` doubles what has to be looked at."""
 
@@ -65,34 +65,34 @@ class TupleV(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ref(Value):
+class Ref(SymbolicValue):
     """A list, dict or set, by its place in the store."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnionV(Value):
+class UnionV(SymbolicValue):
     """One of these. Where the path is taken exactly one guard holds."""
 
-    alternatives: tuple[tuple[Term, Value], ...]
+    alternatives: tuple[tuple[Term, SymbolicValue], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unbound(Value):
+class Unbound(SymbolicValue):
     """A name that has no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Poison(Value):
-    """What can't be told after, or in the next round of, a loop over a list of unknown length."""
+class Poison(SymbolicValue):
+    """What is unknown after, or in the next round of, a loop over a list of unknown length."""
 
     name: str
     line: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opaque(Value):
+class Opaque(SymbolicValue):
     """Something that may be passed around in silence, and not looked at."""
 
     what: str
@@ -106,12 +106,12 @@ class HintV(Opaque):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FunctionV(Value):
+class FunctionV(SymbolicValue):
     """A function or lambda of the program, with the frame it was defined in."""
 
     node: ast.FunctionDef | ast.Lambda
     frame: int
-    defaults: Mapping[str, Value]
+    defaults: Mapping[str, SymbolicValue]
 
     @property
     def name(self) -> str:
@@ -119,108 +119,108 @@ class FunctionV(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrustedV(Value):
+class TrustedV(SymbolicValue):
     """A function of the trusted layer."""
 
     function: TrustedFunction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ContractV(Value):
+class ContractV(SymbolicValue):
     """A contract of the trusted layer: for guarantees only."""
 
     builder: ContractBuilder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LiteralV(Value):
+class LiteralV(SymbolicValue):
     """A class of the layer whose instances may be written in the arguments of a guarantee."""
 
     made: type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LanguageV(Value):
+class LanguageV(SymbolicValue):
     """`guarantee` or `Row`, of the package that programs are written with."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SchemaV(Value):
+class SchemaV(SymbolicValue):
     """A row class."""
 
     schema: Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BuiltinV(Value):
+class BuiltinV(SymbolicValue):
     """A builtin function, or one of a modelled standard module: `len`, `re.match`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MethodV(Value):
+class MethodV(SymbolicValue):
     """A method of a value."""
 
-    owner: Value
+    owner: SymbolicValue
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModuleV(Value):
+class ModuleV(SymbolicValue):
     """A module, or a package on the way to one."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PatternV(Value):
+class PatternV(SymbolicValue):
     """A compiled regular expression."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchV(Value):
+class MatchV(SymbolicValue):
     """A match; `whole` is the matched text where it is known to be the whole string."""
 
-    whole: Value | None
+    whole: SymbolicValue | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RangeV(Value):
+class RangeV(SymbolicValue):
     """A range with known bounds."""
 
     known: range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequenceV(Value):
+class SequenceV(SymbolicValue):
     """A list of unknown length that was made from one: an item for each index, where `keep` holds of it."""
 
     over: Term
     """A list that a trusted call returned, or a count."""
     index: Var
-    item: Value
+    item: SymbolicValue
     keep: Term
     reusable: bool = True
     """False for what Python gives only once, as `enumerate` does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OnceV(Value):
+class OnceV(SymbolicValue):
     """An iterator over known items, to be used where it stands: `zip`, `dict.items`."""
 
-    items: tuple[Entry, ...]
+    items: tuple[ContainerItem, ...]
     watched: tuple[tuple[int, Content], ...]
     reversible: bool = False
     """True for the views of a dict; iterators can't be reversed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordV(Value):
+class RecordV(SymbolicValue):
     """The effect that a contract's lambda speaks about."""
 
     fields: Mapping[str, Term]
@@ -228,7 +228,7 @@ class RecordV(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ColumnV(Value):
+class ColumnV(SymbolicValue):
     """A column of a row class, in a contract's lambda."""
 
     schema: str
@@ -236,19 +236,19 @@ class ColumnV(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ForeignV(Value):
+class ForeignV(SymbolicValue):
     """A Python object that a lambda of the layer refers to."""
 
     object: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class ContainerItem:
     """One item of a container, which is there where `present` holds. For dicts, with its key."""
 
     present: Term
-    value: Value
-    key: Value | None = None
+    value: SymbolicValue
+    key: SymbolicValue | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,7 +257,7 @@ class Content:
 
     kind: str
     """`list`, `dict` or `set`."""
-    entries: tuple[Entry, ...]
+    entries: tuple[ContainerItem, ...]
 
 
 NONE_VALUE: Final = Sym(const(None))
@@ -289,17 +289,17 @@ def boolean(term: Term) -> Sym:
     return Sym(term)
 
 
-def is_none(value: Value) -> bool:
+def is_none(value: SymbolicValue) -> bool:
     """Whether it is None, whatever the path."""
     return isinstance(value, Sym) and value.type == NONE
 
 
-def is_known(value: Value) -> bool:
+def is_known(value: SymbolicValue) -> bool:
     """Whether it is a scalar whose value is known."""
     return isinstance(value, Sym) and isinstance(value.term, Const)
 
 
-def known_scalar(value: Value) -> bool | int | float | str | None:
+def known_scalar(value: SymbolicValue) -> bool | int | float | str | None:
     """The value of a known scalar."""
     assert isinstance(value, Sym)
     assert isinstance(value.term, Const)
@@ -308,12 +308,12 @@ def known_scalar(value: Value) -> bool | int | float | str | None:
     return held
 
 
-def alternatives(value: Value) -> Sequence[tuple[Term, Value]]:
+def alternatives(value: SymbolicValue) -> Sequence[tuple[Term, SymbolicValue]]:
     """What it may be."""
     return value.alternatives if isinstance(value, UnionV) else ((TRUE, value),)
 
 
-def renamed(value: Value, names: Mapping[Term, Term]) -> Value:
+def renamed(value: SymbolicValue, names: Mapping[Term, Term]) -> SymbolicValue:
     """The value with indices replaced."""
     match value:
         case Sym(term):
@@ -328,7 +328,7 @@ def renamed(value: Value, names: Mapping[Term, Term]) -> Value:
             return value
 
 
-def described(value: Value) -> str:
+def described(value: SymbolicValue) -> str:
     """What it is, for messages."""
     match value:
         case Sym():

@@ -23,7 +23,7 @@ from lictor_prove.python.machine.symbolic_values import (
     ContractV,
     Opaque,
     Sym,
-    Value,
+    SymbolicValue,
     boolean,
     described,
     is_known,
@@ -69,13 +69,15 @@ _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-def binary(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
+def binary(
+    machine: Machine, op: ast.operator, left: SymbolicValue, right: SymbolicValue
+) -> SymbolicValue:
     """`left op right`."""
     symbol = SYMBOLS[type(op)]
     return machine.each_pair(left, right, lambda a, b: _binary(machine, symbol, a, b))
 
 
-def _binary(machine: Machine, op: str, left: Value, right: Value) -> Value:
+def _binary(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
     for operand in (left, right):
         if isinstance(operand, Opaque | ContractV) or (
             isinstance(operand, Sym) and operand.type == ANY
@@ -117,7 +119,7 @@ def _too_large() -> NoReturn:
     )
 
 
-def _repeated(machine: Machine, value: Value, count: Sym) -> Value:
+def _repeated(machine: Machine, value: SymbolicValue, count: Sym) -> SymbolicValue:
     times = _known_int(count)
     if times is None:
         refuse(
@@ -145,7 +147,7 @@ def _known_int(value: Sym) -> int | None:
     return int(held) if isinstance(held, int) else None
 
 
-def _numbers(machine: Machine, op: str, left: Sym, right: Sym) -> Value:
+def _numbers(machine: Machine, op: str, left: Sym, right: Sym) -> SymbolicValue:
     if left.type == right.type == BOOL and op in ("&", "|", "^"):
         a, b = left.term, right.term
         return boolean(and_(a, b) if op == "&" else or_(a, b) if op == "|" else not_(eq(a, b)))
@@ -169,7 +171,7 @@ def to_float(machine: Machine, term: Term) -> Term:
     return converted
 
 
-def _ints(machine: Machine, op: str, a: Term, b: Term) -> Value:
+def _ints(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
     match op:
         case "+":
             if any(isinstance(one, App) and len(one.args) > MAX_ITERATIONS for one in (a, b)):
@@ -197,7 +199,7 @@ def _bits(term: Term) -> int:
     return len(term.args) if isinstance(term, App) and term.op == "mul" else 1
 
 
-def _int_division(machine: Machine, a: Term, b: Term) -> Value:
+def _int_division(machine: Machine, a: Term, b: Term) -> SymbolicValue:
     machine.require(not_(eq(b, const(0))), "the divisor is not zero (ZeroDivisionError)")
     if isinstance(a, Const) and isinstance(b, Const):
         if b.value == 0:
@@ -211,7 +213,7 @@ def _int_division(machine: Machine, a: Term, b: Term) -> Value:
     return Sym(apply("fdiv", apply("float_of_int", a), apply("float_of_int", b)))
 
 
-def _power(machine: Machine, a: Term, b: Term) -> Value:
+def _power(machine: Machine, a: Term, b: Term) -> SymbolicValue:
     if isinstance(a, Const) and isinstance(b, Const):
         return _by_python(machine, "**", a, b)
     exponent = b.value if isinstance(b, Const) else None
@@ -224,7 +226,7 @@ def _power(machine: Machine, a: Term, b: Term) -> Value:
     return Sym(apply("mul", *[a] * exponent)) if exponent else known(1)
 
 
-def _floats(machine: Machine, op: str, a: Term, b: Term) -> Value:
+def _floats(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
     match op:
         case "+":
             return Sym(apply("add", a, b))
@@ -239,7 +241,7 @@ def _floats(machine: Machine, op: str, a: Term, b: Term) -> Value:
             return _by_python(machine, op, a, b)
 
 
-def _by_python(machine: Machine, op: str, a: Term, b: Term) -> Value:
+def _by_python(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
     """What Python computes, of known numbers."""
     if not isinstance(a, Const) or not isinstance(b, Const):
         refuse(
@@ -270,10 +272,10 @@ def _by_python(machine: Machine, op: str, a: Term, b: Term) -> Value:
     return known(outcome)
 
 
-def unary(machine: Machine, op: ast.unaryop, value: Value) -> Value:
+def unary(machine: Machine, op: ast.unaryop, value: SymbolicValue) -> SymbolicValue:
     """`-x`, `+x`, `~x`."""
 
-    def of(one: Value) -> Value:
+    def of(one: SymbolicValue) -> SymbolicValue:
         if not isinstance(one, Sym) or one.type not in NUMBERS:
             if isinstance(one, Opaque) or (isinstance(one, Sym) and one.type == ANY):
                 refuse(
@@ -305,12 +307,12 @@ def clamp_index(index: Term, length: Term) -> Term:
     return ite(apply("lt", index, const(0)), floor, index)
 
 
-def is_number(value: Value) -> bool:
+def is_number(value: SymbolicValue) -> bool:
     """Whether it is a bool, int or float."""
     return isinstance(value, Sym) and value.type in NUMBERS
 
 
-def known_int(value: Value) -> int | None:
+def known_int(value: SymbolicValue) -> int | None:
     """The value of a known int or bool."""
     if is_known(value):
         held = known_scalar(value)

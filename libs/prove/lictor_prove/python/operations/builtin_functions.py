@@ -14,7 +14,7 @@ from lictor_prove.python.machine.path_merging import union
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     BuiltinV,
-    Entry,
+    ContainerItem,
     FunctionV,
     OnceV,
     Opaque,
@@ -22,9 +22,9 @@ from lictor_prove.python.machine.symbolic_values import (
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TrustedV,
     TupleV,
-    Value,
     boolean,
     described,
     known,
@@ -50,7 +50,9 @@ from lictor_prove.python.operations.iterables import known_items
 from lictor_prove.python.refusals import Raises, refuse
 
 
-def call(machine: Machine, name: str, args: Args, keywords: Mapping[str, Value]) -> Value:
+def call(
+    machine: Machine, name: str, args: Args, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
     """`name(*args, **keywords)`."""
     known_function = _FUNCTIONS.get(name)
     if known_function is None:
@@ -76,15 +78,15 @@ def call(machine: Machine, name: str, args: Args, keywords: Mapping[str, Value])
 # -- containers ------------------------------------------------------------------------------------
 
 
-def _len(machine: Machine, value: Value) -> Value:
+def _len(machine: Machine, value: SymbolicValue) -> SymbolicValue:
     return Sym(length(machine, value))
 
 
-def _list(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return machine.make("list", ())
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         if isinstance(value, Sym) and isinstance(value.type, ListOf):
             return value
         if isinstance(value, SequenceV):
@@ -94,20 +96,20 @@ def _list(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return machine.each(args[0], of)
 
 
-def _tuple(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _tuple(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return TupleV(())
     found = [(guard, TupleV(items)) for guard, items in known_items(machine, args[0], "tuple()")]
     return union(found) if len(found) > 1 else found[0][1]
 
 
-def _set(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _set(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return machine.make("set", ())
     return machine.each(args[0], lambda value: container_methods.as_set(machine, value))
 
 
-def _dict(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+def _dict(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     made = machine.make("dict", ())
     for guard, source in machine.cases(args[0]) if args else ():
         for entry in _pairs(machine, source):
@@ -118,7 +120,7 @@ def _dict(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     return made
 
 
-def _pairs(machine: Machine, source: Value) -> Iterator[Entry]:
+def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
     """What `dict(source)` takes over; iterating over a dict would give its keys only."""
     if isinstance(source, Ref) and machine.content(source).kind == "dict":
         yield from container_contents.entries(machine, source)
@@ -127,10 +129,10 @@ def _pairs(machine: Machine, source: Value) -> Iterator[Entry]:
         if not isinstance(entry.value, TupleV) or len(entry.value.items) != 2:
             refuse("builtin.dict", "dict() takes a dict or pairs", "Use a display: {…}.")
         key, value = entry.value.items
-        yield Entry(entry.present, value, key)
+        yield ContainerItem(entry.present, value, key)
 
 
-def _sorted(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+def _sorted(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     reverse = (
         container_contents.known_value(machine, keywords["reverse"])
         if "reverse" in keywords
@@ -163,7 +165,7 @@ def _sorted(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Valu
     return machine.make_list([items[0][1][at] for at in order])
 
 
-def _isinstance(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     wanted = args[1].items if isinstance(args[1], TupleV) else (args[1],)
     names: set[str] = set()
     for one in wanted:
@@ -175,7 +177,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
             )
         names.add(one.name)
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         kind = type_name(machine, value)
         unknown = isinstance(value, Sym) and not isinstance(value.term, Const)
         if kind == "float" and unknown and len(names & {"int", "float"}) == 1:
@@ -189,7 +191,7 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return machine.each(args[0], of)
 
 
-def type_name(machine: Machine, value: Value) -> str:
+def type_name(machine: Machine, value: SymbolicValue) -> str:
     """What `type(value).__name__` is."""
     match value:
         case Sym():
@@ -230,7 +232,7 @@ def type_name(machine: Machine, value: Value) -> str:
 _TYPES: Final = frozenset({"bool", "int", "float", "str", "list", "dict", "tuple", "set"})
 
 
-def _print(machine: Machine, __: Args, keywords: Mapping[str, Value]) -> Value:
+def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     for name in ("sep", "end"):
         for _, one in machine.cases(keywords.get(name, NONE_VALUE)):
             if not isinstance(one, Sym) or one.type not in (STR, NONE):
@@ -257,7 +259,7 @@ _FUNCTIONS: Final[Table] = {
 
 BUILTINS: Final = frozenset(name for name in _FUNCTIONS if "." not in name)
 
-STANDARD: Final[dict[str, dict[str, Value]]] = {
+STANDARD: Final[dict[str, dict[str, SymbolicValue]]] = {
     "math": {
         "pi": known(math.pi),
         "e": known(math.e),

@@ -32,9 +32,9 @@ from lictor_prove.python.machine.symbolic_values import (
     SchemaV,
     SequenceV,
     Sym,
+    SymbolicValue,
     TrustedV,
     TupleV,
-    Value,
     boolean,
     described,
 )
@@ -49,20 +49,20 @@ _EMPTY: Final[dict[Type, Term]] = {INT: const(0), FLOAT: const(0.0), STR: const(
 # -- truth -----------------------------------------------------------------------------------------
 
 
-def truth(machine: Machine, value: Value) -> Term:
+def truth(machine: Machine, value: SymbolicValue) -> Term:
     """Whether Python takes the value for true."""
     if isinstance(value, Sym) and value.type == BOOL:
         return value.term
     return as_term(machine.each(value, lambda one: boolean(_truth(machine, one))))
 
 
-def as_term(value: Value) -> Term:
+def as_term(value: SymbolicValue) -> Term:
     """The term of what is known to be one."""
     assert isinstance(value, Sym)
     return value.term
 
 
-def _truth(machine: Machine, value: Value) -> Term:
+def _truth(machine: Machine, value: SymbolicValue) -> Term:
     match value:
         case Sym(term):
             return _term_truth(term)
@@ -109,7 +109,7 @@ def _term_truth(term: Term) -> Term:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Term:
+def compare(machine: Machine, op: ast.cmpop, left: SymbolicValue, right: SymbolicValue) -> Term:
     """`left op right`."""
     match op:
         case ast.Is() | ast.IsNot():
@@ -137,7 +137,7 @@ def compare(machine: Machine, op: ast.cmpop, left: Value, right: Value) -> Term:
             return less(machine, right, left, or_equal=True)
 
 
-def _is(left: Value, right: Value) -> Term:
+def _is(left: SymbolicValue, right: SymbolicValue) -> Term:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Sym) and isinstance(one.term, Const) and one.type in (NONE, BOOL):
             if not isinstance(other, Sym):
@@ -154,13 +154,15 @@ def _is(left: Value, right: Value) -> Term:
     )
 
 
-def less(machine: Machine, left: Value, right: Value, *, or_equal: bool = False) -> Term:
+def less(
+    machine: Machine, left: SymbolicValue, right: SymbolicValue, *, or_equal: bool = False
+) -> Term:
     """`left < right`, or `<=`."""
     op = "le" if or_equal else "lt"
     return as_term(machine.each_pair(left, right, lambda a, b: boolean(_less(machine, op, a, b))))
 
 
-def _less(machine: Machine, op: str, left: Value, right: Value) -> Term:
+def _less(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
     if isinstance(left, Sym) and isinstance(right, Sym):
         if left.type in NUMBERS and right.type in NUMBERS:
             return apply(op, whole(left.term), whole(right.term))
@@ -195,7 +197,7 @@ def whole(term: Term) -> Term:
     return apply("int_of_bool", term) if term.type == BOOL else term
 
 
-def _kind(value: Value) -> str:
+def _kind(value: SymbolicValue) -> str:
     match value:
         case Sym():
             if value.type in NUMBERS:

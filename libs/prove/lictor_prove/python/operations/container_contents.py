@@ -8,14 +8,14 @@ from typing import Any, Final, cast
 from lictor_ir.terms import FALSE, TRUE, Term, and_, apply, const, ite, not_
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    ContainerItem,
     Content,
-    Entry,
     RangeV,
     Ref,
     Sym,
+    SymbolicValue,
     TupleV,
     UnionV,
-    Value,
     described,
     is_known,
     known,
@@ -26,15 +26,15 @@ from lictor_prove.python.refusals import MAX_ALTERNATIVES, refuse
 UNKNOWN: Final = object()
 
 
-def entries(machine: Machine, ref: Ref) -> tuple[Entry, ...]:
+def entries(machine: Machine, ref: Ref) -> tuple[ContainerItem, ...]:
     """What an object holds on this path."""
     return _narrowed(machine, machine.content(ref))
 
 
-def _narrowed(machine: Machine, content: Content) -> tuple[Entry, ...]:
+def _narrowed(machine: Machine, content: Content) -> tuple[ContainerItem, ...]:
     if all(entry.present is TRUE for entry in content.entries):
         return content.entries
-    kept: list[Entry] = []
+    kept: list[ContainerItem] = []
     for entry in content.entries:
         if entry.present is TRUE:
             kept.append(entry)
@@ -43,22 +43,24 @@ def _narrowed(machine: Machine, content: Content) -> tuple[Entry, ...]:
         if there is None or machine.dead:
             kept.append(entry)
         elif there:
-            kept.append(Entry(TRUE, entry.value, entry.key))
+            kept.append(ContainerItem(TRUE, entry.value, entry.key))
     return tuple(kept)
 
 
-def configurations(machine: Machine, content: Content) -> list[tuple[Term, tuple[Entry, ...]]]:
+def configurations(
+    machine: Machine, content: Content
+) -> list[tuple[Term, tuple[ContainerItem, ...]]]:
     """Every set of entries that may be there, with the condition for it."""
-    found: list[tuple[Term, tuple[Entry, ...]]] = [(TRUE, ())]
+    found: list[tuple[Term, tuple[ContainerItem, ...]]] = [(TRUE, ())]
     for entry in _narrowed(machine, content):
         if entry.present is TRUE:
             found = [(guard, (*held, entry)) for guard, held in found]
             continue
-        grown: list[tuple[Term, tuple[Entry, ...]]] = []
+        grown: list[tuple[Term, tuple[ContainerItem, ...]]] = []
         for guard, held in found:
             there, gone = and_(guard, entry.present), and_(guard, not_(entry.present))
             if there is not FALSE:
-                grown.append((there, (*held, Entry(TRUE, entry.value, entry.key))))
+                grown.append((there, (*held, ContainerItem(TRUE, entry.value, entry.key))))
             if gone is not FALSE:
                 grown.append((gone, held))
         found = grown
@@ -71,7 +73,7 @@ def configurations(machine: Machine, content: Content) -> list[tuple[Term, tuple
     return found
 
 
-def known_value(machine: Machine, value: Value) -> Any:
+def known_value(machine: Machine, value: SymbolicValue) -> Any:
     """The Python value, where every part of it is known; else UNKNOWN."""
     match value:
         case Sym():
@@ -125,12 +127,12 @@ def without_nan(value: Any) -> None:
             without_nan(item)
 
 
-def _known_all(machine: Machine, values: Iterable[Value], make: Any) -> Any:
+def _known_all(machine: Machine, values: Iterable[SymbolicValue], make: Any) -> Any:
     found = [known_value(machine, value) for value in values]
     return UNKNOWN if any(one is UNKNOWN for one in found) else make(found)
 
 
-def lift(machine: Machine, value: Any) -> Value:
+def lift(machine: Machine, value: Any) -> SymbolicValue:
     """The value for a Python value; containers become new objects.
 
     Of these types only, not of classes below them: a Counter has an item for every key, and an enum's text is its own.
@@ -144,10 +146,10 @@ def lift(machine: Machine, value: Any) -> Value:
         return machine.make_list([lift(machine, item) for item in cast(list[Any], value)])
     if kind in (set, frozenset):
         held = [lift(machine, item) for item in cast(frozenset[Any], value)]
-        return machine.make("set", (Entry(TRUE, item) for item in held))
+        return machine.make("set", (ContainerItem(TRUE, item) for item in held))
     if kind is dict:
         pairs = [
-            Entry(TRUE, lift(machine, item), lift(machine, key))
+            ContainerItem(TRUE, lift(machine, item), lift(machine, key))
             for key, item in cast(dict[Any, Any], value).items()
         ]
         return machine.make("dict", pairs)
@@ -161,7 +163,7 @@ def lift(machine: Machine, value: Any) -> Value:
 # -- terms -----------------------------------------------------------------------------------------
 
 
-def term_of(machine: Machine, value: Value) -> Term:
+def term_of(machine: Machine, value: SymbolicValue) -> Term:
     """The value as one term: what a trusted call is given."""
     match value:
         case Sym(term):
@@ -190,7 +192,7 @@ def chosen(options: Sequence[tuple[Term, Term]]) -> Term:
     return term
 
 
-def _made(machine: Machine, kind: str, held: Sequence[Entry]) -> Term:
+def _made(machine: Machine, kind: str, held: Sequence[ContainerItem]) -> Term:
     if kind == "dict":
         parts = [part for entry in held for part in (entry.key, entry.value) if part is not None]
         return apply("dict", *(term_of(machine, part) for part in parts))

@@ -13,12 +13,12 @@ from lictor_ir.terms import FALSE, TRUE, Term, and_, const, ite, not_, or_
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
-    Entry,
+    ContainerItem,
     OnceV,
     Ref,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     boolean,
     described,
     is_known,
@@ -27,14 +27,14 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.equality import same
-from lictor_prove.python.operations.iterables import Known, Unknown, plan
+from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan
 from lictor_prove.python.operations.subscripts import lookup
 from lictor_prove.python.refusals import Raises, refuse
 
-Args = Sequence[Value]
+Args = Sequence[SymbolicValue]
 
 
-def method(machine: Machine, owner: Ref | TupleV, name: str, args: Args) -> Value:
+def method(machine: Machine, owner: Ref | TupleV, name: str, args: Args) -> SymbolicValue:
     """`owner.name(*args)`."""
     kind = "tuple" if isinstance(owner, TupleV) else machine.content(owner).kind
     found = _METHODS.get((kind, name))
@@ -54,28 +54,28 @@ def method(machine: Machine, owner: Ref | TupleV, name: str, args: Args) -> Valu
     return function(machine, owner, args)
 
 
-def _ref(owner: Value) -> Ref:
+def _ref(owner: SymbolicValue) -> Ref:
     assert isinstance(owner, Ref)
     return owner
 
 
-def _iterated(machine: Machine, value: Value) -> tuple[Entry, ...]:
+def _iterated(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
     """The items of an iterable, each with the condition under which it is there."""
     cases = machine.cases(value)
-    held: list[Entry] = []
+    held: list[ContainerItem] = []
     for guard, one in cases:
         how = plan(machine, one)
-        if isinstance(how, Unknown):
+        if isinstance(how, UnknownItems):
             refuse(
                 "list.symbolic",
                 "a container can't take the items of a list of unknown length",
                 "Loop over the list itself.",
             )
-        held.extend(Entry(and_(guard, entry.present), entry.value) for entry in how.entries)
+        held.extend(ContainerItem(and_(guard, entry.present), entry.value) for entry in how.entries)
     return tuple(held)
 
 
-def _not_of(machine: Machine, owner: Ref, value: Value) -> None:
+def _not_of(machine: Machine, owner: Ref, value: SymbolicValue) -> None:
     """Refuse to change a container by an iterator over it: Python reads on in what was added meanwhile."""
     for _, one in machine.cases(value):
         if isinstance(one, OnceV) and any(key == owner.id for key, _ in one.watched):
@@ -86,7 +86,7 @@ def _not_of(machine: Machine, owner: Ref, value: Value) -> None:
             )
 
 
-def items_of(machine: Machine, value: Value) -> tuple[Entry, ...]:
+def items_of(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
     """What `list(value)` holds."""
     return _iterated(machine, value)
 
@@ -94,13 +94,13 @@ def items_of(machine: Machine, value: Value) -> tuple[Entry, ...]:
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def _append(machine: Machine, owner: Value, args: Args) -> Value:
+def _append(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = container_contents.entries(machine, _ref(owner))
-    machine.replace(_ref(owner), containers.bounded((*held, Entry(TRUE, args[0]))))
+    machine.replace(_ref(owner), containers.bounded((*held, ContainerItem(TRUE, args[0]))))
     return NONE_VALUE
 
 
-def extend(machine: Machine, owner: Value, args: Args) -> Value:
+def extend(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     """`xs.extend(…)`, and `xs += …`."""
     _not_of(machine, _ref(owner), args[0])
     added = _iterated(machine, args[0])
@@ -109,7 +109,7 @@ def extend(machine: Machine, owner: Value, args: Args) -> Value:
     return NONE_VALUE
 
 
-def _whole(machine: Machine, owner: Value, what: str) -> tuple[Entry, ...]:
+def _whole(machine: Machine, owner: SymbolicValue, what: str) -> tuple[ContainerItem, ...]:
     held = container_contents.entries(machine, _ref(owner))
     if any(entry.present is not TRUE for entry in held):
         refuse(
@@ -120,22 +120,22 @@ def _whole(machine: Machine, owner: Value, what: str) -> tuple[Entry, ...]:
     return held
 
 
-def _insert(machine: Machine, owner: Value, args: Args) -> Value:
+def _insert(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = list(_whole(machine, owner, "insert"))
     at = _known_index(args[0], "insert")
-    held.insert(at, Entry(TRUE, args[1]))
+    held.insert(at, ContainerItem(TRUE, args[1]))
     machine.replace(_ref(owner), containers.bounded(held))
     return NONE_VALUE
 
 
-def _known_index(value: Value, what: str) -> int:
+def _known_index(value: SymbolicValue, what: str) -> int:
     at = known_int(value)
     if at is None:
         refuse("list.index", f"{what} needs a known index", "Write the index out.")
     return at
 
 
-def _pop(machine: Machine, owner: Value, args: Args) -> Value:
+def _pop(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = list(_whole(machine, owner, "pop"))
     at = _known_index(args[0], "pop") if args else -1
     if not -len(held) <= at < len(held):
@@ -145,7 +145,7 @@ def _pop(machine: Machine, owner: Value, args: Args) -> Value:
     return taken.value
 
 
-def _remove(machine: Machine, owner: Value, args: Args) -> Value:
+def _remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = _whole(machine, owner, "remove")
     for at, entry in enumerate(held):
         here = same(machine, entry.value, args[0])
@@ -161,29 +161,29 @@ def _remove(machine: Machine, owner: Value, args: Args) -> Value:
     raise Raises("ValueError", "list.remove(x): x is not in the list")
 
 
-def _clear(machine: Machine, owner: Value, _: Args) -> Value:
+def _clear(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
     machine.replace(_ref(owner), ())
     return NONE_VALUE
 
 
-def _copy(machine: Machine, owner: Value, _: Args) -> Value:
+def _copy(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
     return machine.make(
         machine.content(_ref(owner)).kind, container_contents.entries(machine, _ref(owner))
     )
 
 
-def _reverse(machine: Machine, owner: Value, _: Args) -> Value:
+def _reverse(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
     machine.replace(_ref(owner), reversed(container_contents.entries(machine, _ref(owner))))
     return NONE_VALUE
 
 
-def _items(machine: Machine, owner: Value) -> tuple[Entry, ...]:
+def _items(machine: Machine, owner: SymbolicValue) -> tuple[ContainerItem, ...]:
     if isinstance(owner, TupleV):
-        return tuple(Entry(TRUE, item) for item in owner.items)
+        return tuple(ContainerItem(TRUE, item) for item in owner.items)
     return container_contents.entries(machine, _ref(owner))
 
 
-def _count(machine: Machine, owner: Value, args: Args) -> Value:
+def _count(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     return Sym(
         container_contents.count_of(
             and_(entry.present, same(machine, entry.value, args[0]))
@@ -192,7 +192,7 @@ def _count(machine: Machine, owner: Value, args: Args) -> Value:
     )
 
 
-def _index(machine: Machine, owner: Value, args: Args) -> Value:
+def _index(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = _items(machine, owner) if isinstance(owner, TupleV) else _whole(machine, owner, "index")
     here = [same(machine, entry.value, args[0]) for entry in held]
     found = or_(*here)
@@ -208,12 +208,12 @@ def _index(machine: Machine, owner: Value, args: Args) -> Value:
 # -- dicts -----------------------------------------------------------------------------------------
 
 
-def _get(machine: Machine, owner: Value, args: Args) -> Value:
+def _get(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     default = args[1] if len(args) > 1 else NONE_VALUE
     return machine.each(args[0], lambda key: lookup(machine, _ref(owner), key, default))
 
 
-def _pop_key(machine: Machine, owner: Value, args: Args) -> Value:
+def _pop_key(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     ref = _ref(owner)
     value = lookup(machine, ref, args[0], args[1] if len(args) > 1 else None)
     held = container_contents.entries(machine, ref)
@@ -221,12 +221,14 @@ def _pop_key(machine: Machine, owner: Value, args: Args) -> Value:
     return value
 
 
-def _without(machine: Machine, entry: Entry, item: Value) -> Entry:
+def _without(machine: Machine, entry: ContainerItem, item: SymbolicValue) -> ContainerItem:
     named = entry.key if entry.key is not None else entry.value
-    return Entry(and_(entry.present, not_(same(machine, named, item))), entry.value, entry.key)
+    return ContainerItem(
+        and_(entry.present, not_(same(machine, named, item))), entry.value, entry.key
+    )
 
 
-def _setdefault(machine: Machine, owner: Value, args: Args) -> Value:
+def _setdefault(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     ref = _ref(owner)
     default = args[1] if len(args) > 1 else NONE_VALUE
     value = lookup(machine, ref, args[0], default)
@@ -234,11 +236,11 @@ def _setdefault(machine: Machine, owner: Value, args: Args) -> Value:
     return value
 
 
-def _update(machine: Machine, owner: Value, args: Args) -> Value:
+def _update(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     return update(machine, owner, args[0])
 
 
-def update(machine: Machine, owner: Value, other: Value) -> Value:
+def update(machine: Machine, owner: SymbolicValue, other: SymbolicValue) -> SymbolicValue:
     """`d.update(other)`, and `d |= other`."""
     for guard, one in machine.cases(other):
         if not isinstance(one, Ref) or machine.content(one).kind != "dict":
@@ -249,17 +251,19 @@ def update(machine: Machine, owner: Value, other: Value) -> Value:
     return NONE_VALUE
 
 
-def _view(pick: Callable[[Entry], Value]) -> Callable[[Machine, Value, Args], Value]:
-    def of(machine: Machine, owner: Value, _: Args) -> Value:
+def _view(
+    pick: Callable[[ContainerItem], SymbolicValue],
+) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+    def of(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
         ref = _ref(owner)
         held = container_contents.entries(machine, ref)
-        seen = tuple(Entry(entry.present, pick(entry)) for entry in held)
+        seen = tuple(ContainerItem(entry.present, pick(entry)) for entry in held)
         return OnceV(seen, ((ref.id, machine.content(ref)),), reversible=True)
 
     return of
 
 
-def _key(entry: Entry) -> Value:
+def _key(entry: ContainerItem) -> SymbolicValue:
     assert entry.key is not None
     return entry.key
 
@@ -267,19 +271,19 @@ def _key(entry: Entry) -> Value:
 # -- sets ------------------------------------------------------------------------------------------
 
 
-def _add(machine: Machine, owner: Value, args: Args) -> Value:
+def _add(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     containers.add(machine, _ref(owner), args[0])
     return NONE_VALUE
 
 
-def _discard(machine: Machine, owner: Value, args: Args) -> Value:
+def _discard(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     containers.hashable(machine, args[0])
     held = container_contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), [_without(machine, entry, args[0]) for entry in held])
     return NONE_VALUE
 
 
-def _set_remove(machine: Machine, owner: Value, args: Args) -> Value:
+def _set_remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     found = containers.contains(machine, owner, args[0])
     if found is FALSE:
         shown = repr(known_scalar(args[0])) if is_known(args[0]) else described(args[0])
@@ -288,7 +292,7 @@ def _set_remove(machine: Machine, owner: Value, args: Args) -> Value:
     return _discard(machine, owner, args)
 
 
-def as_set(machine: Machine, value: Value) -> Ref:
+def as_set(machine: Machine, value: SymbolicValue) -> Ref:
     """`set(value)`."""
     made = machine.make("set", ())
     for entry in _iterated_set(machine, value):
@@ -296,23 +300,23 @@ def as_set(machine: Machine, value: Value) -> Ref:
     return made
 
 
-def _iterated_set(machine: Machine, value: Value) -> tuple[Entry, ...]:
+def _iterated_set(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
     # The order of a set does not matter to another set.
     if isinstance(value, Ref) and machine.content(value).kind == "set":
         return container_contents.entries(machine, value)
     return _iterated(machine, value)
 
 
-def _combined(op: str) -> Callable[[Machine, Value, Args], Value]:
-    def of(machine: Machine, owner: Value, args: Args) -> Value:
+def _combined(op: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
         other = as_set(machine, args[0])
         return machine.make("set", containers.set_operation(machine, op, _ref(owner), other))
 
     return of
 
 
-def _updated(op: str) -> Callable[[Machine, Value, Args], Value]:
-    def of(machine: Machine, owner: Value, args: Args) -> Value:
+def _updated(op: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
         _not_of(machine, _ref(owner), args[0])
         other = as_set(machine, args[0])
         machine.replace(_ref(owner), containers.set_operation(machine, op, _ref(owner), other))
@@ -321,8 +325,10 @@ def _updated(op: str) -> Callable[[Machine, Value, Args], Value]:
     return of
 
 
-def _related(pick: Callable[[Machine, Ref, Ref], Term]) -> Callable[[Machine, Value, Args], Value]:
-    def of(machine: Machine, owner: Value, args: Args) -> Value:
+def _related(
+    pick: Callable[[Machine, Ref, Ref], Term],
+) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
         return boolean(pick(machine, _ref(owner), as_set(machine, args[0])))
 
     return of
@@ -347,7 +353,7 @@ def _disjoint(machine: Machine, left: Ref, right: Ref) -> Term:
     )
 
 
-def _no_order(_: Machine, __: Value, ___: Args) -> NoReturn:
+def _no_order(_: Machine, __: SymbolicValue, ___: Args) -> NoReturn:
     refuse(
         "set.pop",
         "which item a set gives is not defined",
@@ -355,7 +361,9 @@ def _no_order(_: Machine, __: Value, ___: Args) -> NoReturn:
     )
 
 
-_METHODS: Final[dict[tuple[str, str], tuple[int, int, Callable[[Machine, Value, Args], Value]]]] = {
+_METHODS: Final[
+    dict[tuple[str, str], tuple[int, int, Callable[[Machine, SymbolicValue, Args], SymbolicValue]]]
+] = {
     ("list", "append"): (1, 1, _append),
     ("list", "extend"): (1, 1, extend),
     ("list", "insert"): (2, 2, _insert),
@@ -399,6 +407,6 @@ _METHODS: Final[dict[tuple[str, str], tuple[int, int, Callable[[Machine, Value, 
 NAMES: Final = frozenset(name for _, name in _METHODS)
 
 
-def known_plan(machine: Machine, value: Value) -> Known:
+def known_plan(machine: Machine, value: SymbolicValue) -> KnownItems:
     """The items of a value whose length is known."""
-    return Known(_iterated(machine, value))
+    return KnownItems(_iterated(machine, value))

@@ -11,15 +11,15 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge, union
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
-    Entry,
+    ContainerItem,
     OnceV,
     Opaque,
     RangeV,
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
     is_known,
     known_scalar,
@@ -32,7 +32,7 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
 # -- length and membership -------------------------------------------------------------------------
 
 
-def length(machine: Machine, value: Value) -> Term:
+def length(machine: Machine, value: SymbolicValue) -> Term:
     """`len(value)`."""
     match value:
         case Sym() if value.type == STR or isinstance(value.type, ListOf | SetOf | MapOf):
@@ -61,7 +61,7 @@ def length(machine: Machine, value: Value) -> Term:
             raise Raises("TypeError", f"{described(value)} has no len()")
 
 
-def _opaque(value: Value) -> NoReturn:
+def _opaque(value: SymbolicValue) -> NoReturn:
     refuse(
         "value.opaque",
         f"{described(value)} can't be looked into",
@@ -76,7 +76,7 @@ def rounds(over: Term) -> Term:
     return apply("len", over)
 
 
-def contains(machine: Machine, container: Value, item: Value) -> Term:
+def contains(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
     """`item in container`."""
     match container:
         case Sym() if container.type == STR:
@@ -120,7 +120,9 @@ def contains(machine: Machine, container: Value, item: Value) -> Term:
             raise Raises("TypeError", f"{described(container)} is no container")
 
 
-def _among(machine: Machine, item: Value, held: Sequence[Entry], *, keys: bool) -> Term:
+def _among(
+    machine: Machine, item: SymbolicValue, held: Sequence[ContainerItem], *, keys: bool
+) -> Term:
     found: list[Term] = []
     for entry in held:
         other = entry.key if keys else entry.value
@@ -129,7 +131,7 @@ def _among(machine: Machine, item: Value, held: Sequence[Entry], *, keys: bool) 
     return or_(*found)
 
 
-def _in_range(held: range, item: Value) -> Term:
+def _in_range(held: range, item: SymbolicValue) -> Term:
     if is_known(item):
         number = known_scalar(item)
         if isinstance(number, float):
@@ -146,7 +148,7 @@ def _in_range(held: range, item: Value) -> Term:
     )
 
 
-def hashable(machine: Machine, value: Value) -> None:
+def hashable(machine: Machine, value: SymbolicValue) -> None:
     """Keys of dicts and items of sets must not change."""
     for _, one in machine.cases(value):
         match one:
@@ -170,7 +172,7 @@ def hashable(machine: Machine, value: Value) -> None:
 # -- making new ones out of old ones ---------------------------------------------------------------
 
 
-def combined(machine: Machine, op: str, left: Value, right: Value) -> Value:
+def combined(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
     """`+` of lists and tuples, `|`, `&`, `-`, `^` of sets, `|` of dicts."""
     match op, left, right:
         case "+", TupleV(), TupleV():
@@ -202,7 +204,7 @@ def combined(machine: Machine, op: str, left: Value, right: Value) -> Value:
     raise Raises("TypeError", f"{described(left)} {op} {described(right)} is not defined")
 
 
-def bounded(held: Sequence[Entry]) -> Sequence[Entry]:
+def bounded(held: Sequence[ContainerItem]) -> Sequence[ContainerItem]:
     """The entries, unless there are too many."""
     if len(held) > MAX_ITERATIONS:
         refuse(
@@ -213,16 +215,16 @@ def bounded(held: Sequence[Entry]) -> Sequence[Entry]:
     return held
 
 
-def repeated(machine: Machine, value: Value, times: int) -> Value:
+def repeated(machine: Machine, value: SymbolicValue, times: int) -> SymbolicValue:
     """A list or tuple, so many times."""
     if isinstance(value, TupleV):
         if len(value.items) * times > MAX_ITERATIONS:
-            bounded([Entry(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
+            bounded([ContainerItem(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
         return TupleV(value.items * times)
     if isinstance(value, Ref) and machine.content(value).kind == "list":
         held = entries(machine, value)
         if len(held) * times > MAX_ITERATIONS:
-            bounded([Entry(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
+            bounded([ContainerItem(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
         return machine.make("list", held * times)
     if isinstance(value, SequenceV | Opaque) or (
         isinstance(value, Sym) and (isinstance(value.type, ListOf | TupleOf) or value.type == ANY)
@@ -231,7 +233,7 @@ def repeated(machine: Machine, value: Value, times: int) -> Value:
     raise Raises("TypeError", f"{described(value)} can't be multiplied")
 
 
-def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Entry]:
+def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[ContainerItem]:
     """The items of a union, intersection, difference or symmetric difference."""
     one, other = entries(machine, left), entries(machine, right)
     first_only = [_unless(machine, entry, other) for entry in one]
@@ -246,7 +248,7 @@ def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Entr
         case _:
             _interchangeable(machine, one, other)
             return [
-                Entry(
+                ContainerItem(
                     and_(entry.present, _among(machine, entry.value, other, keys=False)),
                     entry.value,
                 )
@@ -254,7 +256,9 @@ def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Entr
             ]
 
 
-def _interchangeable(machine: Machine, one: Sequence[Entry], other: Sequence[Entry]) -> None:
+def _interchangeable(
+    machine: Machine, one: Sequence[ContainerItem], other: Sequence[ContainerItem]
+) -> None:
     """Refuse where it matters whose item an intersection keeps: Python takes that of the smaller set."""
     for first in one:
         for second in other:
@@ -268,7 +272,7 @@ def _interchangeable(machine: Machine, one: Sequence[Entry], other: Sequence[Ent
                 )
 
 
-def _alike(one: Value, other: Value) -> bool:
+def _alike(one: SymbolicValue, other: SymbolicValue) -> bool:
     """Whether the two are the same value if they are equal."""
     match one, other:
         case Sym(), Sym():
@@ -281,41 +285,43 @@ def _alike(one: Value, other: Value) -> bool:
             return False
 
 
-def _unless(machine: Machine, entry: Entry, held: Sequence[Entry]) -> Entry:
-    return Entry(
+def _unless(machine: Machine, entry: ContainerItem, held: Sequence[ContainerItem]) -> ContainerItem:
+    return ContainerItem(
         and_(entry.present, not_(_among(machine, entry.value, held, keys=False))), entry.value
     )
 
 
-def put(machine: Machine, ref: Ref, key: Value, value: Value, present: Term = TRUE) -> None:
+def put(
+    machine: Machine, ref: Ref, key: SymbolicValue, value: SymbolicValue, present: Term = TRUE
+) -> None:
     """`d[key] = value`, where `present` holds."""
     hashable(machine, key)
-    held: list[Entry] = []
+    held: list[ContainerItem] = []
     hits: list[Term] = []
     for entry in entries(machine, ref):
         assert entry.key is not None
         here = same(machine, entry.key, key)
         hits.append(and_(entry.present, here))
         changed = merge(and_(present, here), value, entry.value)
-        held.append(Entry(entry.present, changed, entry.key))
-    held.append(Entry(and_(present, not_(or_(*hits))), value, key))
+        held.append(ContainerItem(entry.present, changed, entry.key))
+    held.append(ContainerItem(and_(present, not_(or_(*hits))), value, key))
     machine.replace(ref, bounded(held))
 
 
-def add(machine: Machine, ref: Ref, item: Value, present: Term = TRUE) -> None:
+def add(machine: Machine, ref: Ref, item: SymbolicValue, present: Term = TRUE) -> None:
     """`s.add(item)`, where `present` holds."""
     hashable(machine, item)
     held = entries(machine, ref)
     there = _among(machine, item, held, keys=False)
-    machine.replace(ref, bounded((*held, Entry(and_(present, not_(there)), item))))
+    machine.replace(ref, bounded((*held, ContainerItem(and_(present, not_(there)), item))))
 
 
-def union_of(options: Sequence[tuple[Term, Value]]) -> Value:
+def union_of(options: Sequence[tuple[Term, SymbolicValue]]) -> SymbolicValue:
     """One of these by guards that exclude each other."""
     return options[0][1] if len(options) == 1 else union(options)
 
 
-def known_text(value: Value) -> str | None:
+def known_text(value: SymbolicValue) -> str | None:
     """The text of a known string."""
     held = known_scalar(value) if is_known(value) else None
     return held if isinstance(held, str) else None

@@ -13,8 +13,8 @@ from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
     Ref,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     boolean,
     described,
     is_known,
@@ -27,15 +27,15 @@ from lictor_prove.python.operations.comparisons import NUMBERS, less, truth, who
 from lictor_prove.python.operations.iterables import known_items
 from lictor_prove.python.refusals import MAX_TEXT, Raises, refuse
 
-Args = Sequence[Value]
+Args = Sequence[SymbolicValue]
 NO_KEYWORDS: Final = frozenset[str]()
 ANY_NUMBER: Final = 1_000
-Function = Callable[[Machine, Args, Mapping[str, Value]], Value]
+Function = Callable[[Machine, Args, Mapping[str, SymbolicValue]], SymbolicValue]
 Table = dict[str, tuple[int, int, frozenset[str] | None, Function]]
 """A function by its name: how many positional arguments it takes, which keywords (None for any), and what it does."""
 
 
-def each(function: Callable[[Machine, Value], Value]) -> Function:
+def each(function: Callable[[Machine, SymbolicValue], SymbolicValue]) -> Function:
     """A function of one argument, whatever it is."""
     return lambda machine, args, _: machine.each(args[0], lambda one: function(machine, one))
 
@@ -43,20 +43,20 @@ def each(function: Callable[[Machine, Value], Value]) -> Function:
 # -- conversions -----------------------------------------------------------------------------------
 
 
-def _str(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _str(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     return string_methods.text_of(machine, args[0]) if args else known("")
 
 
-def _bool(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _bool(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     return boolean(truth(machine, args[0])) if args else boolean(FALSE)
 
 
-def _int(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _int(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return known(0)
     base = known_int(args[1]) if len(args) > 1 else None
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
             return Sym(whole(value.term))
         if is_known(value) and (len(args) == 1 or base is not None):
@@ -75,11 +75,11 @@ def _int(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return machine.each(args[0], of)
 
 
-def _float(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _float(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return known(0.0)
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         if is_number(value):
             assert isinstance(value, Sym)
             return Sym(to_float(machine, value.term))
@@ -97,7 +97,7 @@ def _float(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return machine.each(args[0], of)
 
 
-def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> Value:
+def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> SymbolicValue:
     try:
         return known(compute())
     except (ValueError, OverflowError, ZeroDivisionError) as error:
@@ -107,7 +107,7 @@ def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> Va
         raise Raises("TypeError", str(error)) from error
 
 
-def _format(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _format(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     spec = container_contents.known_value(machine, args[1]) if len(args) > 1 else ""
     if not isinstance(spec, str):
         refuse("string.format", "the format must be known", "Write it out.")
@@ -117,14 +117,14 @@ def _format(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def _abs(_: Machine, value: Value) -> Value:
+def _abs(_: Machine, value: SymbolicValue) -> SymbolicValue:
     if not isinstance(value, Sym) or value.type not in NUMBERS:
         raise Raises("TypeError", f"abs() of {described(value)}")
     return Sym(apply("abs", whole(value.term)))
 
 
 def _extreme(name: str) -> Function:
-    def of(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+    def of(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
         if len(args) > 1 and keywords:
             raise Raises("TypeError", f"{name}() takes a default with one iterable only")
         options = (
@@ -138,7 +138,7 @@ def _extreme(name: str) -> Function:
     return of
 
 
-def _best(machine: Machine, name: str, items: Args, default: Value | None) -> Value:
+def _best(machine: Machine, name: str, items: Args, default: SymbolicValue | None) -> SymbolicValue:
     if not items:
         if default is None:
             raise Raises("ValueError", f"{name}() of nothing")
@@ -151,7 +151,9 @@ def _best(machine: Machine, name: str, items: Args, default: Value | None) -> Va
     return best
 
 
-def unordered(machine: Machine, value: Value, fits: Callable[[set[Any]], bool]) -> Value:
+def unordered(
+    machine: Machine, value: SymbolicValue, fits: Callable[[set[Any]], bool]
+) -> SymbolicValue:
     """A set of known items as a tuple, where they are such that their order does not matter to the function."""
     held = container_contents.known_value(machine, value)
     if isinstance(held, set) and fits(cast(set[Any], held)):
@@ -177,12 +179,12 @@ def _ints(held: set[Any]) -> bool:
     return all(isinstance(one, int) for one in held)
 
 
-def _ref(value: Value) -> Ref:
+def _ref(value: SymbolicValue) -> Ref:
     assert isinstance(value, Ref)
     return value
 
 
-def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+def _sum(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
     total = args[1] if len(args) > 1 else keywords.get("start", known(0))
     if len(args) > 1 and keywords:
         raise Raises("TypeError", "sum() is given its start twice")
@@ -201,17 +203,17 @@ def _sum(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
     return total
 
 
-def _any(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _any(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
     return boolean(or_(*(and_(e.present, truth(machine, e.value)) for e in held)))
 
 
-def _all(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _all(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     held = container_methods.items_of(machine, unordered(machine, args[0], any_items))
     return boolean(and_(*(or_(not_(e.present), truth(machine, e.value)) for e in held)))
 
 
-def _divmod(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _divmod(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     return TupleV(
         (
             binary(machine, ast.FloorDiv(), args[0], args[1]),
@@ -220,12 +222,12 @@ def _divmod(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     )
 
 
-def _pow(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _pow(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     return binary(machine, ast.Pow(), args[0], args[1])
 
 
-def _round(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
-    def of(value: Value) -> Value:
+def _round(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    def of(value: SymbolicValue) -> SymbolicValue:
         if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
             return Sym(whole(value.term))
         digits = known_int(args[1]) if len(args) > 1 else None
@@ -243,14 +245,14 @@ def _round(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return machine.each(args[0], of)
 
 
-def _ord(machine: Machine, value: Value) -> Value:
+def _ord(machine: Machine, value: SymbolicValue) -> SymbolicValue:
     held = container_contents.known_value(machine, value)
     if isinstance(held, str) and len(held) == 1:
         return known(ord(held))
     refuse("builtin.ord", "ord() is supported for one known character", "Compare characters.")
 
 
-def _chr(machine: Machine, value: Value) -> Value:
+def _chr(machine: Machine, value: SymbolicValue) -> SymbolicValue:
     held = container_contents.known_value(machine, value)
     if isinstance(held, int):
         return computed(machine, lambda: chr(held), "")

@@ -1,7 +1,7 @@
 """Equality, once: Python's `==`, and the one that containers use, which takes an object for equal to itself.
 
 The two differ for NaN only. A float that may be NaN is therefore compared inside a container only with what is known
-not to be; otherwise the program is refused, for terms don't tell which object a float is.
+not to be; otherwise the program is refused, for terms don't say which object a float is.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     BuiltinV,
     ColumnV,
+    ContainerItem,
     Content,
     ContractV,
-    Entry,
     FunctionV,
     MatchV,
     MethodV,
@@ -41,9 +41,9 @@ from lictor_prove.python.machine.symbolic_values import (
     Ref,
     SchemaV,
     Sym,
+    SymbolicValue,
     TrustedV,
     TupleV,
-    Value,
     boolean,
     described,
 )
@@ -65,7 +65,7 @@ _NO_TERMS = (
 """Values that no term equals."""
 
 
-def equal(machine: Machine, left: Value, right: Value) -> Term:
+def equal(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     """`left == right`."""
     match left, right:
         case Sym(), Sym():
@@ -98,7 +98,7 @@ def equal(machine: Machine, left: Value, right: Value) -> Term:
             _cannot(left, right)
 
 
-def _cannot(left: Value, right: Value) -> NoReturn:
+def _cannot(left: SymbolicValue, right: SymbolicValue) -> NoReturn:
     refuse(
         "operator.equality",
         f"whether {described(left)} equals {described(right)} can't be told",
@@ -128,7 +128,7 @@ def _family(type_: Type) -> str:
     return str(type_) if isinstance(type_, RowOf) else str(type_).partition("<")[0]
 
 
-def _with_term(machine: Machine, left: Value, right: Value) -> Term:
+def _with_term(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     held, made = (left, right) if isinstance(left, Sym) else (right, left)
     assert isinstance(held, Sym)
     if isinstance(made, TupleV):
@@ -145,10 +145,10 @@ def _with_term(machine: Machine, left: Value, right: Value) -> Term:
 # -- inside containers -----------------------------------------------------------------------------
 
 
-def same(machine: Machine, left: Value, right: Value) -> Term:
+def same(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     """Whether a container takes the two for equal: one object, or equal."""
 
-    def of(one: Value, other: Value) -> Value:
+    def of(one: SymbolicValue, other: SymbolicValue) -> SymbolicValue:
         if isinstance(one, ColumnV) or isinstance(other, ColumnV):
             _cannot(one, other)
         if (
@@ -185,7 +185,9 @@ def _not_nan(term: Term) -> bool:
     )
 
 
-def _items(machine: Machine, left: tuple[Value, ...], right: tuple[Value, ...]) -> Term:
+def _items(
+    machine: Machine, left: tuple[SymbolicValue, ...], right: tuple[SymbolicValue, ...]
+) -> Term:
     if len(left) != len(right):
         return FALSE
     return and_(*(same(machine, one, other) for one, other in zip(left, right, strict=True)))
@@ -208,7 +210,7 @@ def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
 
 
 def _found(
-    machine: Machine, entry: Entry, content: Content, *, keyed: bool, by_key: bool = False
+    machine: Machine, entry: ContainerItem, content: Content, *, keyed: bool, by_key: bool = False
 ) -> Term:
     """Where the entry is present, so is its like in the other container."""
     alike: list[Term] = []

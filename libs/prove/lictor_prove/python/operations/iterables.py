@@ -9,16 +9,16 @@ from lictor_ir.terms import TRUE, Const, Term, Var, and_, apply, not_, substitut
 from lictor_ir.types import ANY, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
+    ContainerItem,
     Content,
-    Entry,
     OnceV,
     Opaque,
     RangeV,
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
     known,
     renamed,
@@ -28,31 +28,31 @@ from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownItems:
     """These items; an entry that may be missing is a round that may not happen."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ContainerItem, ...]
     watched: tuple[tuple[int, Content], ...] = ()
     """Objects that must not change while the loop runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownItems:
     """An item for each index of a list, or below a count, where the condition holds."""
 
     over: Term
-    item: Callable[[Var], tuple[Value, Term]]
+    item: Callable[[Var], tuple[SymbolicValue, Term]]
 
 
-Plan = Known | Unknown
+IterationPlan = KnownItems | UnknownItems
 
 
-def plans(machine: Machine, value: Value) -> list[tuple[Term, Plan]]:
+def plans(machine: Machine, value: SymbolicValue) -> list[tuple[Term, IterationPlan]]:
     """How to iterate over whatever the value is; where it can't be, an obligation that this does not happen."""
     cases = machine.cases(value)
     if len(cases) == 1:
         return [(cases[0][0], plan(machine, cases[0][1]))]
-    found: list[tuple[Term, Plan]] = []
+    found: list[tuple[Term, IterationPlan]] = []
     for guard, one in cases:
         try:
             found.append((guard, plan(machine, one)))
@@ -63,17 +63,17 @@ def plans(machine: Machine, value: Value) -> list[tuple[Term, Plan]]:
     return found
 
 
-def plan(machine: Machine, value: Value) -> Plan:
+def plan(machine: Machine, value: SymbolicValue) -> IterationPlan:
     """How to iterate over the value."""
     match value:
         case TupleV(items):
-            return Known(tuple(Entry(TRUE, item) for item in items))
+            return KnownItems(tuple(ContainerItem(TRUE, item) for item in items))
         case Ref():
             return _object(machine, value)
         case OnceV(items, watched):
             # A view of a dict, or an iterator over a list, shows what they hold when it is used.
             unchanged(machine, watched)
-            return Known(items, watched)
+            return KnownItems(items, watched)
         case RangeV(held):
             if len(held) > MAX_ITERATIONS:
                 refuse(
@@ -81,15 +81,15 @@ def plan(machine: Machine, value: Value) -> Plan:
                     f"the range has {len(held)} numbers; loops are unrolled up to {MAX_ITERATIONS}",
                     "Loop over fewer, or over a list that a trusted call returns.",
                 )
-            return Known(tuple(Entry(TRUE, known(number)) for number in held))
+            return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
         case Sym(term) if isinstance(term, Const) and isinstance(term.value, str):
             if len(term.value) > MAX_ITERATIONS:
                 refuse("limits.iterations", "the string is too long to loop over", "Shorten it.")
-            return Known(tuple(Entry(TRUE, known(char)) for char in term.value))
+            return KnownItems(tuple(ContainerItem(TRUE, known(char)) for char in term.value))
         case Sym(term) if isinstance(value.type, ListOf):
-            return Unknown(term, lambda index: (Sym(apply("at", term, index)), TRUE))
+            return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
         case SequenceV():
-            return Unknown(
+            return UnknownItems(
                 value.over,
                 lambda index: (
                     renamed(value.item, {value.index: index}),
@@ -114,7 +114,7 @@ def plan(machine: Machine, value: Value) -> Plan:
             raise Raises("TypeError", f"{described(value)} can't be looped over")
 
 
-def _object(machine: Machine, ref: Ref) -> Known:
+def _object(machine: Machine, ref: Ref) -> KnownItems:
     content = machine.content(ref)
     held = container_contents.entries(machine, ref)
     if content.kind == "set" and len(held) > 1:
@@ -124,15 +124,17 @@ def _object(machine: Machine, ref: Ref) -> Known:
             "Loop over a list, or over sorted(…).",
         )
     if content.kind == "dict":
-        held = tuple(Entry(e.present, e.key) for e in held if e.key is not None)
-    return Known(held, ((ref.id, content),))
+        held = tuple(ContainerItem(e.present, e.key) for e in held if e.key is not None)
+    return KnownItems(held, ((ref.id, content),))
 
 
-def known_items(machine: Machine, value: Value, who: str) -> list[tuple[Term, tuple[Value, ...]]]:
+def known_items(
+    machine: Machine, value: SymbolicValue, who: str
+) -> list[tuple[Term, tuple[SymbolicValue, ...]]]:
     """The items of something whose length is known on each path."""
-    found: list[tuple[Term, tuple[Value, ...]]] = []
+    found: list[tuple[Term, tuple[SymbolicValue, ...]]] = []
     for guard, how in plans(machine, value):
-        if isinstance(how, Unknown):
+        if isinstance(how, UnknownItems):
             refuse(
                 "list.symbolic",
                 f"{who} of a list of unknown length is not supported",

@@ -9,14 +9,14 @@ from lictor_ir.terms import TRUE, Const, Term, apply, const
 from lictor_ir.types import BOOL, INT
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
-    Entry,
+    ContainerItem,
     OnceV,
     RangeV,
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
     known,
 )
@@ -24,13 +24,13 @@ from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.comparisons import whole
 from lictor_prove.python.operations.container_contents import count_of
 from lictor_prove.python.operations.containers import rounds
-from lictor_prove.python.operations.iterables import Known, Unknown, plan
+from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan
 from lictor_prove.python.refusals import Raises, refuse
 
-Args = Sequence[Value]
+Args = Sequence[SymbolicValue]
 
 
-def make_range(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
     bounds: list[Term] = []
     for arg in args:
@@ -59,7 +59,9 @@ def make_range(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
     return SequenceV(count, index, Sym(apply("add", start, index)), TRUE)
 
 
-def make_enumerate(machine: Machine, args: Args, keywords: Mapping[str, Value]) -> Value:
+def make_enumerate(
+    machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]
+) -> SymbolicValue:
     """`enumerate(xs, start)`."""
     if len(args) > 1 and keywords:
         raise Raises("TypeError", "enumerate() is given its start twice")
@@ -68,16 +70,16 @@ def make_enumerate(machine: Machine, args: Args, keywords: Mapping[str, Value]) 
     if start is None:
         refuse("enumerate.start", "enumerate needs a known start", "Write the start out.")
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         how = plan(machine, value)
-        if isinstance(how, Unknown):
+        if isinstance(how, UnknownItems):
             index = machine.fresh_index()
             item, keep = how.item(index)
             if keep is not TRUE:
                 _filtered("enumerate")
             number = Sym(apply("add", index, const(start)))
             return SequenceV(how.over, index, TupleV((number, item)), keep, reusable=False)
-        numbered: list[Entry] = []
+        numbered: list[ContainerItem] = []
         for at, entry in enumerate(how.entries):
             before = (
                 count_of(earlier.present for earlier in how.entries[:at])
@@ -85,13 +87,13 @@ def make_enumerate(machine: Machine, args: Args, keywords: Mapping[str, Value]) 
                 else const(at)
             )
             number = Sym(apply("add", before, const(start)))
-            numbered.append(Entry(entry.present, TupleV((number, entry.value))))
+            numbered.append(ContainerItem(entry.present, TupleV((number, entry.value))))
         return OnceV(tuple(numbered), how.watched)
 
     return machine.each(args[0], of)
 
 
-def _gaps(how: Known) -> bool:
+def _gaps(how: KnownItems) -> bool:
     return any(entry.present is not TRUE for entry in how.entries)
 
 
@@ -103,13 +105,13 @@ def _filtered(what: str) -> None:
     )
 
 
-def make_zip(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def make_zip(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     """`zip(xs, ys)`."""
-    columns: list[Known] = []
+    columns: list[KnownItems] = []
     for arg in args:
         cases = machine.cases(arg)
         how = plan(machine, cases[0][1]) if len(cases) == 1 else None
-        if not isinstance(how, Known) or _gaps(how):
+        if not isinstance(how, KnownItems) or _gaps(how):
             refuse(
                 "list.symbolic",
                 "zip() is supported for lists whose length is known",
@@ -118,16 +120,16 @@ def make_zip(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
         columns.append(how)
     size = min(len(column.entries) for column in columns)
     rows = [
-        Entry(TRUE, TupleV(tuple(column.entries[at].value for column in columns)))
+        ContainerItem(TRUE, TupleV(tuple(column.entries[at].value for column in columns)))
         for at in range(size)
     ]
     return OnceV(tuple(rows), tuple(one for column in columns for one in column.watched))
 
 
-def make_reversed(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     """`reversed(xs)`."""
 
-    def of(value: Value) -> Value:
+    def of(value: SymbolicValue) -> SymbolicValue:
         if isinstance(value, Ref) and machine.content(value).kind == "set":
             raise Raises("TypeError", "a set has no order")
         if (isinstance(value, OnceV) and not value.reversible) or (
@@ -135,7 +137,7 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value
         ):
             raise Raises("TypeError", "an iterator can't be reversed", "Make a list of it first.")
         how = plan(machine, value)
-        if isinstance(how, Known):
+        if isinstance(how, KnownItems):
             return OnceV(tuple(reversed(how.entries)), how.watched)
         index = machine.fresh_index()
         size = rounds(how.over)

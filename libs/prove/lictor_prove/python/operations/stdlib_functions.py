@@ -15,7 +15,7 @@ from lictor_prove.python.machine.symbolic_values import (
     MatchV,
     PatternV,
     Sym,
-    Value,
+    SymbolicValue,
     boolean,
     described,
 )
@@ -36,7 +36,7 @@ from lictor_prove.python.refusals import Raises, refuse
 
 
 def _float_test(op: str) -> Function:
-    def of(machine: Machine, value: Value) -> Value:
+    def of(machine: Machine, value: SymbolicValue) -> SymbolicValue:
         if not isinstance(value, Sym) or value.type not in NUMBERS:
             raise Raises("TypeError", f"a number is needed, not {described(value)}")
         number = to_float(machine, value.term)
@@ -48,7 +48,7 @@ def _float_test(op: str) -> Function:
 
 
 def _known_math(function: Callable[[Any], Any], *, ints: bool) -> Function:
-    def of(machine: Machine, value: Value) -> Value:
+    def of(machine: Machine, value: SymbolicValue) -> SymbolicValue:
         if ints and isinstance(value, Sym) and value.type in (INT, BOOL):
             return Sym(whole(value.term))
         held = container_contents.known_value(machine, value)
@@ -63,14 +63,14 @@ def _known_math(function: Callable[[Any], Any], *, ints: bool) -> Function:
     return each(of)
 
 
-def _fabs(machine: Machine, value: Value) -> Value:
+def _fabs(machine: Machine, value: SymbolicValue) -> SymbolicValue:
     if not isinstance(value, Sym) or value.type not in NUMBERS:
         raise Raises("TypeError", f"a number is needed, not {described(value)}")
     return Sym(apply("abs", to_float(machine, value.term)))
 
 
 def _matched(how: str) -> Function:
-    def of(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+    def of(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
         pattern = args[0]
         if isinstance(pattern, PatternV):
             return match(machine, how, pattern.pattern, args[1])
@@ -82,11 +82,11 @@ def _matched(how: str) -> Function:
     return of
 
 
-def match(machine: Machine, how: str, pattern: str, value: Value) -> Value:
+def match(machine: Machine, how: str, pattern: str, value: SymbolicValue) -> SymbolicValue:
     """A match, or None."""
     regex = regex_languages.language(pattern, how)
 
-    def of(text: Value) -> Value:
+    def of(text: SymbolicValue) -> SymbolicValue:
         if not isinstance(text, Sym) or text.type != STR:
             raise Raises("TypeError", f"a string is matched, not {described(text)}")
         found = matches(text.term, regex)
@@ -95,7 +95,7 @@ def match(machine: Machine, how: str, pattern: str, value: Value) -> Value:
     return machine.each(value, of)
 
 
-def _compile(machine: Machine, args: Args, _: Mapping[str, Value]) -> Value:
+def _compile(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     pattern = container_contents.known_value(machine, args[0])
     if not isinstance(pattern, str):
         refuse("regex.constant", "the pattern must be known", "Write the pattern out.")

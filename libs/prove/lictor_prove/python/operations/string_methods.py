@@ -15,8 +15,8 @@ from lictor_ir.types import BOOL, INT, STR
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     boolean,
     described,
     known,
@@ -91,7 +91,7 @@ _NEAREST: Final = {
 _LONG: Final = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})
 
 
-def method(machine: Machine, text: Term, name: str, args: Sequence[Value]) -> Value:
+def method(machine: Machine, text: Term, name: str, args: Sequence[SymbolicValue]) -> SymbolicValue:
     """`text.name(*args)`."""
     if name == "join":
         return _join(machine, text, args)
@@ -116,7 +116,7 @@ def method(machine: Machine, text: Term, name: str, args: Sequence[Value]) -> Va
     return machine.each(args[0], lambda first: supported(machine, text, [first, *args[1:]]))
 
 
-def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> Value:
+def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> SymbolicValue:
     widths = [arg for arg in args if isinstance(arg, int)]
     if (name in _LONG and any(width > MAX_TEXT for width in widths)) or (
         name == "replace" and len(args) > 1 and (len(text) + 1) * (len(str(args[1])) + 1) > MAX_TEXT
@@ -134,7 +134,7 @@ def _by_python(machine: Machine, text: str, name: str, args: Sequence[Any]) -> V
 # -- on strings that are not known -----------------------------------------------------------------
 
 
-def _text(machine: Machine, value: Value) -> Term:
+def _text(machine: Machine, value: SymbolicValue) -> Term:
     cases = machine.cases(value)
     if len(cases) == 1 and isinstance(cases[0][1], Sym) and cases[0][1].type == STR:
         return cases[0][1].term
@@ -142,7 +142,7 @@ def _text(machine: Machine, value: Value) -> Term:
 
 
 def _ends(op: str) -> Any:
-    def of(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+    def of(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
         _takes(op, args, 1, 1)
         wanted = args[0]
         options = wanted.items if isinstance(wanted, TupleV) else (wanted,)
@@ -151,7 +151,7 @@ def _ends(op: str) -> Any:
     return of
 
 
-def _find(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _find(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("find", args, 1, 2)
     part = _text(machine, args[0])
     start: Term = const(0)
@@ -163,7 +163,7 @@ def _find(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
     return Sym(apply("find", text, part, start))
 
 
-def _index(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _index(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     found = _find(machine, text, args)
     assert isinstance(found, Sym)
     machine.require(
@@ -172,12 +172,12 @@ def _index(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
     return found
 
 
-def _count(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _count(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("count", args, 1, 1)
     return Sym(apply("count", text, _text(machine, args[0])))
 
 
-def _replace(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _replace(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("replace", args, 2, 2)
     old, new = _text(machine, args[0]), _text(machine, args[1])
     if not isinstance(old, Const) or not old.value:
@@ -189,7 +189,7 @@ def _replace(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
     return Sym(apply("replace", text, old, new))
 
 
-def _removeprefix(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _removeprefix(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("removeprefix", args, 1, 1)
     part = _text(machine, args[0])
     size = apply("len", part)
@@ -197,14 +197,14 @@ def _removeprefix(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
     return Sym(ite(apply("startswith", text, part), rest, text))
 
 
-def _removesuffix(machine: Machine, text: Term, args: Sequence[Value]) -> Value:
+def _removesuffix(machine: Machine, text: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("removesuffix", args, 1, 1)
     part = _text(machine, args[0])
     rest = apply("substring", text, const(0), apply("sub", apply("len", text), apply("len", part)))
     return Sym(ite(apply("endswith", text, part), rest, text))
 
 
-def _takes(name: str, args: Sequence[Value], least: int, most: int) -> None:
+def _takes(name: str, args: Sequence[SymbolicValue], least: int, most: int) -> None:
     if not least <= len(args) <= most:
         refuse(
             "method.arguments",
@@ -225,10 +225,10 @@ _SYMBOLIC: Final = {
 }
 
 
-def _join(machine: Machine, separator: Term, args: Sequence[Value]) -> Value:
+def _join(machine: Machine, separator: Term, args: Sequence[SymbolicValue]) -> SymbolicValue:
     _takes("join", args, 1, 1)
     options = known_items(machine, args[0], "join")
-    found: list[tuple[Term, Value]] = []
+    found: list[tuple[Term, SymbolicValue]] = []
     for guard, items in options:
         parts: list[Term] = []
         for item in items:
@@ -242,14 +242,14 @@ def _join(machine: Machine, separator: Term, args: Sequence[Value]) -> Value:
 # -- turning values into strings -------------------------------------------------------------------
 
 
-def text_of(machine: Machine, value: Value, *, quoted: bool = False) -> Sym:
+def text_of(machine: Machine, value: SymbolicValue, *, quoted: bool = False) -> Sym:
     """`str(value)`, or `repr(value)`."""
     found = machine.each(value, lambda one: _text_of(machine, one, quoted=quoted))
     assert isinstance(found, Sym)
     return found
 
 
-def _text_of(machine: Machine, value: Value, *, quoted: bool) -> Value:
+def _text_of(machine: Machine, value: SymbolicValue, *, quoted: bool) -> SymbolicValue:
     held: Any = container_contents.known_value(machine, value)
     if held is not container_contents.UNKNOWN and not container_contents.unordered(held):
         if isinstance(held, int) and held.bit_length() > 14_000:
@@ -274,12 +274,12 @@ def _text_of(machine: Machine, value: Value, *, quoted: bool) -> Value:
     )
 
 
-def formatted(machine: Machine, value: Value, spec: str) -> Sym:
+def formatted(machine: Machine, value: SymbolicValue, spec: str) -> Sym:
     """`format(value, spec)`."""
     if not spec:
         return text_of(machine, value)
 
-    def of(one: Value) -> Value:
+    def of(one: SymbolicValue) -> SymbolicValue:
         held = container_contents.known_value(machine, one)
         if held is container_contents.UNKNOWN or not isinstance(held, bool | int | float | str):
             refuse(
@@ -304,8 +304,11 @@ def formatted(machine: Machine, value: Value, spec: str) -> Sym:
 
 
 def template(
-    machine: Machine, text: Term, args: Sequence[Value], keywords: Mapping[str, Value]
-) -> Value:
+    machine: Machine,
+    text: Term,
+    args: Sequence[SymbolicValue],
+    keywords: Mapping[str, SymbolicValue],
+) -> SymbolicValue:
     """`text.format(*args, **keywords)`."""
     if not isinstance(text, Const) or not isinstance(text.value, str):
         refuse("string.format", "format is supported on known strings", "Use an f-string.")
@@ -342,6 +345,6 @@ def template(
     return concat(*parts) if parts else known("")
 
 
-def is_text(value: Value) -> bool:
+def is_text(value: SymbolicValue) -> bool:
     """Whether it is a string."""
     return isinstance(value, Sym) and value.type == STR

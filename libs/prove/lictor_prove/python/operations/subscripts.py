@@ -7,14 +7,14 @@ from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge
 from lictor_prove.python.machine.symbolic_values import (
-    Entry,
+    ContainerItem,
     Opaque,
     RangeV,
     Ref,
     SequenceV,
     Sym,
+    SymbolicValue,
     TupleV,
-    Value,
     described,
     is_known,
     known,
@@ -28,12 +28,12 @@ from lictor_prove.python.operations.equality import same
 from lictor_prove.python.refusals import Raises, refuse
 
 
-def item(machine: Machine, owner: Value, index: Value) -> Value:
+def item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
     """`owner[index]`."""
     return machine.each_pair(owner, index, lambda one, at: _item(machine, one, at))
 
 
-def _item(machine: Machine, owner: Value, index: Value) -> Value:
+def _item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
     if isinstance(owner, Ref) and machine.content(owner).kind == "dict":
         return lookup(machine, owner, index)
     if isinstance(owner, Ref) and machine.content(owner).kind == "set":
@@ -79,7 +79,7 @@ def _item(machine: Machine, owner: Value, index: Value) -> Value:
             raise Raises("TypeError", f"{described(owner)} has no items")
 
 
-def _index(index: Value) -> Term:
+def _index(index: SymbolicValue) -> Term:
     if not isinstance(index, Sym) or index.type not in (INT, BOOL):
         raise Raises("TypeError", f"an index is an int, not {described(index)}")
     return whole(index.term)
@@ -100,7 +100,7 @@ def _place(machine: Machine, index: Term, length: Term, what: str) -> Term:
     return ite(apply("lt", index, const(0)), apply("add", length, index), index)
 
 
-def _of_items(machine: Machine, items: tuple[Value, ...], at: Term) -> Value:
+def _of_items(machine: Machine, items: tuple[SymbolicValue, ...], at: Term) -> SymbolicValue:
     if isinstance(at, Const) and isinstance(at.value, int):
         if -len(items) <= at.value < len(items):
             return items[at.value]
@@ -111,10 +111,12 @@ def _of_items(machine: Machine, items: tuple[Value, ...], at: Term) -> Value:
     return choose([(eq(place, const(n)), one) for n, one in enumerate(items)])
 
 
-def lookup(machine: Machine, ref: Ref, key: Value, default: Value | None = None) -> Value:
+def lookup(
+    machine: Machine, ref: Ref, key: SymbolicValue, default: SymbolicValue | None = None
+) -> SymbolicValue:
     """`d[key]`, or `d.get(key, default)`."""
     containers.hashable(machine, key)
-    hits: list[tuple[Term, Value]] = []
+    hits: list[tuple[Term, SymbolicValue]] = []
     for entry in container_contents.entries(machine, ref):
         assert entry.key is not None
         here = and_(entry.present, same(machine, entry.key, key))
@@ -134,15 +136,23 @@ def lookup(machine: Machine, ref: Ref, key: Value, default: Value | None = None)
 
 
 def part(
-    machine: Machine, owner: Value, lower: Value | None, upper: Value | None, step: Value | None
-) -> Value:
+    machine: Machine,
+    owner: SymbolicValue,
+    lower: SymbolicValue | None,
+    upper: SymbolicValue | None,
+    step: SymbolicValue | None,
+) -> SymbolicValue:
     """`owner[lower:upper:step]`."""
     return machine.each(owner, lambda one: _part(machine, one, lower, upper, step))
 
 
 def _part(
-    machine: Machine, owner: Value, lower: Value | None, upper: Value | None, step: Value | None
-) -> Value:
+    machine: Machine,
+    owner: SymbolicValue,
+    lower: SymbolicValue | None,
+    upper: SymbolicValue | None,
+    step: SymbolicValue | None,
+) -> SymbolicValue:
     start, stop = _bound(lower), _bound(upper)
     stride = 1 if step is None or _bound(step) is None else known_int(step)
     if stride is None or stride == 0:
@@ -190,7 +200,7 @@ def _part(
             raise Raises("TypeError", f"{described(owner)} has no slices")
 
 
-def _bound(value: Value | None) -> Term | None:
+def _bound(value: SymbolicValue | None) -> Term | None:
     if value is None or (isinstance(value, Sym) and value.type == NONE):
         return None
     if isinstance(value, Sym) and value.type in (INT, BOOL):
@@ -209,7 +219,9 @@ def _held(term: Term | None) -> int | None:
 # -- setting ---------------------------------------------------------------------------------------
 
 
-def assign(machine: Machine, owner: Value, index: Value, value: Value) -> None:
+def assign(
+    machine: Machine, owner: SymbolicValue, index: SymbolicValue, value: SymbolicValue
+) -> None:
     """`owner[index] = value`."""
     cases = machine.cases(owner)
     if len(cases) > 1:
@@ -248,7 +260,7 @@ def assign(machine: Machine, owner: Value, index: Value, value: Value) -> None:
     machine.replace(
         ref,
         [
-            Entry(TRUE, merge(eq(place, const(n)), value, entry.value))
+            ContainerItem(TRUE, merge(eq(place, const(n)), value, entry.value))
             for n, entry in enumerate(held)
         ],
     )

@@ -13,11 +13,17 @@ import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
-from lictor_prove.python.machine.symbolic_values import HintV, LiteralV, ModuleV, SchemaV, Value
+from lictor_prove.python.machine.symbolic_values import (
+    HintV,
+    LiteralV,
+    ModuleV,
+    SchemaV,
+    SymbolicValue,
+)
 from lictor_prove.python.refusals import SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names
 
-Member = Callable[[str, str], Value]
+Member = Callable[[str, str], SymbolicValue]
 """What a module binds to a name; refuses what is not there."""
 
 _ROW: Final = type("Row", (), {})
@@ -41,7 +47,7 @@ def of_function(node: ast.FunctionDef) -> Iterator[ast.expr]:
         yield node.returns
 
 
-def check_at_load(statement: ast.stmt, bound: Mapping[str, Value], member: Member) -> None:
+def check_at_load(statement: ast.stmt, bound: Mapping[str, SymbolicValue], member: Member) -> None:
     """Refuse a statement of the module whose annotations raise, with the names that are bound above it."""
     match statement:
         case ast.FunctionDef():
@@ -53,7 +59,9 @@ def check_at_load(statement: ast.stmt, bound: Mapping[str, Value], member: Membe
             pass
 
 
-def check_nested(function: ast.FunctionDef, bound: Mapping[str, Value], member: Member) -> None:
+def check_nested(
+    function: ast.FunctionDef, bound: Mapping[str, SymbolicValue], member: Member
+) -> None:
     """Refuse functions inside of this one whose annotations raise, or depend on what the functions around them hold."""
     stack = [(function, frozenset[str]())]
     while stack:
@@ -67,7 +75,7 @@ def check_nested(function: ast.FunctionDef, bound: Mapping[str, Value], member: 
 
 
 def _check(
-    annotation: ast.expr, bound: Mapping[str, Value], member: Member, local: Collection[str]
+    annotation: ast.expr, bound: Mapping[str, SymbolicValue], member: Member, local: Collection[str]
 ) -> None:
     def value(node: ast.expr) -> Any:
         match node:
@@ -111,7 +119,7 @@ def _builtin(name: str) -> Any:
     return getattr(builtins, name)
 
 
-def _meaning(value: Value) -> Any:
+def _meaning(value: SymbolicValue) -> Any:
     match value:
         case HintV():
             return value.hint

@@ -24,8 +24,8 @@ from lictor_prove.python.machine.symbolic_values import (
     ModuleV,
     Opaque,
     SchemaV,
+    SymbolicValue,
     TrustedV,
-    Value,
     known,
 )
 from lictor_prove.python.operations.builtin_functions import STANDARD
@@ -55,7 +55,7 @@ class Module:
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
-        self.bound: dict[str, Value] = {}
+        self.bound: dict[str, SymbolicValue] = {}
         self.schemas: dict[str, Schema] = dict(layer.schemas)
         self._packages = {
             name.rsplit(".", cut)[0] for name in layer.modules for cut in range(name.count(".") + 1)
@@ -105,7 +105,7 @@ class Module:
                         node,
                     )
 
-    def _bind(self, node: ast.AST, name: str, value: Value) -> None:
+    def _bind(self, node: ast.AST, name: str, value: SymbolicValue) -> None:
         before = self.bound.get(name)
         if before is not None and not (
             isinstance(before, ModuleV) and isinstance(value, ModuleV) and before.name == value.name
@@ -200,7 +200,7 @@ class Module:
             node,
         )
 
-    def member(self, module: str, name: str, node: ast.AST | None = None) -> Value:
+    def member(self, module: str, name: str, node: ast.AST | None = None) -> SymbolicValue:
         """What a module binds to a name."""
         if module in LANGUAGE:
             if name in _STATED and module != "deal":
@@ -231,7 +231,7 @@ class Module:
             return ModuleV(full)
         refuse("import.missing", f"{module} has no {name}", "Correct the name.", node)
 
-    def _meaning(self, name: str, held: object, node: ast.AST | None) -> Value:
+    def _meaning(self, name: str, held: object, node: ast.AST | None) -> SymbolicValue:
         match held:
             case TrustedFunction():
                 return TrustedV(held)
@@ -254,7 +254,7 @@ class Module:
             node,
         )
 
-    def attribute(self, module: ModuleV, name: str) -> Value:
+    def attribute(self, module: ModuleV, name: str) -> SymbolicValue:
         """`module.name` in the program."""
         if module.name not in LANGUAGE and not self._is_module(module.name):
             refuse("import.unknown", f"{module.name} is no module", "Import it.")
@@ -313,7 +313,7 @@ class Module:
         value = self.resolve(node)
         return isinstance(value, LanguageV) and value.name == "Row"
 
-    def resolve(self, node: ast.expr) -> Value | None:
+    def resolve(self, node: ast.expr) -> SymbolicValue | None:
         """What a dotted name means at module level; None for anything else."""
         match node:
             case ast.Name(id=name):
@@ -334,7 +334,7 @@ def _declares(name: str, node: ast.AST | None) -> NoReturn:
     )
 
 
-def literal_value(machine: Machine, node: ast.expr) -> Value:
+def literal_value(machine: Machine, node: ast.expr) -> SymbolicValue:
     """A literal at module level."""
     if not is_literal(node):
         refuse(
