@@ -282,12 +282,17 @@ every_gate = pytest.mark.parametrize(
 )
 
 
+_ASKED_AGAIN = 5
+
+
 async def a_repeated_question_gets_its_first_answer(bench: Bench) -> None:
     """Asked of the service's own handler, while its runner runs."""
     asked = bench.new_question()
     first = await bench.ask(asked)
-    while getattr(first, "policy_id", None) == bench.gate.refusals.unavailable:
-        # On a busy machine a store may be too slow; whoever is told so asks again.
+    for _ in range(_ASKED_AGAIN):
+        # On a busy machine a store may be too slow for a moment. What is unavailable here for good stays a denial.
+        if getattr(first, "policy_id", None) != bench.gate.refusals.unavailable:
+            break
         first = await bench.ask(asked)
     assert verdict(await bench.ask(asked)) == verdict(first)
 
