@@ -13,12 +13,15 @@ import os
 import random
 import signal
 import socket
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import nats
+import uvloop
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
@@ -177,13 +180,43 @@ class NatsCluster:
         self._lock_fd = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT)
         async with AsyncExitStack() as stack:
             stack.callback(os.close, self._lock_fd)
-            for name in NAMES:
-                route = _Route(self, name, self._front_ports[name], self._route_ports[name])
-                await stack.enter_async_context(route.open())
+            await stack.enter_async_context(self._routes())
             for name in NAMES:
                 stack.push_async_callback(self.kill, name)
             await asyncio.gather(*(self.start(name) for name in NAMES))
             yield self
+
+    @asynccontextmanager
+    async def _routes(self) -> AsyncIterator[None]:
+        """The proxies, on a loop of their own: a busy test must not hold up what the servers say to each other."""
+        opened: Future[Callable[[], object]] = Future()
+
+        def run() -> None:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._pass_on_routes(opened))
+
+        thread = threading.Thread(target=run, name="routes", daemon=True)
+        thread.start()
+        stop = await asyncio.wrap_future(opened)
+        try:
+            yield
+        finally:
+            stop()
+            await asyncio.to_thread(thread.join)
+
+    async def _pass_on_routes(self, opened: Future[Callable[[], object]]) -> None:
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with AsyncExitStack() as stack:
+                for name in NAMES:
+                    route = _Route(self, name, self._front_ports[name], self._route_ports[name])
+                    await stack.enter_async_context(route.open())
+                opened.set_result(lambda: loop.call_soon_threadsafe(stopping.set))
+                await stopping.wait()
+        except OSError as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
 
     def lag(self, name: str, seconds: float) -> None:
         """From now on what is replicated to this server reaches it so much later."""
