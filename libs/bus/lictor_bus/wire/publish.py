@@ -120,17 +120,20 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
 
 
 def _headers(message: Outgoing) -> dict[str, str]:
-    if message.message_id is None:
-        return dict(message.headers)
-    return {**message.headers, "Nats-Msg-Id": message.message_id}
+    headers = dict(message.headers)
+    if message.message_id is not None:
+        headers["Nats-Msg-Id"] = message.message_id
+    for name, value in headers.items():
+        # Behind it would stand headers of whoever made the value.
+        if "\n" in value or "\r" in value:
+            raise ValueError(f"header {name} of {message.subject} holds a line break")
+    return headers
 
 
 def _frame(message: Outgoing, batch_id: str, number: int) -> bytes:
     """One message of a batch as the NATS protocol has it (HPUB)."""
     headers = f"NATS/1.0\r\nNats-Batch-Id: {batch_id}\r\nNats-Batch-Sequence: {number}\r\n"
     for name, value in _headers(message).items():
-        if "\n" in value or "\r" in value:
-            raise ValueError(f"header {name} of {message.subject} holds a line break")
         headers += f"{name}: {value}\r\n"
     block = (headers + "\r\n").encode()
     size = len(block) + len(message.body)
