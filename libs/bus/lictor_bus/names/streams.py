@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
-from nats.js.api import DiscardPolicy, StorageType, StreamConfig, SubjectTransform
+from nats.js.api import DiscardPolicy, RePublish, StorageType, StreamConfig, SubjectTransform
 from nats.js.errors import APIError, NotFoundError
 
 from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway, StreamMismatch
@@ -69,6 +69,8 @@ class StreamSpec:
     one_per_subject: bool = False
     audit: bool = False
     from_outside: bool = False
+    followed: str | None = None
+    """The kind under which the broker repeats what is stored here, for runtimes that follow it live."""
 
     def config(self, *, partitions: int, replicas: int, max_payload: int) -> StreamConfig:
         """The configuration for the broker."""
@@ -101,6 +103,14 @@ class StreamSpec:
             deny_delete=self.audit,
             deny_purge=self.audit,
             subject_transform=transform,
+            republish=self._republished(),
+        )
+
+    def _republished(self) -> RePublish | None:
+        if self.followed is None:
+            return None
+        return RePublish(
+            src=f"lictor.{self.followed}.>", dest=f"{subjects.STORED.prefix}{self.followed}.>"
         )
 
 
@@ -123,12 +133,14 @@ STREAMS: dict[str, StreamSpec] = {
                 subjects.GUARD_DECISION.any,
                 subjects.GUARD_REFUSAL.any,
             ),
+            followed="dec",
             description="decision records: one per evaluated event, and those of the tool and stop gates",
             audit=True,
         ),
         StreamSpec(
             name=GUIDANCE,
             subjects=(subjects.GUIDANCE.any,),
+            followed="guide",
             description="feedback delivered to agents",
         ),
         StreamSpec(
@@ -149,7 +161,12 @@ STREAMS: dict[str, StreamSpec] = {
             description="programs submitted for proof",
             from_outside=True,
         ),
-        StreamSpec(name=PROOFS, subjects=(subjects.PROOF.any,), description="proof results"),
+        StreamSpec(
+            name=PROOFS,
+            subjects=(subjects.PROOF.any,),
+            followed="proof",
+            description="proof results",
+        ),
         StreamSpec(
             name=CERTIFICATES,
             subjects=(subjects.CERTIFICATE.any,),
@@ -160,12 +177,14 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=APPROVALS,
             subjects=(subjects.APPROVAL.any,),
+            followed="appr",
             description="approval requests, and every change of their states",
             audit=True,
         ),
         StreamSpec(
             name=EPISODES,
             subjects=(subjects.EPISODE.any, subjects.LOG.any),
+            followed="ep",
             description="sealed episodes and log checkpoints",
             audit=True,
         ),
@@ -226,6 +245,7 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=RUNS,
             subjects=(subjects.RUN.any,),
+            followed="run",
             description="the journals of runs: what approved programs did, each effect before it is made",
             audit=True,
         ),

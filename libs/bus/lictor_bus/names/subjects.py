@@ -4,6 +4,9 @@ Ids come from other people's systems: they hold dots, spaces, unicode and hundre
 must hold none of that, must be the same in every process, and must not let two ids meet. Ids that are safe
 already stay as they are, so subjects read well; any other id becomes ``~<slug>-<128 bits of SHA-256>``. The raw
 id always stays in the message body.
+
+What a runtime may follow carries the runtime's token right behind the kind: decisions, guidance, proofs, approvals,
+runs, episodes, and what is asked of gates. So a runtime's NATS account can be given exactly its own.
 """
 
 import hashlib
@@ -20,6 +23,9 @@ _SLUG_LENGTH = 24
 EVERYTHING = "lictor.>"
 """Every subject of ours."""
 
+NOBODY = "~"
+"""Stands for the runtime or the task of what names none; every token that begins so is longer."""
+
 
 @lru_cache(maxsize=65_536)
 def token(raw_id: str) -> str:
@@ -29,6 +35,20 @@ def token(raw_id: str) -> str:
     slug = _UNSAFE_RUN.sub("-", raw_id[:_SLUG_LENGTH]).strip("-")
     digest = hashlib.sha256(raw_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"~{slug}-{digest}"
+
+
+def runtime_token(runtime: str | None) -> str:
+    """The token of a runtime; of none where a message of before 0.2 does not name its runtime."""
+    return NOBODY if runtime is None else token(runtime)
+
+
+STORED = SubjectPattern("lictor.stored.{kind}.{runtime}")
+"""Where the broker repeats what it has stored, one token and more behind the runtime: for those who follow live."""
+
+
+def stored_for(runtime: str) -> str:
+    """Everything that was stored for a runtime, as it is stored."""
+    return f"{STORED.where(runtime=token(runtime))}.>"
 
 
 EVENT = SubjectPattern("lictor.ev.{runtime}.{task}")
@@ -106,12 +126,12 @@ def pack_refusal(channel: str) -> str:
     return PACK_REFUSAL.at(token(channel))
 
 
-DECISION = SubjectPattern("lictor.dec.{decision}.{task}")
+DECISION = SubjectPattern("lictor.dec.{runtime}.{decision}.{task}")
 
 
-def decision(disposition: str, task_id: str) -> str:
-    """Where the evaluator publishes the decision on an event of a task."""
-    return DECISION.at(disposition, token(task_id))
+def decision(runtime: str, disposition: str, task_id: str) -> str:
+    """Where the evaluator publishes the decision on an event of a runtime's task, whoever reported the event."""
+    return DECISION.at(token(runtime), disposition, token(task_id))
 
 
 def decisions_on_task(task_id: str) -> str:
@@ -119,28 +139,33 @@ def decisions_on_task(task_id: str) -> str:
     return DECISION.where(task=token(task_id))
 
 
-RUN = SubjectPattern("lictor.run.{task}.{request}")
+RUN = SubjectPattern("lictor.run.{runtime}.{task}.{request}")
 
 
-def run_journal(task_id: str, run_id: str) -> str:
+def run_journal(runtime: str | None, task_id: str, run_id: str) -> str:
     """Where everything is kept that a run of a task did."""
-    return RUN.at(token(task_id), token(run_id))
+    return RUN.at(runtime_token(runtime), token(task_id), token(run_id))
 
 
-PROGRAM = SubjectPattern("lictor.prog.{task}")
+PROGRAM = SubjectPattern("lictor.prog.{runtime}.{task}")
 
 
-def program(task_id: str) -> str:
+def program(runtime: str, task_id: str) -> str:
     """Where a runtime submits a program for proof."""
-    return PROGRAM.at(token(task_id))
+    return PROGRAM.at(token(runtime), token(task_id))
 
 
-PROOF = SubjectPattern("lictor.proof.{verdict}.{task}")
+def programs_of_task(runtime: str | None, task_id: str) -> str:
+    """Every program that a runtime submitted for a task."""
+    return PROGRAM.at(runtime_token(runtime), token(task_id))
 
 
-def proof(verdict: str, task_id: str) -> str:
+PROOF = SubjectPattern("lictor.proof.{runtime}.{verdict}.{task}")
+
+
+def proof(runtime: str | None, verdict: str, task_id: str) -> str:
     """Where the prover publishes what it found."""
-    return PROOF.at(verdict, token(task_id))
+    return PROOF.at(runtime_token(runtime), verdict, token(task_id))
 
 
 CERTIFICATE = SubjectPattern("lictor.cert.{hash}")
@@ -151,20 +176,20 @@ def certificate(certificate_hash: str) -> str:
     return CERTIFICATE.at(certificate_hash.removeprefix("sha256:"))
 
 
-PROOF_PROGRESS = SubjectPattern("lictor.progress.proof.{task}")
+PROOF_PROGRESS = SubjectPattern("lictor.progress.proof.{runtime}.{task}")
 
 
-def proof_progress(task_id: str) -> str:
+def proof_progress(runtime: str | None, task_id: str) -> str:
     """Where the prover reports the progress of long proofs; it is not stored."""
-    return PROOF_PROGRESS.at(token(task_id))
+    return PROOF_PROGRESS.at(runtime_token(runtime), token(task_id))
 
 
-APPROVAL = SubjectPattern("lictor.appr.{state}.{request}")
+APPROVAL = SubjectPattern("lictor.appr.{runtime}.{state}.{request}")
 
 
-def approval(state: str, request_id: str) -> str:
+def approval(runtime: str | None, state: str, request_id: str) -> str:
     """Where a change of state of an approval request is kept."""
-    return APPROVAL.at(state, token(request_id))
+    return APPROVAL.at(runtime_token(runtime), state, token(request_id))
 
 
 def approval_entries(request_id: str) -> str:
@@ -172,12 +197,12 @@ def approval_entries(request_id: str) -> str:
     return APPROVAL.where(request=token(request_id))
 
 
-EPISODE = SubjectPattern("lictor.ep.{decision_type}.{episode}")
+EPISODE = SubjectPattern("lictor.ep.{runtime}.{decision_type}.{episode}")
 
 
-def episode(decision_type: str, episode_id: str) -> str:
+def episode(runtime: str, decision_type: str, episode_id: str) -> str:
     """Where the sealer publishes a sealed episode."""
-    return EPISODE.at(token(decision_type), token(episode_id))
+    return EPISODE.at(token(runtime), token(decision_type), token(episode_id))
 
 
 def episodes_with_id(episode_id: str) -> str:
@@ -308,20 +333,12 @@ def dead_letter(service: str, stream: str, sequence: int) -> str:
     return DEAD_LETTER.at(service, stream, sequence)
 
 
-GATE = SubjectPattern("lictor.gate.{gate}")
+GATE = SubjectPattern("lictor.gate.{gate}.{runtime}")
 
 
-def gate(name: str) -> str:
-    """Request/reply: ``report`` or ``dispatch``."""
-    return GATE.at(name)
-
-
-SESSION_GATE = SubjectPattern("lictor.gate.{gate}.{runtime}")
-
-
-def session_gate(name: str, runtime: str) -> str:
-    """Request/reply: ``tool``, ``stop`` or ``action``. All are logged, so a runtime may ask in its own name only."""
-    return SESSION_GATE.at(name, token(runtime))
+def gate(name: str, runtime: str) -> str:
+    """Request/reply: ``tool``, ``stop``, ``action``, ``report`` or ``dispatch``, in the name of this runtime only."""
+    return GATE.at(name, token(runtime))
 
 
 SESSION_REQUEST = SubjectPattern("lictor.session.{operation}.{runtime}")
@@ -345,12 +362,12 @@ def session_log(key: str) -> str:
     return SESSION_LOG.at(key)
 
 
-GUIDANCE = SubjectPattern("lictor.guide.{session}")
+GUIDANCE = SubjectPattern("lictor.guide.{runtime}.{session}")
 
 
-def guidance(key: str) -> str:
+def guidance(runtime: str, key: str) -> str:
     """Where feedback that was raised for a session is made known."""
-    return GUIDANCE.at(key)
+    return GUIDANCE.at(token(runtime), key)
 
 
 DEFINITION = SubjectPattern("lictor.def.{name}")
@@ -361,22 +378,22 @@ def definition(name: str) -> str:
     return DEFINITION.at(token(name))
 
 
-DECISION_OF_GATE = SubjectPattern("lictor.dec.{decision}.{kind}.{task}")
+DECISION_OF_GATE = SubjectPattern("lictor.dec.{runtime}.{decision}.{kind}.{task}")
 """What the tool and stop gates decided, in a session or outside of one."""
-GUARD_DECISION = SubjectPattern("lictor.dec.{decision}.guard.{task}")
+GUARD_DECISION = SubjectPattern("lictor.dec.{runtime}.{decision}.guard.{task}")
 
 
-def guard_decision(disposition: str, task_id: str) -> str:
+def guard_decision(runtime: str, disposition: str, task_id: str) -> str:
     """Where denied calls, blocked stops and bypasses of a task are decided on; not a decision on an event."""
-    return GUARD_DECISION.at(disposition, token(task_id))
+    return GUARD_DECISION.at(token(runtime), disposition, token(task_id))
 
 
-GUARD_REFUSAL = SubjectPattern("lictor.dec.block.refused.{task}")
+GUARD_REFUSAL = SubjectPattern("lictor.dec.{runtime}.block.refused.{task}")
 
 
-def guard_refusal(task_id: str) -> str:
+def guard_refusal(runtime: str, task_id: str) -> str:
     """Where denials stand that are in no session's log; apart from the others, which one worker writes in order."""
-    return GUARD_REFUSAL.at(token(task_id))
+    return GUARD_REFUSAL.at(token(runtime), token(task_id))
 
 
 def decision_key(runtime: str, task_id: str) -> str:
@@ -419,15 +436,12 @@ STANDING = "lictor.ask.standing"
 """Request/reply: how a task stands in the canonical model."""
 
 
-_NO_TASK = "~"
-"""Longer than this is every token that begins so."""
-
-GATED = SubjectPattern("lictor.gated.{gate}.{task}")
+GATED = SubjectPattern("lictor.gated.{runtime}.{gate}.{task}")
 
 
-def gated(gate: str, task_id: str | None) -> str:
+def gated(runtime: str, gate: str, task_id: str | None) -> str:
     """Where the answer of a gate is kept; None for a question that names no task."""
-    return GATED.at(gate, _NO_TASK if task_id is None else token(task_id))
+    return GATED.at(token(runtime), gate, NOBODY if task_id is None else token(task_id))
 
 
 RECEIPT_REPORT = SubjectPattern("lictor.receipt.{runtime}")
@@ -438,12 +452,12 @@ def receipt_report(runtime: str) -> str:
     return RECEIPT_REPORT.at(token(runtime))
 
 
-RECEIPT = SubjectPattern("lictor.rcpt.{status}.{task}.{record}")
+RECEIPT = SubjectPattern("lictor.rcpt.{runtime}.{status}.{task}.{record}")
 
 
-def receipt(status: str, task_id: str, record_id: str) -> str:
+def receipt(runtime: str, status: str, task_id: str, record_id: str) -> str:
     """Where a receipt is kept."""
-    return RECEIPT.at(status, token(task_id), token(record_id))
+    return RECEIPT.at(token(runtime), status, token(task_id), token(record_id))
 
 
 def receipts_of_record(task_id: str, record_id: str) -> str:
@@ -457,6 +471,14 @@ MARK = SubjectPattern("lictor.mark.{task}.{record}")
 def mark(task_id: str, record_id: str) -> str:
     """The marks on one decision record."""
     return MARK.at(token(task_id), token(record_id))
+
+
+HISTORY = SubjectPattern("lictor.history.{kind}.{runtime}")
+
+
+def history(kind: str, runtime: str) -> str:
+    """Request/reply: what is stored of a runtime's own: ``dec``, ``guide``, ``proof``, ``appr``, ``run``, ``ep``."""
+    return HISTORY.at(kind, token(runtime))
 
 
 HEALTH = SubjectPattern("lictor.health.{service}")
