@@ -37,7 +37,8 @@ log = logging.getLogger("lictor.gate")
 _AT_ONCE = 32
 _MAX_WAITING = 10_000
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
-_INBOXES = "_INBOX."
+# Where answers go: an inbox, or the way back into the account of whoever asked through an import.
+_INBOXES = ("_INBOX.", "_R_.")
 _DOCTOR = "see `lictor doctor`"
 
 
