@@ -55,6 +55,7 @@ def decided(
             life.request.request_id, state.value, hash_bytes(signed.encode())
         ),
         request_id=life.request.request_id,
+        runtime=life.request.binding.runtime,
         state=state,
         by=decision.by,
         at=utc_millis(now),
@@ -94,6 +95,7 @@ def withdrawn(life: RequestLife, state: ApprovalState, now: datetime, reason: st
     return ApprovalEntry(
         entry_id=approval_entry_id(life.request.request_id, state.value),
         request_id=life.request.request_id,
+        runtime=life.request.binding.runtime,
         state=state,
         by=SERVICE,
         at=utc_millis(now),
@@ -106,6 +108,7 @@ def requested(request: ApprovalRequest) -> ApprovalEntry:
     return ApprovalEntry(
         entry_id=approval_entry_id(request.request_id, ApprovalState.REQUESTED.value),
         request_id=request.request_id,
+        runtime=request.binding.runtime,
         state=ApprovalState.REQUESTED,
         by=SERVICE,
         at=request.requested_at,
@@ -129,6 +132,7 @@ def ran(
     return ApprovalEntry(
         entry_id=approval_entry_id(life.request.request_id, state.value, execution.execution_id),
         request_id=life.request.request_id,
+        runtime=life.request.binding.runtime,
         state=state,
         by=execution.runner,
         at=utc_millis(now),

@@ -64,6 +64,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         certificate_hash=result.certificate_hash,
         certificate_level=result.certificate_level,
         engine=result.engine,
+        runtime=submission.runtime,
         program_hash_of=result.program_hash_of,
     )
 

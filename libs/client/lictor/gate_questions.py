@@ -15,16 +15,13 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
 from lictor_bus.names import subjects
-from lictor_schema.contracts.decision_questions import ActionGateRequest
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import FieldProblem, describe_validation_error
 from lictor_schema.gates.gate import GateAnswer, GateRequest
 from lictor_schema.sessions.session_questions import (
     Denial,
     StopGateAnswer,
-    StopGateRequest,
     ToolGateAnswer,
-    ToolGateRequest,
 )
 
 A = TypeVar("A", bound=GateAnswer)
@@ -56,7 +53,9 @@ async def ask_gate(
             "ask with plain JSON values",
         )
     try:
-        reply = await client.request(_subject(gate, request), question, timeout=timeout_s)
+        reply = await client.request(
+            subjects.gate(gate, request.runtime), question, timeout=timeout_s
+        )
     except NoRespondersError:
         return unanswered(
             f"no service answers gate {gate}",
@@ -127,13 +126,6 @@ def denial(answer_type: type[A], request_id: str, policy_id: str, reason: str, r
         remedy=remedy,
         **more,
     )
-
-
-def _subject(gate: str, request: GateRequest) -> str:
-    # Calls, stops and actions are logged, so a runtime asks about them on a subject of its own.
-    if isinstance(request, ToolGateRequest | StopGateRequest | ActionGateRequest):
-        return subjects.session_gate(gate, request.runtime)
-    return subjects.gate(gate)
 
 
 def _malformed(gate: str, request: GateRequest, answer_type: type[A], problem: str) -> A:

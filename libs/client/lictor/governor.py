@@ -378,6 +378,7 @@ class Governor:
                 submission_id=program.submission_id(task_id, self.identity.agent_id),
                 task_id=task_id,
                 agent_id=self.identity.agent_id,
+                runtime=self.identity.runtime,
                 correlation_id=correlation_id or task_id,
                 submitted_at=self._now(),
                 language=program.language,

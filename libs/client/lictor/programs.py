@@ -61,9 +61,9 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
     """Store the submissions, all or none; those that are stored already are not stored again."""
     messages = [
         Outgoing(
-            subjects.program(each.task_id),
+            subjects.program(each.runtime, each.task_id),
             each.to_json(),
-            f"{subjects.token(each.task_id)}.{each.submission_id}.{content_hash(each.program)}",
+            f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}.{each.submission_id}.{content_hash(each.program)}",
         )
         for each in submissions
     ]
@@ -96,8 +96,8 @@ async def results(
         for each in submissions
         for of in _HASHES
     }
-    tasks = {each.task_id for each in submissions}
-    subject = subjects.proof("*", tasks.pop()) if len(tasks) == 1 else subjects.PROOF.any
+    proofs = {subjects.proof(each.runtime, "*", each.task_id) for each in submissions}
+    subject = proofs.pop() if len(proofs) == 1 else subjects.PROOF.any
     stored = follow(client, streams.PROOFS, subject, from_start=True)
     async with aclosing(stored):
         try:

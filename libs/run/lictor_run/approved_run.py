@@ -73,11 +73,13 @@ class Run:
         task_id: str,
         journal: Journal,
         *,
+        runtime: str | None = None,
         writer: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.run_id = run_id
         self._task_id = task_id
+        self._runtime = runtime
         self._journal = journal
         self._writer = writer
         self._now = now
@@ -97,6 +99,7 @@ class Run:
             entry_id=run_entry_id(self.run_id, number, self._writer),
             run_id=self.run_id,
             task_id=self._task_id,
+            runtime=self._runtime,
             number=number,
             at=utc_millis(self._now()),
             **more,

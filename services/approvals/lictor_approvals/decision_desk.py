@@ -128,5 +128,6 @@ class DecisionDesk:
             await self._requests.watch_the_clock(changed.life)
 
     async def _why_stale(self, life: RequestLife) -> str | None:
-        submissions = await submissions_of(self._client, life.request.binding.task_id)
+        binding = life.request.binding
+        submissions = await submissions_of(self._client, binding.runtime, binding.task_id)
         return why_stale(life, submissions, await asyncio.to_thread(self._layers))

@@ -39,15 +39,15 @@ Automatic = Callable[[RequestLife, ProgramSubmission], Awaitable[str | None]]
 """What a policy says about a request, signed; None to ask somebody."""
 
 
-async def submissions_of(client: TolerantClient, task_id: str) -> Submissions:
-    """What was submitted in a task, each with its place; what can't be read was nobody's submission."""
+async def submissions_of(client: TolerantClient, runtime: str | None, task_id: str) -> Submissions:
+    """What a runtime submitted in a task, each with its place; what can't be read was nobody's submission."""
     found: list[tuple[int, ProgramSubmission]] = []
-    async for stored in read_all(client, streams.PROGRAMS, subjects.program(task_id)):
+    async for stored in read_all(client, streams.PROGRAMS, subjects.program(runtime, task_id)):
         try:
             submission = read_or_refuse(ProgramSubmission.from_json, stored.body, "")
         except MessageRefused:
             continue
-        if submission.task_id == task_id:
+        if (submission.runtime, submission.task_id) == (runtime, task_id):
             found.append((stored.sequence, submission))
     return found
 
@@ -88,7 +88,8 @@ class RequestIntake:
         await self._requests.catch_up()
         await self._requests.watch_the_clock(*self._requests.open_now())
         for life in self._requests.open_now():
-            submissions = await submissions_of(self._client, life.request.binding.task_id)
+            binding = life.request.binding
+            submissions = await submissions_of(self._client, binding.runtime, binding.task_id)
             await self._make_stale(life, why_stale(life, submissions, self._layers()))
 
     async def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
@@ -119,16 +120,17 @@ class RequestIntake:
         result = read_or_refuse(
             ProofResult.from_json, delivery.body, "only the prover may publish on PROOFS"
         )
-        if delivery.subject != subjects.proof(result.verdict.value, result.task_id):
+        runtime, task_id = result.runtime, result.task_id
+        if delivery.subject != subjects.proof(runtime, result.verdict.value, task_id):
             raise MessageRefused(
-                f"verdict `{result.verdict.value}` of task {result.task_id!r} is not that of"
+                f"verdict `{result.verdict.value}` of task {task_id!r} of runtime {runtime!r} is not that of"
                 f" subject {delivery.subject}",
                 remedy="only the prover may publish on PROOFS",
             )
-        submissions = await submissions_of(self._client, result.task_id)
+        submissions = await submissions_of(self._client, runtime, task_id)
         sequence, submission = _submission(result, submissions)
         await self._requests.catch_up()
-        for life in self._requests.open_now(result.task_id):
+        for life in self._requests.open_for(runtime, task_id):
             why = proved_anew(life.request, submission, result, delivery.sequence)
             await self._make_stale(life, why or superseded(life.request, submissions))
         try:

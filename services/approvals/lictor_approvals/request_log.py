@@ -35,7 +35,7 @@ REQUESTS = WholeLedger[ApprovalEntry, RequestLife | None](
     streams.APPROVALS,
     parse=ApprovalEntry.from_json,
     fold=folded,
-    subject_of=lambda entry: subjects.approval(entry.state.value, entry.request_id),
+    subject_of=lambda entry: subjects.approval(entry.runtime, entry.state.value, entry.request_id),
     too_large="split the program, so that what is proved about it gets shorter",
 )
 
@@ -90,12 +90,17 @@ class RequestLog:
         if life.state.is_open:
             self._open[entry.request_id] = life
 
-    def open_now(self, task_id: str | None = None) -> list[RequestLife]:
-        """The requests that are open, of a task or of all, as of the last look."""
+    def open_now(self) -> list[RequestLife]:
+        """The requests that are open, as of the last look."""
+        return list(self._open.values())
+
+    def open_for(self, runtime: str | None, task_id: str) -> list[RequestLife]:
+        """Those of a runtime's task."""
+        bindings = ((life, life.request.binding) for life in self._open.values())
         return [
             life
-            for life in self._open.values()
-            if task_id is None or life.request.binding.task_id == task_id
+            for life, binding in bindings
+            if (binding.runtime, binding.task_id) == (runtime, task_id)
         ]
 
     async def known(self, request_id: str) -> RequestLife | None:

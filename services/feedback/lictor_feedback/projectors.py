@@ -142,7 +142,7 @@ class DecisionsOfGuards(CountingState):
             entry_sha256=hash_bytes(delivery.body),
         )
         disposition = decision.decision.value
-        subject = subjects.guard_decision(disposition, entry.task_id)
+        subject = subjects.guard_decision(entry.runtime, disposition, entry.task_id)
         output = Outgoing(subject, record.to_json(), record.record_id)
         return Stepped(count, (output,), disposition, KEEP_QUIET_S)
 
@@ -281,7 +281,9 @@ class GuidanceOfSessions:
             due_us = None
         after = Guidance(message.key, waiting, due_us)
         outputs = tuple(
-            Outgoing(subjects.guidance(message.key), each.to_json(), each.feedback_id)
+            Outgoing(
+                subjects.guidance(entry.runtime, message.key), each.to_json(), each.feedback_id
+            )
             for each in raised
         )
         return Stepped(after, outputs, "advised" if outputs else "noted", KEEP_QUIET_S)

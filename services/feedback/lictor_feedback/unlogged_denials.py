@@ -56,7 +56,9 @@ def decision_on(
         )
     except ValidationError:
         return None
-    return Outgoing(subjects.guard_refusal(record.task_id), record.to_json(), record.record_id)
+    asker = asked.subject.rpartition(".")[2]
+    subject = subjects.GUARD_REFUSAL.at(asker, subjects.token(record.task_id))
+    return Outgoing(subject, record.to_json(), record.record_id)
 
 
 def _runtime(asked: ReceivedQuestion[Any]) -> str:

@@ -127,7 +127,10 @@ class EvaluatorProcessor:
             outcome.state,
             (
                 Outgoing(
-                    subjects.DECISION.at(disposition, message.key),
+                    # For the runtime whose task it is, whoever reported the event.
+                    subjects.DECISION.at(
+                        subjects.token(outcome.state.runtime), disposition, message.key
+                    ),
                     outcome.record_json,
                     outcome.record_id,
                 ),

@@ -164,7 +164,9 @@ class Gates:
             config.config_hash,
             None if standing is None else standing.sequence,
         )
-        message = Outgoing(subjects.gated(gate, request.task_id), record, record_id)
+        message = Outgoing(
+            subjects.gated(request.runtime, gate, request.task_id), record, record_id
+        )
         return PendingRecord(gate, request.task_id, judged.answer, message)
 
 

@@ -178,13 +178,15 @@ class Prover:
         told = ProofProgress(
             submission_id=submission.submission_id,
             task_id=submission.task_id,
+            runtime=submission.runtime,
             phase=progress.phase,
             done=progress.done,
             total=progress.total,
             elapsed_ms=round(so_far * 1000),
         )
         try:
-            await self._client.publish(subjects.proof_progress(submission.task_id), told.to_json())
+            subject = subjects.proof_progress(submission.runtime, submission.task_id)
+            await self._client.publish(subject, told.to_json())
         except (NatsError, OSError) as error:
             log.debug("progress of %s is not published: %s", submission.submission_id, error)
 

@@ -14,7 +14,8 @@ from lictor_schema.proofs.proof import ProofResult
 def result_id(submission: ProgramSubmission) -> str:
     """The id of the result: one for each submission, program and engine."""
     program = content_hash(submission.program)
-    return proof_id(submission.task_id, submission.submission_id, program, ENGINE)
+    whose = (submission.runtime, submission.task_id)
+    return proof_id(*whose, submission.submission_id, program, ENGINE)
 
 
 def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) -> ProofResult:
@@ -23,6 +24,7 @@ def answer(submission: ProgramSubmission, proof: Proof, decided_at: datetime) ->
         proof,
         submission_id=submission.submission_id,
         task_id=submission.task_id,
+        runtime=submission.runtime,
         program=submission.program,
         language=submission.language,
         source_name=submission.source_name,
@@ -38,6 +40,7 @@ def answered_before(
         update={
             "submission_id": submission.submission_id,
             "task_id": submission.task_id,
+            "runtime": submission.runtime,
             "decided_at": decided_at,
             "elapsed_ms": 0,
             "timings": None,

@@ -38,10 +38,10 @@ def proving_loop(
     async def answer(delivery: Delivery) -> str | None:
         submission = _read(delivery)
         message_id = result_id(submission)
-        if await _is_answered(client, submission.task_id, message_id):
+        if await _is_answered(client, submission, message_id):
             return None
         result = await judge(submission, delivery)
-        subject = subjects.proof(result.verdict.value, result.task_id)
+        subject = subjects.proof(result.runtime, result.verdict.value, result.task_id)
         await publish_one(client, streams.PROOFS, Outgoing(subject, result.to_json(), message_id))
         return result.verdict.value
 
@@ -65,16 +65,20 @@ def _read(delivery: Delivery) -> ProgramSubmission:
         delivery.body,
         "correct the named fields and submit the program again",
     )
-    if subjects.token(submission.task_id) != delivery.subject.rpartition(".")[2]:
+    if subjects.program(submission.runtime, submission.task_id) != delivery.subject:
         raise MessageRefused(
-            f"task_id: {submission.task_id!r} is not the task of subject {delivery.subject}",
-            remedy="submit each program on the subject of its own task",
+            f"runtime {submission.runtime!r} and task_id {submission.task_id!r} are not those of"
+            f" subject {delivery.subject}",
+            remedy="submit each program on the subject of its own runtime and task",
         )
     return submission
 
 
-async def _is_answered(client: TolerantClient, task_id: str, message_id: str) -> bool:
-    async for stored in read_all(client, streams.PROOFS, subjects.proof("*", task_id)):
+async def _is_answered(
+    client: TolerantClient, submission: ProgramSubmission, message_id: str
+) -> bool:
+    subject = subjects.proof(submission.runtime, "*", submission.task_id)
+    async for stored in read_all(client, streams.PROOFS, subject):
         if stored.headers.get("Nats-Msg-Id") == message_id:
             return True
     return False

@@ -29,7 +29,7 @@ JOURNALS = WholeLedger[AnyRunEntry, Sequence[AnyRunEntry]](
     streams.RUNS,
     parse=parse_run_entry,
     fold=tuple,
-    subject_of=lambda entry: subjects.run_journal(entry.task_id, entry.run_id),
+    subject_of=lambda entry: subjects.run_journal(entry.runtime, entry.task_id, entry.run_id),
 )
 
 
@@ -67,9 +67,11 @@ class StreamJournal:
         self._log = log
 
     @classmethod
-    async def read(cls, client: TolerantClient, task_id: str, run_id: str) -> "StreamJournal":
+    async def read(
+        cls, client: TolerantClient, runtime: str | None, task_id: str, run_id: str
+    ) -> "StreamJournal":
         """The journal as it stands."""
-        log = _Journal(client, subjects.run_journal(task_id, run_id))
+        log = _Journal(client, subjects.run_journal(runtime, task_id, run_id))
         found = await log.read()
         log.written, log.last = list(found.state), found.last
         return cls(client, run_id, log)

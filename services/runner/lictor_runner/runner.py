@@ -46,7 +46,12 @@ from lictor_runner.approved_program import (
     execution_of,
 )
 from lictor_runner.run_journal import StreamJournal
-from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
+from lictor_schema.approvals.approval import (
+    ApprovalBinding,
+    ApprovalEntry,
+    ApprovalRequest,
+    ApprovalState,
+)
 from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.proofs.program import ProgramSubmission
@@ -73,7 +78,7 @@ APPROVED = WholeLedger[ApprovalEntry, RequestLife | None](
     streams.APPROVALS,
     parse=ApprovalEntry.from_json,
     fold=_folded,
-    subject_of=lambda entry: subjects.approval(entry.state.value, entry.request_id),
+    subject_of=lambda entry: subjects.approval(entry.runtime, entry.state.value, entry.request_id),
 )
 
 
@@ -155,17 +160,24 @@ class Runner:
     async def _prepared(self, request: ApprovalRequest) -> tuple[Approved, LayerPlace]:
         layers = await self._installed_layers()
         proof = await self._proof(request)
-        submissions = await self._submissions(request.binding.task_id)
+        submissions = await self._submissions(request.binding)
         approved = approved_of(request, submissions, proof, tuple(layers.layers))
         return approved, self._place(layers, approved.layer_hash)
 
     async def _executed(self, life: RequestLife, approved: Approved, place: LayerPlace) -> str:
         request = life.request
-        task_id = request.binding.task_id
-        journal = await StreamJournal.read(self._client, task_id, approved.run_id)
+        runtime, task_id = request.binding.runtime, request.binding.task_id
+        journal = await StreamJournal.read(self._client, runtime, task_id, approved.run_id)
         if journal.entries:
             raise Fenced(f"request {approved.run_id} has run before")
-        run = Run(approved.run_id, task_id, journal, writer=self._writer, now=self._around.now)
+        run = Run(
+            approved.run_id,
+            task_id,
+            journal,
+            runtime=runtime,
+            writer=self._writer,
+            now=self._around.now,
+        )
 
         async def begin() -> None:
             by, signed = await self._claim(request.request_id)
@@ -234,12 +246,17 @@ class Runner:
 
     async def _take_over(self, life: RequestLife) -> str:
         request = life.request
-        task_id = request.binding.task_id
-        journal = await StreamJournal.read(self._client, task_id, request.request_id)
+        runtime, task_id = request.binding.runtime, request.binding.task_id
+        journal = await StreamJournal.read(self._client, runtime, task_id, request.request_id)
         ended = finished(journal.entries)
         if ended is None:
             run = Run(
-                request.request_id, task_id, journal, writer=self._writer, now=self._around.now
+                request.request_id,
+                task_id,
+                journal,
+                runtime=runtime,
+                writer=self._writer,
+                now=self._around.now,
             )
             try:
                 await run.write(RunTakenOver, runner=self._name)
@@ -283,9 +300,10 @@ class Runner:
     def _log(self, request_id: str) -> WholeLog[ApprovalEntry, RequestLife | None]:
         return APPROVED.log(self._client, subjects.approval_entries(request_id))
 
-    async def _submissions(self, task_id: str) -> Submissions:
+    async def _submissions(self, binding: ApprovalBinding) -> Submissions:
         found: list[tuple[int, ProgramSubmission]] = []
-        async for stored in read_all(self._client, streams.PROGRAMS, subjects.program(task_id)):
+        subject = subjects.program(binding.runtime, binding.task_id)
+        async for stored in read_all(self._client, streams.PROGRAMS, subject):
             try:
                 found.append((stored.sequence, ProgramSubmission.from_json(stored.body)))
             except (ValidationError, CanonicalError):
@@ -293,7 +311,7 @@ class Runner:
         return found
 
     async def _proof(self, request: ApprovalRequest) -> ProofResult | None:
-        subject = subjects.proof("proved", request.binding.task_id)
+        subject = subjects.proof(request.binding.runtime, "proved", request.binding.task_id)
         found = await read_from(self._client, streams.PROOFS, subject, request.proof_sequence, 1)
         if not found or found[0].sequence != request.proof_sequence:
             return None

@@ -38,7 +38,7 @@ _RECORD_WITHIN_S = 0.4
 _CONTRACTS = refusals_of(SEALER, away="the decision's log can't be read or written")
 
 ACTION = Gate(
-    subject=subjects.SESSION_GATE.documented(gate="action"),
+    subject=subjects.GATE.documented(gate="action"),
     title="gate.action",
     description="Gate `action`: may this action be dispatched?",
     request=ActionGateRequest,

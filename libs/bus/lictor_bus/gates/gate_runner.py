@@ -37,7 +37,7 @@ log = logging.getLogger("lictor.gate")
 _AT_ONCE = 32
 _MAX_WAITING = 10_000
 _MAX_WAITING_BYTES = 64 * 1024 * 1024
-# The broker's own subject for the answer to who asks through an import stands for an inbox in another account.
+# Where answers go: an inbox, or the way back into the account of whoever asked through an import.
 _INBOXES = ("_INBOX.", "_R_.")
 _DOCTOR = "see `lictor doctor`"
 

@@ -53,7 +53,7 @@ _FEEDBACK = refusals_of(
 )
 
 TOOL = Gate(
-    subject=subjects.SESSION_GATE.documented(gate="tool"),
+    subject=subjects.GATE.documented(gate="tool"),
     title="gate.tool",
     description="Gate `tool`: may this tool be called?",
     request=ToolGateRequest,
@@ -69,7 +69,7 @@ TOOL = Gate(
     count=counts_decisions("tool"),
 )
 STOP = Gate(
-    subject=subjects.SESSION_GATE.documented(gate="stop"),
+    subject=subjects.GATE.documented(gate="stop"),
     title="gate.stop",
     description="Gate `stop`: may the agent stop working?",
     request=StopGateRequest,

@@ -31,7 +31,7 @@ _EVALUATOR = refusals_of(
 
 def _judging(name: str, request: type[Q], description: str) -> Gate[Q, GateAnswer]:
     return Gate(
-        subject=subjects.gate(name),
+        subject=subjects.GATE.documented(gate=name),
         title=f"gate.{name}",
         description=f"Gate `{name}`: {description}",
         request=request,

@@ -85,7 +85,7 @@ class SeenCalls:
             seen.sessions.add((begun.runtime, since.session_id))
         # A guard that knows no task names its session instead.
         for name in {begun.task_id, since.session_id or begun.task_id}:
-            subject = subjects.gated("tool", name)
+            subject = subjects.gated(begun.runtime, "tool", name)
             for stored in await self._new(seen, streams.GATES, subject, since.gates_sequence):
                 _take_allowed(seen, stored)
         for session in sorted(seen.sessions):

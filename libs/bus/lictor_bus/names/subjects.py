@@ -150,13 +150,8 @@ def run_journal(runtime: str | None, task_id: str, run_id: str) -> str:
 PROGRAM = SubjectPattern("lictor.prog.{runtime}.{task}")
 
 
-def program(runtime: str, task_id: str) -> str:
-    """Where a runtime submits a program for proof."""
-    return PROGRAM.at(token(runtime), token(task_id))
-
-
-def programs_of_task(runtime: str | None, task_id: str) -> str:
-    """Every program that a runtime submitted for a task."""
+def program(runtime: str | None, task_id: str) -> str:
+    """Where a runtime submits the programs of a task for proof."""
     return PROGRAM.at(runtime_token(runtime), token(task_id))
 
 

@@ -68,7 +68,7 @@ def _whole(entries: list[ApprovalEntry]) -> RequestLife | None:
 
 async def program_of(client: Client, request: ApprovalRequest) -> str:
     """The program's text, which is what the request binds, byte for byte."""
-    subject = subjects.program(request.binding.task_id)
+    subject = subjects.program(request.binding.runtime, request.binding.task_id)
     found = await read_from(client, PROGRAMS, subject, request.program_sequence, 1)
     for stored in found:
         submission = ProgramSubmission.from_json(stored.body)

@@ -55,6 +55,7 @@ def proof_result(
     language: Language,
     source_name: str,
     decided_at: datetime,
+    runtime: str | None = None,
 ) -> ProofResult:
     """The result of a proof; what can't be published whole is not `proved`."""
     guarantees = tuple(map(_guarantee, proof.guarantees[:MAX_ITEMS]))
@@ -74,6 +75,7 @@ def proof_result(
     result = ProofResult(
         submission_id=submission_id,
         task_id=task_id,
+        runtime=runtime,
         program_hash=program_hash(program),
         program_hash_of="bytes",
         ir_hash=proof.ir_hash,

@@ -89,7 +89,12 @@ class ApprovalBinding(Model):
         default=None, description="What the prover says that the certificate shows"
     )
     engine: Label = Field(description="The prover that decided it")
-    # Left out where it is null: so the hash of an older binding, which people signed, stays what it was.
+    # These are left out where they are null: so the hash of an older binding, which people signed, stays what it was.
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime that submitted it; null in what was stored before 0.2",
+    )
     program_hash_of: ProgramHashOf | None = Field(
         default=None, exclude_if=lambda value: value is None, description=PROGRAM_HASH_OF
     )
@@ -199,6 +204,11 @@ class ApprovalEntry(Model):
     state: ApprovalState = Field(description="Where it stands from here on")
     by: Label = Field(description="Who wrote it: the approver, or a service")
     at: UtcMillis = Field(description="When")
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime whose program it is about; null in what was stored before 0.2",
+    )
     request: ApprovalRequest | None = Field(
         default=None, description="What is asked for; exactly in state `requested`"
     )
@@ -223,6 +233,8 @@ class ApprovalEntry(Model):
             )
         if self.request is not None and self.request.request_id != self.request_id:
             raise PydanticCustomError("approval_names", "request must be the one it names")
+        if self.request is not None and self.request.binding.runtime != self.runtime:
+            raise PydanticCustomError("approval_runtime", "runtime must be that of the request")
         if (state in (ApprovalState.APPROVED, ApprovalState.REJECTED)) != (self.signed is not None):
             raise PydanticCustomError(
                 "approval_signed", "signed must be given exactly in `approved` and `rejected`"

@@ -73,6 +73,11 @@ class RunEntry(Model, Generic[K]):
     kind: K = Field(description="What happened")
     run_id: UuidText = Field(description="The run: the id of the request that was approved")
     task_id: Identifier = Field(description="The governed task")
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime whose program it is; null in what was stored before 0.2",
+    )
     number: Count = Field(description="Its place in the journal, from 0")
     at: UtcMillis = Field(description="When it was written")
 

@@ -58,9 +58,12 @@ def feedback_id(entry_id: str, provider: str) -> str:
     return _derive(_FEEDBACK, (entry_id, provider))
 
 
-def proof_id(task_id: str, submission_id: str, program_hash: str, engine: str) -> str:
-    """The id of the result that an engine gave for a submission."""
-    return _derive(_PROOF, (task_id, submission_id, program_hash, engine))
+def proof_id(
+    runtime: str | None, task_id: str, submission_id: str, program_hash: str, engine: str
+) -> str:
+    """The id of the result that an engine gave for a submission; each runtime has submission ids of its own."""
+    whose = () if runtime is None else (runtime,)
+    return _derive(_PROOF, (*whose, task_id, submission_id, program_hash, engine))
 
 
 def submission_id(task_id: str, *question: str) -> str:

@@ -20,6 +20,11 @@ class ProgramSubmission(Model):
     submission_id: Identifier = Field(description="Unique id")
     task_id: Identifier = Field(description="The governed task")
     agent_id: Identifier = Field(description="The agent that submits it")
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime that submits it, as its subject says; null in what was stored before 0.2",
+    )
     correlation_id: Identifier = Field(description="The workflow it belongs to")
     submitted_at: Timestamp = Field(description="When it was submitted")
     language: Language = Field(

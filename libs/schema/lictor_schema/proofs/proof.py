@@ -136,6 +136,11 @@ class ProofProgress(Model):
 
     submission_id: Identifier = Field(description="The submission")
     task_id: Identifier = Field(description="The governed task")
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime that submitted it; null in what was stored before 0.2",
+    )
     phase: Literal["waiting", "reading", "solving"] = Field(description="What is being done")
     done: Count = Field(default=0, description="Goals decided")
     total: Count = Field(default=0, description="Goals there are, as far as is known")
@@ -147,6 +152,11 @@ class ProofResult(Model):
 
     submission_id: Identifier = Field(description="The submission")
     task_id: Identifier = Field(description="The governed task")
+    runtime: Label | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The runtime that submitted it; null in what was stored before 0.2",
+    )
     program_hash: ContentHash = Field(description="The program")
     program_hash_of: ProgramHashOf | None = Field(default=None, description=PROGRAM_HASH_OF)
     ir_hash: ContentHash | None = Field(default=None, description="Its Effect IR")

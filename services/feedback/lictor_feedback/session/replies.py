@@ -127,14 +127,14 @@ def _gate_record(
     now_ns: int,
 ) -> PendingRecord:
     """The record (SessionGateRecord), written around the question and the answer as they went over the wire."""
-    task_id = cast(GateRequest, asked.request).task_id
+    request = cast(GateRequest, asked.request)
     record_id = str(uuid.uuid4())
     sequence = b"null" if cursor is None else str(cursor).encode()
     record = (
         f'{{"record_id":"{record_id}","recorded_at":"{utc_millis(_moment(now_ns))}","gate":"{gate}",'
     ).encode() + b'"request":%b,"answer":%b,"state_sequence":%b}' % (asked.body, body, sequence)
-    message = Outgoing(subjects.gated(gate, task_id), record, record_id)
-    return PendingRecord(gate, task_id, answer, message)
+    message = Outgoing(subjects.gated(request.runtime, gate, request.task_id), record, record_id)
+    return PendingRecord(gate, request.task_id, answer, message)
 
 
 def _moment(now_ns: int) -> datetime:

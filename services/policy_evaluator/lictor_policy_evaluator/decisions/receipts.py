@@ -163,7 +163,9 @@ class _ReportLog(Log[_Kept, tuple[ReceiptReport, ...]]):
 
     def message(self, entry: _Kept) -> Outgoing:
         report = entry.report
-        subject = subjects.receipt(report.receipt.status.value, report.task_id, report.record_id)
+        subject = subjects.receipt(
+            report.runtime, report.receipt.status.value, report.task_id, report.record_id
+        )
         # Without a message id: a report's own id is one among those of its decision only.
         return Outgoing(subject, report.to_json())
 

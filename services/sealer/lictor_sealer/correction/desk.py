@@ -41,7 +41,7 @@ from lictor_sealer.correction.next_version import (
 )
 from lictor_sealer.episode.contents import EpisodeContents
 from lictor_sealer.episode.decision_closing import Closings
-from lictor_sealer.episode.gathering import Gathering, Window
+from lictor_sealer.episode.gathering import Gathering, TaskOfRuntime, Window
 from lictor_sealer.episode.leaf_size import fitted
 from lictor_sealer.episode.sealing import TASK_HEADER, covered_until, weave_decision, weave_sessions
 from lictor_sealer.episode.sources import Weaver
@@ -244,7 +244,8 @@ class Corrections:
             if closed is not None:
                 until = Window(after_us, closing.stored_us)
                 await weave_decision(self._closings, weaver, closed, until)
-        await self._gathering.weave(weaver, task, window)
+        of_runtime = TaskOfRuntime(subjects.token(seen.runtime), task)
+        await self._gathering.weave(weaver, of_runtime, window)
         await weave_sessions(
             self._gathering, weaver, weaver.sessions, seen.first, records[0], window
         )

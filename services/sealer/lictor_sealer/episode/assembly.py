@@ -47,7 +47,7 @@ def assemble(
         episode_id=episode_id(first.task_id, first.event_id),
         decision_type=last.decision_type,
         task_id=first.task_id,
-        runtime=first.runtime,
+        runtime=seen.runtime,
         correlation_id=first.correlation_id,
         started_at=first.recorded_at,
         ended_at=last.recorded_at,

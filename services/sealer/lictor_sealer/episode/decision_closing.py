@@ -40,7 +40,7 @@ class Closings:
         Raises MessageRefused for one that is frozen: it can't be sealed before somebody resumes it.
         """
         first, last = seen.first, seen.last
-        key = subjects.decision_key(first.runtime, first.task_id)
+        key = subjects.decision_key(seen.runtime, first.task_id)
         episode = episode_id(first.task_id, first.event_id)
         if (await self._decisions.known(key)).state is None:
             return None
@@ -53,7 +53,7 @@ class Closings:
                 return None
             asked = QuestionStamp(
                 last.record_id,
-                first.runtime,
+                seen.runtime,
                 first.task_id,
                 last.agent_id,
                 closing.stored_at_ns // 1000,

@@ -7,7 +7,7 @@ becomes readable only after the sealer looked, is late: a correction covers it.
 import heapq
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
@@ -37,11 +37,29 @@ _PAGE = 200
 _MAX_SCANNED = 50_000
 
 
+class TaskOfRuntime(NamedTuple):
+    """A task and the runtime that it belongs to, by their tokens: what others say under its name is not its own."""
+
+    runtime: str
+    task: str
+
+    @classmethod
+    def decided(cls, subject: str) -> "TaskOfRuntime":
+        """Those of a decision record's subject."""
+        tokens = subject.split(".")
+        return cls(
+            tokens[subjects.DECISION.place("runtime")], tokens[subjects.DECISION.place("task")]
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     stream: str
     subjects: SubjectPattern
-    """With the task's token as `{task}`."""
+    """With the tokens of the task and its runtime as `{task}` and `{runtime}`."""
+
+    def of(self, task: "TaskOfRuntime") -> str:
+        return self.subjects.where(runtime=task.runtime, task=task.task)
 
 
 _KINDS: Final[dict[StrandName, _Kind]] = {
@@ -69,13 +87,17 @@ class Gathering:
         self._client = client
         self._partitions: int | None = None
 
-    async def present(self, tasks: Collection[str]) -> dict[StrandName, set[str]]:
-        """Of these tasks, by their tokens, those that have any message of a kind: most have none."""
+    async def present(
+        self, tasks: Collection[TaskOfRuntime]
+    ) -> dict[StrandName, set[TaskOfRuntime]]:
+        """Of these tasks those that have any message of a kind: most have none."""
         return {
             name: {
-                subject.split(".")[kind.subjects.place("task")]
+                TaskOfRuntime(
+                    *(subject.split(".")[kind.subjects.place(each)] for each in ("runtime", "task"))
+                )
                 for subject in await any_on_subjects(
-                    self._client, kind.stream, [kind.subjects.where(task=task) for task in tasks]
+                    self._client, kind.stream, [kind.of(task) for task in tasks]
                 )
             }
             for name, kind in _KINDS.items()
@@ -90,7 +112,7 @@ class Gathering:
     async def weave(
         self,
         weaver: Weaver,
-        task: str,
+        task: TaskOfRuntime,
         window: Window,
         kinds: Collection[StrandName] = tuple(_KINDS),
     ) -> None:
@@ -98,7 +120,7 @@ class Gathering:
         for name, kind in _KINDS.items():
             if name not in kinds:
                 continue
-            async for page in self._pages(kind.stream, kind.subjects.where(task=task), window):
+            async for page in self._pages(kind.stream, kind.of(task), window):
                 for stored in page:
                     weaver.take(name, stored)
                 await weaver.store()

@@ -30,7 +30,7 @@ from lictor_schema.seals.episode_sources import StrandName
 from lictor_sealer.episode.assembly import assemble
 from lictor_sealer.episode.contents import EpisodeContents
 from lictor_sealer.episode.decision_closing import Closings
-from lictor_sealer.episode.gathering import Gathering, Window
+from lictor_sealer.episode.gathering import Gathering, TaskOfRuntime, Window
 from lictor_sealer.episode.leaf_size import fitted
 from lictor_sealer.episode.sources import Weaver
 from lictor_sealer.episode.task_records import (
@@ -73,6 +73,10 @@ class _ClosedRecords:
     @property
     def episode_id(self) -> str:
         return episode_of(self.records)
+
+    @property
+    def task(self) -> TaskOfRuntime:
+        return TaskOfRuntime.decided(self.sourced.output.delivery.subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ class SealingOutbox:
         ]
         if not begun:
             return []
-        present = await self._gathering.present([each.closing.sourced.key for each in begun])
+        present = await self._gathering.present([each.closing.task for each in begun])
         sessions = await self._gathering.present_sessions(
             {session for each in begun for session in each.weaver.sessions}
         )
@@ -206,11 +210,11 @@ class SealingOutbox:
     async def _ready(
         self,
         begun: _Begun,
-        present: Mapping[StrandName, set[str]],
+        present: Mapping[StrandName, set[TaskOfRuntime]],
         sessions: set[tuple[str, str]],
     ) -> _Ready:
         closing, weaver, seen = begun.closing, begun.weaver, begun.seen
-        delivery, task = closing.sourced.output.delivery, closing.sourced.key
+        delivery, task = closing.sourced.output.delivery, closing.task
         governed = None
         window = Window(closing.after_us, delivery.stored_at_ns // 1000)
         if self._closings is not None:

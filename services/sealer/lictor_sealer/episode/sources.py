@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar, get_args
 from pydantic import ValidationError
 
 from lictor_bus.logs.session_log import read_session_entry
-from lictor_bus.names.subjects import token
+from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.approvals.run import RunFinished, RunStarted, parse_run_entry
 from lictor_schema.core.base_model import utc_millis
@@ -86,7 +86,6 @@ class Weaver:
         self._receipts = _Notes[ReceiptNote]()
         self._sessions: dict[tuple[str, str], None] = {}
         self._records: list[RecordDigest] = []
-        self._runtime: str | None = None
         self._snapshot: str | None = None
         self._closing_event = 0
         self.newest_us = 0
@@ -106,7 +105,6 @@ class Weaver:
 
     def record(self, stored: Delivery, record: DecisionRecord) -> None:
         """A decision record."""
-        self._runtime = self._runtime or token(record.runtime)
         commitment = self._contents.take("records", stored)
         self._snapshot, self._closing_event = commitment, record.event_sequence
         if len(self._records) < LISTED_RECORDS:
@@ -213,12 +211,9 @@ class Weaver:
         )
 
     def _gated(self, stored: Delivery, message_hash: str) -> None:
-        gate = stored.subject.split(".")[2]
+        gate = stored.subject.split(".")[subjects.GATED.place("gate")]
         if gate == "action":
             record = ActionGateRecord.from_json(stored.body)
-            if record.asked_by != self._runtime:
-                # Covered like all others; but a stranger's question says nothing about how the task went.
-                return
         elif gate in _SESSION_GATES:
             record = SessionGateRecord.from_json(stored.body)
             if record.request.session_id is not None:

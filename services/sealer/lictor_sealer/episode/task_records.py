@@ -30,6 +30,7 @@ class RecordsSeen:
 
     _first: DecisionRecord | None = None
     _last: DecisionRecord | None = None
+    _starter: str | None = None
     evidence: dict[str, None] = field(default_factory=dict[str, None])
     """Every evidence item that a decision looked at, in the order they first appeared."""
     spawned: int = 0
@@ -43,6 +44,8 @@ class RecordsSeen:
         if self._first is None:
             self._first = record
         self._last = record
+        if self._starter is None and record.event_type == "task_started":
+            self._starter = record.runtime
         for item in record.evidence.attached:
             if len(self.evidence) < _MAX_EVIDENCE:
                 self.evidence[item.evidence_id] = None
@@ -60,6 +63,11 @@ class RecordsSeen:
         if self._first is None:
             raise EpisodeError("there are no decision records for the task")
         return self._first
+
+    @property
+    def runtime(self) -> str:
+        """The runtime whose task it is: the one that started it. Others may have reported on it before."""
+        return self._starter or self.first.runtime
 
     @property
     def last(self) -> DecisionRecord:

@@ -54,7 +54,7 @@ class EpisodeLog:
         appended = append(head, [each.draft for each in entries], self.key)
         messages = [
             Outgoing(
-                subjects.episode(each.draft.episode.decision_type, each.draft.episode.episode_id),
+                _subject(each.draft),
                 bundle,
                 each.message_id,
                 each.headers,
@@ -95,6 +95,11 @@ class EpisodeLog:
         """Every version of an episode, in the order they were sealed."""
         subject = subjects.episodes_with_id(episode_id)
         return [each async for each in read_all(self._client, streams.EPISODES, subject)]
+
+
+def _subject(draft: Draft) -> str:
+    episode = draft.episode
+    return subjects.episode(episode.runtime, episode.decision_type, episode.episode_id)
 
 
 def sealed_episode_of(stored: Delivery) -> SealedEpisode:

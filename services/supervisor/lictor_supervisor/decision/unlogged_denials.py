@@ -49,7 +49,8 @@ def refusal_record(
         record = ActionGateRecord(task_id=task, **told)
     except ValidationError:
         record = ActionGateRecord(task_id=None, **told)
-    kept_at = subjects.gated(GATE, record.task_id)
+    task_token = subjects.NOBODY if record.task_id is None else subjects.token(record.task_id)
+    kept_at = subjects.GATED.at(record.asked_by, GATE, task_token)
     message = Outgoing(kept_at, record.to_json(), record.record_id)
     return PendingRecord(GATE, record.task_id or "(not told)", answer, message)
 
