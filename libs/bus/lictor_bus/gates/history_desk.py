@@ -111,14 +111,7 @@ class PublishedDesk:
             request_id=request.request_id,
             is_own=stored is not None or dead is not None,
             message_id=None if stored is None else stored.headers.get("Nats-Msg-Id"),
-            set_aside=None
-            if dead is None
-            else SetAside(
-                service=dead.letter.service,
-                reason=dead.letter.reason,
-                remedy=dead.letter.remedy,
-                letter=dead.sequence,
-            ),
+            set_aside=None if dead is None else SetAside.of(dead.sequence, dead.letter),
         )
 
     def _is_own(self, subject: str, runtime: str) -> bool:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from lictor_schema.core.base_model import Count, Identifier, Label, Model, Positive, Text
+from lictor_schema.services.dead_letter import DeadLetter
 
 MAX_PAGE = 1000
 """So many messages are searched for one answer at most."""
@@ -111,6 +112,13 @@ class SetAside(Model):
     reason: Text = Field(description="Why")
     remedy: Text = Field(description="What to do about it")
     letter: Positive = Field(description="The sequence of the dead letter")
+
+    @classmethod
+    def of(cls, sequence: int, letter: DeadLetter) -> Self:
+        """What a dead letter tells its sender."""
+        return cls(
+            service=letter.service, reason=letter.reason, remedy=letter.remedy, letter=sequence
+        )
 
 
 class PublishedAnswer(Model):
