@@ -19,7 +19,6 @@ class ServiceSettings:
     nats_url: str = DEFAULT_NATS_URL
     redis_url: str = DEFAULT_REDIS_URL
     partitions: int = DEFAULT_PARTITIONS
-    replicas: int = 1
     batch: int = 1000
     http_port: int | None = None
     http_host: str = "127.0.0.1"
@@ -34,7 +33,6 @@ class ServiceSettings:
             nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
             partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
-            replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
             batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
             http_port=whole_setting(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
             http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
