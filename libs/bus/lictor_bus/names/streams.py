@@ -397,9 +397,14 @@ def is_older(found: StreamConfig) -> bool:
     return not before.isdisjoint(found.subjects or ())
 
 
+def placeholder_of(stream: str) -> str:
+    """The one subject that a stream takes before its migration is finished."""
+    return f"{copy_of(stream)}.placeholder"
+
+
 def in_migration(found: StreamConfig) -> bool:
     """Whether a stream is still being filled from the copy of an older one."""
-    return found.mirror is not None or found.subjects == [copy_of(str(found.name))]
+    return found.mirror is not None or found.subjects == [placeholder_of(str(found.name))]
 
 
 async def _refuse_unfinished(client: Client, name: str) -> None:
