@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from nats.aio.client import Client
+
 from lictor.errors import LictorError, Unreachable
 from lictor.installation.atomic_files import replace_file
 from lictor.installation.directories import approvers_named, layers_named
@@ -23,6 +25,9 @@ from lictor.installation.endpoints import (
     write_running,
 )
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.migration.stream_migration import migrate, to_migrate
+from lictor_bus.names.streams import STREAMS, declare
+from lictor_bus.service.settings import ServiceSettings, replicas_wanted
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.kept_ports import HOST, KeptPorts, free_port, is_free
@@ -45,7 +50,7 @@ class StackEvent:
     """Something a person at the terminal wants to know."""
 
     what: str
-    """`starting`, `moved`, `ready`, `unknown`, `died`, `restarted`, `draining` or `stopped`."""
+    """`starting`, `moved`, `migrating`, `migrated`, `ready`, `unknown`, `died`, `restarted`, `draining`, `stopped`."""
     name: str
     detail: str = ""
 
@@ -136,6 +141,7 @@ class Stack:
                 await (await connect_redis(redis_url)).aclose()
                 self._tell(StackEvent("ready", "nats", nats_url))
                 self._tell(StackEvent("ready", "redis", redis_url))
+                await self._prepare_streams(client)
                 self._running = self._describe(nats_url, redis_url, trust)
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():
@@ -158,6 +164,19 @@ class Stack:
         except LictorError as error:
             # All else works, so it goes on; hooks and guards have to be told the address then.
             self._tell(StackEvent("unknown", "to guards", str(error)))
+
+    async def _prepare_streams(self, client: Client) -> None:
+        """What an installation does before its services start: take over older streams, and make what is missing."""
+        todo = await to_migrate(client)
+        if todo:
+            messages = sum(each.messages for each in todo)
+            needs = max(each.size for each in todo)
+            detail = f"{messages} messages of version 0.1, which takes {needs} bytes more meanwhile"
+            self._tell(StackEvent("migrating", "streams", detail))
+            await migrate(client, tuple(SERVICES))
+            self._tell(StackEvent("migrated", "streams", f"{messages} messages"))
+        settings = ServiceSettings.from_environment()
+        await declare(client, *STREAMS, partitions=settings.partitions, replicas=replicas_wanted())
 
     def _tell_moved(self, name: str, last: int) -> None:
         # Whoever was told the address by hand does not find it again; all others look it up.

@@ -9,6 +9,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.names.streams import DEFAULT_PARTITIONS
 
 DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
+MOST_PARTITIONS, MOST_REPLICAS = 256, 5
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -19,7 +20,6 @@ class ServiceSettings:
     nats_url: str = DEFAULT_NATS_URL
     redis_url: str = DEFAULT_REDIS_URL
     partitions: int = DEFAULT_PARTITIONS
-    replicas: int = 1
     batch: int = 1000
     http_port: int | None = None
     http_host: str = "127.0.0.1"
@@ -33,8 +33,9 @@ class ServiceSettings:
         return cls(
             nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
-            partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
-            replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
+            partitions=whole_setting(
+                environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, MOST_PARTITIONS
+            ),
             batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
             http_port=whole_setting(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
             http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
@@ -42,6 +43,11 @@ class ServiceSettings:
             drain_timeout_s=whole_setting(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
             log_level=_log_level(environment),
         )
+
+
+def replicas_wanted(environment: Mapping[str, str] = os.environ) -> int:
+    """How many replicas the streams get that are made."""
+    return whole_setting(environment, "LICTOR_REPLICAS", 1, 1, MOST_REPLICAS)
 
 
 def path_setting(environment: Mapping[str, str], name: str) -> Path | None:
