@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("lictor.bus")
 
+_REFUSED = "authorization violation"
+
 
 DirectHandler = Callable[[bytes, bytes, bytes, bytes | None], None]
 """Called with subject, reply subject, body and header block of a message, as they came."""
@@ -29,12 +32,21 @@ Whereabouts = str | Callable[[], str | None]
 """A broker's address; or how to look it up, where it may change: None while it has none."""
 
 
+def url_in_file(path: Path) -> str | None:
+    """The address in a file that holds nothing else; None while there is none."""
+    try:
+        return path.read_text("utf-8").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
 class TolerantClient(Client):
-    """nats-py with three changes; all reach into it, and tests fail if it changes.
+    """nats-py with four changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
-    reconnects for ever to the address it began with; this one looks the address up before each attempt.
+    reconnects for ever to the address it began with; this one looks the address up before each attempt. And it
+    closes for good when the server ends its password; this one, if it can look up another, reconnects with that.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -59,6 +71,12 @@ class TolerantClient(Client):
                 self.set_server_pool([each.strip() for each in url.split(",")])
                 raise NatsError(f"nats: the broker has moved to {_printable(url)}")
         await super()._connect_to_server(s)
+
+    async def _process_err(self, err_msg: str) -> None:
+        if _REFUSED in err_msg.lower() and self.is_connected and not isinstance(self._where, str):
+            await self._process_op_err(NatsError("nats: the password is not valid any more"))
+            return
+        await super()._process_err(err_msg)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
         """Subscribe with a plain function that the read loop calls; it must not block."""
@@ -157,7 +175,9 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
     connected = False
     client = TolerantClient(where)
     if client.found is None:
-        raise BrokerUnreachable("No `lictor up` runs there any more; start it again.")
+        raise BrokerUnreachable(
+            "NATS has no address at the moment: no `lictor up` runs there any more."
+        )
     url = client.found
     try:
         async with asyncio.timeout(timeout_s):
