@@ -1,6 +1,7 @@
 """Connections to NATS and Redis that come back by themselves, and say clearly when they can't."""
 
 import asyncio
+import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -216,6 +217,18 @@ def inbox_prefix(url: str) -> str:
     """Where answers to us go: a user that the address names has inboxes of its own, which nobody else may read."""
     user = _parts(url).username
     return inboxes(unquote(user)) if user else "_INBOX"
+
+
+def own_message_id(client: Client, message_id: str) -> str:
+    """A message id that only we can know, where the address has a password.
+
+    Ids are one namespace for a whole stream: whoever used ours first would have our message dropped as a duplicate.
+    """
+    url = client.found if isinstance(client, TolerantClient) else None
+    password = None if url is None else urlsplit(url).password
+    if not password:
+        return message_id
+    return hmac.digest(password.encode(), message_id.encode(), "sha256").hex()
 
 
 async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
