@@ -39,7 +39,7 @@ from hook import measure_hook
 from reporting import emit, publish_events, reach, service_process, wait_until_ready
 
 FLOOR = "floor.ask"
-GATE = subjects.gate("report")
+GATE = subjects.gate("report", "bench")
 TASKS = 50
 WARM_UP = 200
 BLOCK = 20

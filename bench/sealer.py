@@ -265,7 +265,7 @@ class Ours:
 def _drafts(episodes: list[bytes], named: list[tuple[str, str]]) -> Iterator[Draft]:
     for data in episodes:
         episode = DecisionEpisode.from_json(data)
-        subject = subjects.episode(episode.decision_type, episode.episode_id)
+        subject = subjects.episode(episode.runtime, episode.decision_type, episode.episode_id)
         named.append((subject, episode.episode_id))
         yield Draft(episode, SEALED_AT)
 

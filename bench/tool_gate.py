@@ -28,7 +28,7 @@ from lictor_guard.facts.fact import decode_fact
 from lictor_guard.facts.session_facts import TALLY, Tally
 
 RUNTIME = "bench"
-GATE = subjects.session_gate("tool", RUNTIME)
+GATE = subjects.gate("tool", RUNTIME)
 # No multiple of ten: every session is asked every kind of question.
 SESSIONS = 53
 WARM_UP = 200

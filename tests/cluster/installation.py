@@ -199,11 +199,11 @@ class Agents:
         }
         try:
             await self.client.request(
-                "lictor.gate.report", json.dumps(question).encode(), timeout=10
+                subjects.gate("report", "bench"), json.dumps(question).encode(), timeout=10
             )
             async with asyncio.timeout(10):
                 while not await last_sequence(
-                    self.client, "GATES", subjects.gated("report", task), timeout_s=10
+                    self.client, "GATES", subjects.gated("bench", "report", task), timeout_s=10
                 ):
                     await asyncio.sleep(0.05)
         except (BusError, NatsError, OSError, TimeoutError):

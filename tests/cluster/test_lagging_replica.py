@@ -76,7 +76,7 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
 
 
 def receipt(task: str, number: int) -> Outgoing:
-    return Outgoing(subjects.receipt("planned", task, f"r{number}"), b"{}")
+    return Outgoing(subjects.receipt("rt", "planned", task, f"r{number}"), b"{}")
 
 
 async def until_it_lags(client: TolerantClient) -> None:
@@ -84,7 +84,7 @@ async def until_it_lags(client: TolerantClient) -> None:
     async with asyncio.timeout(GENEROUS_S):
         for number in range(10_000):
             await publish_one(client, streams.RECEIPTS, receipt("lags", number))
-            subject = subjects.receipt("planned", "lags", f"r{number}")
+            subject = subjects.receipt("rt", "planned", "lags", f"r{number}")
             answer = await client.request(
                 f"$JS.API.DIRECT.GET.{streams.RECEIPTS}",
                 b'{"last_by_subj":"%b"}' % subject.encode(),
@@ -99,7 +99,7 @@ async def test_every_way_of_reading_finds_what_was_acknowledged(cluster: Cluster
     for number in range(TIMES):
         task, before = f"task-{number}", datetime.now(UTC) - timedelta(milliseconds=1)
         await publish_all(client, streams.RECEIPTS, [receipt(task, each) for each in range(3)])
-        subject = f"lictor.rcpt.*.{task}.*"
+        subject = f"lictor.rcpt.*.*.{task}.*"
         first = (await read_from(client, streams.RECEIPTS, subject, 1, 1))[0].sequence
         await publish_one(client, streams.RECEIPTS, receipt(task, 3))
         assert await last_sequence(client, streams.RECEIPTS, subject, timeout_s=30) == first + 3
@@ -111,13 +111,13 @@ async def test_every_way_of_reading_finds_what_was_acknowledged(cluster: Cluster
         assert len([each async for each in read_all(client, streams.RECEIPTS, subject)]) == 7
         await publish_one(client, streams.RECEIPTS, receipt(f"{task}-since", 0))
         assert await read_since(
-            client, streams.RECEIPTS, f"lictor.rcpt.*.{task}-since.*", before, 10
+            client, streams.RECEIPTS, f"lictor.rcpt.*.*.{task}-since.*", before, 10
         )
 
 
 async def test_nothing_is_found_where_there_is_nothing(cluster: Cluster) -> None:
     client = cluster.client
-    subject = "lictor.rcpt.*.nobody.*"
+    subject = "lictor.rcpt.*.*.nobody.*"
     for number in range(TIMES):
         await publish_one(client, streams.RECEIPTS, receipt(f"other-{number}", 0))
         assert await read_from(client, streams.RECEIPTS, subject, 1, 10) == []
@@ -139,7 +139,7 @@ async def test_a_subject_with_thousands_of_others_under_it_is_read_to_its_end(
         await publish_one(client, streams.RECEIPTS, receipt("many", 2000 + number))
         # Behind it, so that the stream goes on where the subject ends.
         await publish_one(client, streams.RECEIPTS, receipt("after-many", number))
-        found = read_all(client, streams.RECEIPTS, "lictor.rcpt.*.many.*", 1000)
+        found = read_all(client, streams.RECEIPTS, "lictor.rcpt.*.*.many.*", 1000)
         assert len([each async for each in found]) == 1501 + number
 
 
@@ -178,7 +178,7 @@ async def test_whoever_follows_a_stream_on_gets_no_message_again(cluster: Cluste
             await publish_one(client, streams.RECEIPTS, receipt("followed", 0)) for _ in range(3)
         ]
         assert sequences[-1] is not None
-        subject = subjects.receipt("planned", "followed", "r0")
+        subject = subjects.receipt("rt", "planned", "followed", "r0")
         assert await next_message(client, subject, sequences[-1]) == sequences[-1]
 
 
@@ -200,7 +200,9 @@ class _Counting(CountingState):
     def step(
         self, state: int | None, message: Parsed[int], delivery: Delivery
     ) -> Stepped[int, Outgoing]:
-        output = Outgoing(subjects.decision("allow", message.key), b"%d" % delivery.sequence)
+        output = Outgoing(
+            subjects.decision("test", "allow", message.key), b"%d" % delivery.sequence
+        )
         return Stepped((state or 0) + 1, (output,), "allow")
 
 
@@ -277,8 +279,13 @@ async def test_a_closed_task_is_sealed_with_all_its_records_and_gates(cluster: C
     outbox = SealingOutbox(client, log, DeadLetters(client, "sealer"))
     for number in range(TIMES):
         task = f"closed-{number}"
-        await publish_one(client, streams.GATES, Outgoing(subjects.gated("report", task), b"{}"))
-        closing, subject = record("e2", task=task, closes=True), subjects.decision("allow", task)
+        await publish_one(
+            client, streams.GATES, Outgoing(subjects.gated("test", "report", task), b"{}")
+        )
+        closing, subject = (
+            record("e2", task=task, closes=True),
+            subjects.decision("test", "allow", task),
+        )
         first = Outgoing(subject, record("e1", task=task).to_json())
         await publish_one(client, streams.DECISIONS, first)
         sequence = await publish_one(
@@ -312,7 +319,7 @@ async def test_a_leader_that_was_deposed_while_it_was_paused_is_not_believed(
                     last_sequence(
                         close_to_it,
                         streams.RECEIPTS,
-                        "lictor.rcpt.*.deposed.*",
+                        "lictor.rcpt.*.*.deposed.*",
                         timeout_s=GENEROUS_S,
                     )
                 )

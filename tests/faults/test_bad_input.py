@@ -165,7 +165,7 @@ async def test_another_runtime_can_not_close_a_task(stack):
 
 
 async def test_one_forged_decision_stops_nobody(stack):
-    await publish_one(stack.client, "DECISIONS", Outgoing("lictor.dec.allow.forged", b"garbage"))
+    await publish_one(stack.client, "DECISIONS", Outgoing("lictor.dec.rt.allow.forged", b"garbage"))
     await stack.send_event(started("honest"))
     await stack.until("DECISIONS", 2)
     await stack.until("DEAD", 1)

@@ -102,7 +102,7 @@ async def test_an_allowed_dispatch_or_a_rewritten_report_that_cannot_be_recorded
     async with service_process("lictor_policy_evaluator", clean_infra, LICTOR_PACKS=str(packs)):
         await wait_until_ready(client, "policy-evaluator")
         await start_task(client)
-        gate = subjects.gate("dispatch")
+        gate = subjects.gate("dispatch", "test")
         allowed = await ask(client, gate, **dispatch)
         assert allowed["decision"] == "allow"
         await reach(client, streams.GATES, 1)
@@ -111,7 +111,7 @@ async def test_an_allowed_dispatch_or_a_rewritten_report_that_cannot_be_recorded
         # A report that claims progress without evidence: what may be shown is another text.
         claim = {"type": "progress", "text": "half of it is done"}
         report = {"message": "Half of it is done.", "claim": claim, "structure": ANSWERS}
-        shown = await ask(client, subjects.gate("report"), **report)
+        shown = await ask(client, subjects.gate("report", "test"), **report)
     await client.close()
     assert shown["decision"] == ("deny" if required else "rewrite")
     if required:
@@ -132,7 +132,7 @@ async def test_an_allowed_call_that_cannot_be_recorded(clean_infra, tmp_path: Pa
         about = {"session_id": "s"}
         begin = subjects.session_request("begin", "test")
         assert (await ask(client, begin, definition="coder", **about))["ok"]
-        gate = subjects.session_gate("tool", "test")
+        gate = subjects.gate("tool", "test")
         first = await ask(client, gate, tool="read", call_id="1", params={}, **about)
         assert first["decision"] == "allow"
         if required:

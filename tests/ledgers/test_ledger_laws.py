@@ -478,7 +478,7 @@ STORIES: dict[str, Callable[[World], Awaitable[int]]] = {
         subjects.approval_entries(REQUEST.request_id),
         lambda _: requested(REQUEST),
     ),
-    JOURNALS.name: everyone(JOURNALS.name, subjects.run_journal("t", OF), _run),
+    JOURNALS.name: everyone(JOURNALS.name, subjects.run_journal(None, "t", OF), _run),
     "receipts of the decision": reports,
     "part of the episode": parts,
     "log of episodes": episodes,

@@ -62,10 +62,10 @@ async def test_an_episode_tells_all_that_was_said_and_its_correction_what_came_l
         assert (await governor.report_receipt(first, QUEUED)).outcome == "stored"
         # What the services write behind their answers is there before the task closes.
         for stream, subject, count in (
-            (streams.DECISIONS, f"lictor.dec.*.guard.{task.task_id}", 1),
-            (streams.PROOFS, f"lictor.proof.*.{task.task_id}", 1),
-            (streams.GATES, f"lictor.gated.tool.{task.task_id}", 3),
-            (streams.GATES, f"lictor.gated.report.{task.task_id}", 1),
+            (streams.DECISIONS, f"lictor.dec.*.*.guard.{task.task_id}", 1),
+            (streams.PROOFS, f"lictor.proof.*.*.{task.task_id}", 1),
+            (streams.GATES, f"lictor.gated.*.tool.{task.task_id}", 3),
+            (streams.GATES, f"lictor.gated.*.report.{task.task_id}", 1),
         ):
             await until_stored(client, stream, subject, count)
         ref = {"kind": "file", "ref": "summary.txt"}
@@ -150,7 +150,9 @@ def program(task_id: str) -> Outgoing:
         source_name="send.py",
         program="send()",
     )
-    return Outgoing(subjects.program(task_id), submission.to_json(), "program-1")
+    return Outgoing(
+        subjects.program(submission.runtime, task_id), submission.to_json(), "program-1"
+    )
 
 
 def episode_of(bundle: bytes) -> SealedEpisode:

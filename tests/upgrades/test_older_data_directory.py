@@ -143,7 +143,7 @@ async def check(client: Client, was: Stored, now: Stored, data: Path) -> None:
     for stream, added in ((streams.EPISODES, 2), (streams.CONTENTS, 1)):
         assert now[stream][:-added] == was[stream], stream
     trust = TrustStore.load(data / "keys" / "trust.json")
-    bundles = [each.body async for each in read_all(client, streams.EPISODES, "lictor.ep.*.*")]
+    bundles = [each.body async for each in read_all(client, streams.EPISODES, "lictor.ep.*.*.*")]
     assert all(verify_bundle(each, trust).ok for each in bundles)
     tasks = [SealBundle.from_bytes(each).sealed_episode["taskId"] for each in bundles]
     assert tasks.count("newsletter-1") == 1

@@ -194,7 +194,7 @@ async def test_the_gates_are_answered_by_the_newer_engine_alone(
                 while "answers no gate" not in await older.until(ready=False):
                     await asyncio.sleep(0.05)
             answers = [
-                await client.request("lictor.gate.report", b"no question", timeout=5)
+                await client.request("lictor.gate.report.test", b"no question", timeout=5)
                 for _ in range(20)
             ]
     reasons = [json.loads(each.data)["reason"] for each in answers]

@@ -59,7 +59,7 @@ class Totals:
         total = (state or 0) + message.value
         body = json.dumps({"total": total, "id": message.message_id}).encode()
         out = Outgoing(
-            f"lictor.dec.allow.{message.key}", body, f"{message.key}:{message.message_id}"
+            f"lictor.dec.rt.allow.{message.key}", body, f"{message.key}:{message.message_id}"
         )
         return Stepped(total, (out,), "counted", self._keep_s)
 
@@ -117,7 +117,7 @@ class Bench:
 
     async def totals(self, key: str) -> list[int]:
         """Every total published for a key, in order."""
-        found = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.{key}", 1, 1000)
+        found = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.*.{key}", 1, 1000)
         return [json.loads(delivery.body)["total"] for delivery in found]
 
     async def count(self, stream: str) -> int:
@@ -199,7 +199,7 @@ class Bench:
             PullConsumer(self.client, streams.EVENTS, f"{service}-x", "lictor.ev.*.*.*", FAST),
             StateStore(self.redis, service, "x"),
             Totals(keep_s=keep_s),
-            StreamOutbox(self.client, streams.DECISIONS, "lictor.dec.*.{key}"),
+            StreamOutbox(self.client, streams.DECISIONS, "lictor.dec.*.*.{key}"),
             DeadLetters(self.client, service, formerly=formerly),
             ServiceTelemetry(service),
             FAST.batch,

@@ -45,7 +45,7 @@ GATE = Gate(
     within_s=0.4,
     share_of_payload=1 / 1024,
     repeats=Repeats.REMEMBERED,
-    records=("lictor.gated.try.*",),
+    records=("lictor.gated.*.try.*",),
 )
 
 
@@ -57,7 +57,7 @@ def record(asked: ReceivedQuestion[Any], answer: GateAnswer) -> PendingRecord:
     task = asked.request.task_id if asked.request is not None else None
     record_id = str(uuid.uuid4())
     body = json.dumps({"policy": answer.policy_id, "reason": answer.reason}).encode()
-    message = Outgoing(subjects.gated("try", task), body, record_id)
+    message = Outgoing(subjects.gated("test", "try", task), body, record_id)
     return PendingRecord("try", task or "(unknown)", answer, message)
 
 
@@ -129,7 +129,7 @@ class Tries:
         return GateAnswer.from_json(reply.data)
 
     async def recorded(self) -> list[dict[str, Any]]:
-        found = await read_from(self.client, streams.GATES, "lictor.gated.try.*", 1, 1000)
+        found = await read_from(self.client, streams.GATES, "lictor.gated.*.try.*", 1, 1000)
         return [json.loads(each.body) for each in found]
 
     async def until_recorded(self, count: int) -> list[dict[str, Any]]:
@@ -544,9 +544,9 @@ async def test_answers_go_to_inboxes_only(tries: Tries) -> None:
     async def hear(message: Any) -> None:
         heard.append(message.data)
 
-    await tries.client.subscribe("lictor.gated.try.mine", cb=hear)
+    await tries.client.subscribe("lictor.gated.test.try.mine", cb=hear)
     body = json.dumps(question()).encode()
-    await tries.client.publish(GATE.subject_of("test"), body, reply="lictor.gated.try.mine")
+    await tries.client.publish(GATE.subject_of("test"), body, reply="lictor.gated.test.try.mine")
     async with asyncio.timeout(3):
         await judged.wait()
     assert (await tries.ask()).decision == "allow"

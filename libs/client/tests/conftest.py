@@ -187,7 +187,7 @@ async def standin(broker: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A stand-in for the feedback service, on that broker; what it does not take is nothing to the next test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     service = StandIn()
-    for subject in (subjects.SESSION_GATE.any, subjects.SESSION_REQUEST.any):
+    for subject in (subjects.GATE.any, subjects.SESSION_REQUEST.any):
         await broker.subscribe(subject, cb=service.answer)
     # A request queues up behind the subscription; nats-py's flush() overtakes it.
     await broker.jetstream().account_info()

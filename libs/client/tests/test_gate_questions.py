@@ -28,7 +28,7 @@ def answering(broker: Client) -> Callable[[Answer], Awaitable[None]]:
             if reply is not None:
                 await message.respond(reply)
 
-        await broker.subscribe(subjects.session_gate("tool", "test"), cb=respond)
+        await broker.subscribe(subjects.gate("tool", "test"), cb=respond)
         # A request queues up behind the subscription; nats-py's flush() overtakes it.
         await broker.jetstream().account_info()
 

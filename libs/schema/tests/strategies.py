@@ -474,7 +474,8 @@ def _approval_entry(drawn: Fields) -> Fields:
     if drawn["request"] is not None:
         named = drawn["request"].request_id
         asked = {"state": ApprovalState.REQUESTED, "request": drawn["request"]}
-        return {**said, **asked, "request_id": named}
+        runtime = drawn["request"].binding.runtime
+        return {**said, **asked, "request_id": named, "runtime": runtime}
     if drawn["signed"] is not None:
         return {**said, "state": ApprovalState.APPROVED, "signed": drawn["signed"]}
     if drawn["execution"] is not None:

@@ -95,14 +95,16 @@ class Bus:
     async def submit(self, **fields: Any) -> ProgramSubmission:
         """An agent submits a program."""
         submitted = submission(**fields)
-        message = Outgoing(subjects.program(submitted.task_id), submitted.to_json())
+        message = Outgoing(
+            subjects.program(submitted.runtime, submitted.task_id), submitted.to_json()
+        )
         await publish_one(self.client, streams.PROGRAMS, message)
         return submitted
 
     async def answer(self, submitted: ProgramSubmission, **fields: Any) -> ProofResult:
         """The prover answers it."""
         result = proof(submitted, **fields)
-        subject = subjects.proof(result.verdict.value, result.task_id)
+        subject = subjects.proof(result.runtime, result.verdict.value, result.task_id)
         await publish_one(self.client, streams.PROOFS, Outgoing(subject, result.to_json()))
         return result
 
@@ -165,7 +167,7 @@ class Bus:
     async def write(self, entry: ApprovalEntry) -> None:
         """An entry of the runner's."""
         found = await approval_log(self.client, entry.request_id)
-        subject = subjects.approval(entry.state.value, entry.request_id)
+        subject = subjects.approval(entry.runtime, entry.state.value, entry.request_id)
         await Appends(self.client).append(
             streams.APPROVALS,
             Outgoing(subject, entry.to_json(), entry.entry_id),

@@ -304,7 +304,7 @@ async def test_a_stranger_s_decision_does_not_even_make_a_request_stale(bus: Bus
 
 async def test_bad_messages_become_dead_letters_and_the_next_is_handled(bus: Bus) -> None:
     async with bus.service():
-        wrong = Outgoing(subjects.proof("proved", "t-1"), b'{"verdict": "proved"}')
+        wrong = Outgoing(subjects.proof(None, "proved", "t-1"), b'{"verdict": "proved"}')
         await publish_one(bus.client, streams.PROOFS, wrong)
         # No such submission was made.
         await bus.answer(sample(submission_id="s-nowhere"))

@@ -50,7 +50,7 @@ class Agent:
             "requested_at": "2026-01-31T12:00:00Z",
         }
         subject = (
-            subjects.session_gate(operation, "scripted")
+            subjects.gate(operation, "scripted")
             if operation in ("tool", "stop")
             else subjects.session_request(operation, "scripted")
         )
@@ -76,7 +76,7 @@ class Agent:
     async def guidance(self) -> list[dict[str, Any]]:
         """What was made known about the session."""
         stored = await read_from(
-            self._client, streams.GUIDANCE, subjects.guidance(self.key), 1, 100
+            self._client, streams.GUIDANCE, subjects.GUIDANCE.where(session=self.key), 1, 100
         )
         return [json.loads(each.body) for each in stored]
 

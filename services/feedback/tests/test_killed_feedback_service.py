@@ -83,7 +83,7 @@ async def _each_decision_once(asker) -> None:
 
 
 async def _record_ids(asker, task: str) -> list[str]:
-    stored = await asker.bodies("DECISIONS", f"lictor.dec.block.guard.{task}")
+    stored = await asker.bodies("DECISIONS", f"lictor.dec.*.block.guard.{task}")
     return [each["record_id"] for each in stored]
 
 
@@ -95,9 +95,9 @@ async def _each_feedback_once(asker) -> None:
         for each in entry.feedback
     ]
     async with asyncio.timeout(60):
-        while len(found := await asker.bodies("GUIDANCE", subjects.guidance(asker.key))) < len(
-            told
-        ):
+        while len(
+            found := await asker.bodies("GUIDANCE", subjects.GUIDANCE.where(session=asker.key))
+        ) < len(told):
             await asyncio.sleep(0.05)
     assert [each["feedback_id"] for each in found] == told
 
@@ -182,5 +182,5 @@ async def test_a_service_that_is_told_to_stop_writes_down_what_it_allowed(
         for number in range(40):
             await asker.check("note", f"c{number}")
     async with start(clean_infra, agents, 0) as later:
-        kept = await later.bodies("GATES", f"lictor.gated.tool.{subjects.token('task of s1')}")
+        kept = await later.bodies("GATES", f"lictor.gated.*.tool.{subjects.token('task of s1')}")
     assert [each["request"]["call_id"] for each in kept] == [f"c{n}" for n in range(40)]

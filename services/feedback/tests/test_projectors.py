@@ -119,7 +119,7 @@ async def store(runtime: ServiceRuntime, session: str, *entries) -> None:
 
 
 async def told(runtime: ServiceRuntime, session: str) -> list[str]:
-    subject = subjects.guidance(subjects.session_key("rt", session))
+    subject = subjects.guidance("rt", subjects.session_key("rt", session))
     found = await read_from(runtime.client, streams.GUIDANCE, subject, 1, 100)
     return [StampedFeedback.from_json(each.body).feedback_id for each in found]
 

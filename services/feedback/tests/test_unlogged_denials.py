@@ -11,7 +11,9 @@ MALFORMED = "feedback.malformed-request"
 
 
 async def refused(asker, task: str = "task of s1") -> list[GuardDecision]:
-    stored = await asker.bodies("DECISIONS", subjects.guard_refusal(task))
+    stored = await asker.bodies(
+        "DECISIONS", subjects.GUARD_REFUSAL.where(task=subjects.token(task))
+    )
     return [GuardDecision.from_json(json.dumps(each)) for each in stored]
 
 

@@ -105,7 +105,9 @@ class Runtime:
             "requested_at": now(),
             **fields,
         }
-        reply = await self.client.request(subjects.gate(gate), json.dumps(request).encode(), 5)
+        reply = await self.client.request(
+            subjects.gate(gate, request["runtime"]), json.dumps(request).encode(), 5
+        )
         return GateAnswer.from_json(reply.data)
 
     async def may_report(self, message: str = "Half is done.", **fields: Any) -> GateAnswer:
@@ -119,7 +121,7 @@ class Runtime:
         return await self.ask("dispatch", dispatch_kind=kind, **{**usual, **fields})
 
     async def records(self) -> list[GateRecord]:
-        kept = subjects.gated("*", self.task_id)
+        kept = subjects.GATED.where(task=subjects.token(self.task_id))
         stored = await read_from(self.client, streams.GATES, kept, 1, 100)
         return [GateRecord.from_json(message.body) for message in stored]
 
@@ -194,7 +196,7 @@ async def test_a_new_task_is_let_through_with_an_anchor_and_held_back_without(ru
 )
 async def test_a_question_that_makes_no_sense_is_denied(runtime: Runtime, body: bytes):
     for gate in ("report", "dispatch"):
-        reply = await runtime.client.request(subjects.gate(gate), body, 5)
+        reply = await runtime.client.request(subjects.gate(gate, "test"), body, 5)
         answer = GateAnswer.from_json(reply.data)
         assert (answer.decision, answer.policy_id) == ("deny", "policy-evaluator.malformed-request")
 

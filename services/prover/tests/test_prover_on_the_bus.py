@@ -213,7 +213,7 @@ async def test_a_hard_program_does_not_hold_up_the_others_and_tells_how_far_it_i
         async def hear(message: Msg) -> None:
             told.append(ProofProgress.from_json(message.data))
 
-        await client.subscribe(subjects.proof_progress("hard"), cb=hear)
+        await client.subscribe(subjects.PROOF_PROGRESS.where(task="hard"), cb=hear)
         await client.flush()
         hard = lictor.Program(HARD, timeout_ms=6_000)
         waiting = asyncio.create_task(governor.prove(hard, task_id="hard"))
@@ -247,9 +247,9 @@ async def test_the_same_submission_twice_has_one_result(clean_infra):
 async def test_a_malformed_submission_becomes_a_dead_letter_and_the_prover_goes_on(clean_infra):
     async with prover(clean_infra) as governor:
         client = await nats.connect(clean_infra.nats_url)
-        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.t", b'{"program": 7}'))
+        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.rt.t", b'{"program": 7}'))
         other = mails(1)
-        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.t", b"\xff\x00"))
+        await publish_one(client, "PROGRAMS", Outgoing("lictor.prog.rt.t", b"\xff\x00"))
         (result,) = await governor.prove(other, task_id="t")
         await reach(client, "DEAD", 2)
         letters = [letter.letter async for letter in list_dead(client)]

@@ -117,7 +117,9 @@ class Bus:
             "program": source,
         }
         submission = ProgramSubmission(**{**given, **fields})
-        message = Outgoing(subjects.program(submission.task_id), submission.to_json())
+        message = Outgoing(
+            subjects.program(submission.runtime, submission.task_id), submission.to_json()
+        )
         place = await publish_one(self.client, streams.PROGRAMS, message)
         assert place is not None
         return place, submission
@@ -129,7 +131,9 @@ class Bus:
         proof = prove(source, name=submission.source_name, layer=layer, target=submission.target)
         result = answer(submission, proof, datetime.now(UTC))
         assert result.verdict == "proved", result.reasons
-        message = Outgoing(subjects.proof("proved", result.task_id), result.to_json())
+        message = Outgoing(
+            subjects.proof(result.runtime, "proved", result.task_id), result.to_json()
+        )
         proved = await publish_one(self.client, streams.PROOFS, message)
         assert proved is not None
         made = asked(
@@ -158,7 +162,7 @@ class Bus:
     async def stored(self, entry: ApprovalEntry) -> Delivery:
         """Write an entry, and read it as it is delivered."""
         place = await self.write(entry)
-        subject = subjects.approval(entry.state.value, entry.request_id)
+        subject = subjects.approval(entry.runtime, entry.state.value, entry.request_id)
         (found,) = await read_from(self.client, streams.APPROVALS, subject, place, 1)
         return found
 
@@ -169,7 +173,7 @@ class Bus:
 
     async def write(self, entry: ApprovalEntry) -> int:
         found = await approval_log(self.client, entry.request_id)
-        subject = subjects.approval(entry.state.value, entry.request_id)
+        subject = subjects.approval(entry.runtime, entry.state.value, entry.request_id)
         return await Appends(self.client).append(
             streams.APPROVALS,
             Outgoing(subject, entry.to_json(), entry.entry_id),
@@ -184,7 +188,7 @@ class Bus:
         return life
 
     async def journal(self, request_id: str) -> list[AnyRunEntry]:
-        log = JOURNALS.log(self.client, subjects.run_journal(TASK, request_id))
+        log = JOURNALS.log(self.client, subjects.run_journal(None, TASK, request_id))
         return list((await log.read()).state)
 
     async def kinds(self, request_id: str) -> list[str]:

@@ -214,7 +214,7 @@ async def test_a_message_that_is_no_entry_does_not_stop_a_run(bus: Bus) -> None:
     request_id, delivery = await bus.approved(program("pay('ada', 1)\nsleep_a_little()"))
     running = asyncio.create_task(bus.runner().handle(delivery))
     await bus.until_journal(request_id, "effect_started", 2)
-    subject = subjects.run_journal(TASK, request_id)
+    subject = subjects.run_journal(None, TASK, request_id)
     await publish_one(bus.client, streams.RUNS, Outgoing(subject, b"{}"))
     assert await running == "executed"
 
@@ -318,13 +318,13 @@ async def test_a_runner_that_was_taken_over_before_it_heard_of_its_entry_does_no
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = str(uuid.uuid4())
-    journal = await StreamJournal.read(bus.client, TASK, run_id)
+    journal = await StreamJournal.read(bus.client, None, TASK, run_id)
     send = publish_expecting
 
     async def lost(*args: Any) -> PublishAck:
         monkeypatch.setattr("lictor_bus.wire.appends.publish_expecting", send)
         await send(*args)
-        taken = await StreamJournal.read(bus.client, TASK, run_id)
+        taken = await StreamJournal.read(bus.client, None, TASK, run_id)
         await Run(run_id, TASK, taken, writer="another").write(RunTakenOver, runner="another")
         raise BusError("JetStream did not answer")
 
@@ -341,7 +341,7 @@ async def test_a_runner_that_was_taken_over_before_it_heard_of_its_entry_does_no
 
 
 async def test_an_entry_that_the_broker_never_takes_is_not_waited_for(bus: Bus) -> None:
-    journal = await StreamJournal.read(bus.client, TASK, str(uuid.uuid4()))
+    journal = await StreamJournal.read(bus.client, None, TASK, str(uuid.uuid4()))
     run = Run(str(uuid.uuid4()), TASK, journal, writer="w")
     async with asyncio.timeout(5):
         with pytest.raises(EntryTooLarge, match="max_payload"):

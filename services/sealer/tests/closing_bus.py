@@ -95,7 +95,7 @@ class Log:
 
     async def decide(self, *records: DecisionRecord) -> None:
         for each in records:
-            out = Outgoing(subjects.decision("allow", TASK), each.to_json())
+            out = Outgoing(subjects.decision(each.runtime, "allow", TASK), each.to_json())
             await publish_one(self.client, streams.DECISIONS, out)
 
     async def seal(self) -> None:

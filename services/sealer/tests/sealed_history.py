@@ -98,7 +98,11 @@ async def seal_all(client: Client, *episodes: DecisionEpisode, sealed_at: str) -
     """Append them to an empty log as the sealer does; returns the bundles."""
     made = append(Head(Frontier(), 0), [Draft(each, sealed_at) for each in episodes], KEY)
     messages = [
-        Outgoing(subjects.episode(each.decision_type, each.episode_id), bundle, each.episode_id)
+        Outgoing(
+            subjects.episode(each.runtime, each.decision_type, each.episode_id),
+            bundle,
+            each.episode_id,
+        )
         for each, bundle in zip(episodes, made.bundles, strict=True)
     ]
     messages.append(Outgoing(subjects.LOG_CHECKPOINT, made.checkpoint))

@@ -34,7 +34,7 @@ def proof(task: str, number: int = 1, verdict: str = "rejected") -> Outgoing:
         "decided_at": MOMENT,
         "elapsed_ms": 3,
     }
-    return _message(ProofResult, value, subjects.proof(verdict, task), f"program-{number}")
+    return _message(ProofResult, value, subjects.proof("test", verdict, task), f"program-{number}")
 
 
 def guard_denial(task: str, number: int = 1, session: str = SESSION) -> Outgoing:
@@ -59,7 +59,9 @@ def guard_denial(task: str, number: int = 1, session: str = SESSION) -> Outgoing
             "operator_notice": None,
         },
     }
-    return _message(GuardDecision, value, subjects.guard_decision("block", task), uuid(number))
+    return _message(
+        GuardDecision, value, subjects.guard_decision("test", "block", task), uuid(number)
+    )
 
 
 def gate_answer(task: str, number: int = 1, decision: str = "deny") -> Outgoing:
@@ -78,7 +80,7 @@ def gate_answer(task: str, number: int = 1, decision: str = "deny") -> Outgoing:
         "answer": _answer(number, decision),
         "config_hash": HASH,
     }
-    return _message(GateRecord, value, subjects.gated("report", task), uuid(number))
+    return _message(GateRecord, value, subjects.gated("test", "report", task), uuid(number))
 
 
 def tool_allowed(task: str, number: int = 1, session: str = SESSION) -> Outgoing:
@@ -100,7 +102,7 @@ def tool_allowed(task: str, number: int = 1, session: str = SESSION) -> Outgoing
         "answer": _answer(number, "allow"),
         "state_sequence": None,
     }
-    return _message(SessionGateRecord, value, subjects.gated("tool", task), uuid(number))
+    return _message(SessionGateRecord, value, subjects.gated("test", "tool", task), uuid(number))
 
 
 def call_finished(task: str, number: int = 1, session: str = SESSION) -> Outgoing:
@@ -135,7 +137,7 @@ def action_denied(task: str, number: int = 1, asked_by: str = RUNTIME) -> Outgoi
         "question_size": 7,
         "answer": _answer(number, "deny"),
     }
-    return _message(ActionGateRecord, value, subjects.gated("action", task), uuid(number))
+    return _message(ActionGateRecord, value, subjects.gated("test", "action", task), uuid(number))
 
 
 def _answer(number: int, decision: str) -> dict[str, Any]:
@@ -163,7 +165,10 @@ def receipt(task: str, record_id: str, number: int = 1) -> Outgoing:
         "reported_at": MOMENT,
     }
     return _message(
-        ReceiptReport, value, subjects.receipt("planned", task, record_id), f"receipt-{number}"
+        ReceiptReport,
+        value,
+        subjects.receipt("test", "planned", task, record_id),
+        f"receipt-{number}",
     )
 
 

@@ -101,7 +101,7 @@ async def fill(client: Client, task: str, count: int) -> None:
             )
             for number, body in events.items()
         ]
-        subject = subjects.decision("allow", task)
+        subject = subjects.decision(records[0].runtime, "allow", task)
         await publish_batch(
             client, streams.DECISIONS, [Outgoing(subject, each.to_json()) for each in records]
         )

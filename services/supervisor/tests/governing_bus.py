@@ -249,7 +249,7 @@ class Asker:
         return await self.raw(subjects.contract_order(operation), json.dumps(body).encode())
 
     async def decided(self, each: DecisionRecord) -> int | None:
-        subject = subjects.decision(each.decision.decision.value, each.task_id)
+        subject = subjects.decision(each.runtime, each.decision.decision.value, each.task_id)
         message = Outgoing(subject, each.to_json(), each.record_id)
         return await publish_one(self.client, streams.DECISIONS, message)
 

@@ -101,7 +101,7 @@ async def test_a_seal_that_does_not_verify_fails_and_its_episode_counts_for_noth
 ) -> None:
     (bundle,) = await seal_all(bus.client, episode("quick"), sealed_at=utc_millis(NOW))
     forged = bundle.replace(b'"endToEndMs":500', b'"endToEndMs":400').replace(b"quick", b"forge")
-    subject = subjects.episode("refund", "forge")
+    subject = subjects.episode("rt", "refund", "forge")
     await publish_one(bus.client, streams.EPISODES, Outgoing(subject, forged))
     await publish_one(bus.client, streams.EPISODES, Outgoing(subject, b"{}"))
     found = await report(bus)

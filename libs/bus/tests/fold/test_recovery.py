@@ -153,17 +153,17 @@ async def test_a_consumer_takes_on_a_narrower_filter_where_it_stands(clean_infra
     async def put(subject: str) -> None:
         await publish_one(client, streams.DECISIONS, Outgoing(subject, b"{}"))
 
-    await put("lictor.dec.allow.a")
+    await put("lictor.dec.rt.allow.a")
     before = PullConsumer(client, streams.DECISIONS, "reader", subjects.DECISION.all)
     await before.open()
     (first,) = await before.next_batch(5)
     await before.acknowledge(first)
     await client.flush()
     await before.close()
-    await put("lictor.dec.allow.guard.a")
-    await put("lictor.dec.allow.b")
+    await put("lictor.dec.rt.allow.guard.a")
+    await put("lictor.dec.rt.allow.b")
     after = PullConsumer(client, streams.DECISIONS, "reader", subjects.DECISION.any)
     await after.open()
-    assert [each.subject for each in await after.next_batch(5)] == ["lictor.dec.allow.b"]
+    assert [each.subject for each in await after.next_batch(5)] == ["lictor.dec.rt.allow.b"]
     await after.close()
     await client.close()

@@ -88,7 +88,7 @@ async def test_a_tick_that_asks_for_a_foreign_subject_is_buried(bench):
         "checkpoint",
         "a",
         datetime.now(UTC),
-        Outgoing("lictor.dec.allow.a", b"forged", "x"),
+        Outgoing("lictor.dec.rt.allow.a", b"forged", "x"),
     )
     await order(bench, stray)
     await publish_one(
@@ -97,6 +97,6 @@ async def test_a_tick_that_asks_for_a_foreign_subject_is_buried(bench):
     async with bench.running(relay(bench)):
         await bench.until(streams.DEAD, 2)
     reasons = {letter.letter.reason async for letter in list_dead(bench.client)}
-    assert "a tick may not publish on lictor.dec.allow.a" in reasons
+    assert "a tick may not publish on lictor.dec.rt.allow.a" in reasons
     assert any("without header" in reason for reason in reasons)
     assert await bench.count(streams.DECISIONS) == 0

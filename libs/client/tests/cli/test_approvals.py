@@ -43,11 +43,11 @@ async def stored_request(client: Client, **proved: Any) -> ApprovalRequest:
         if number == asked.program_sequence - 1:
             submitted = submission()
         await publish_one(
-            client, streams.PROGRAMS, Outgoing(subjects.program("t-1"), submitted.to_json())
+            client, streams.PROGRAMS, Outgoing(subjects.program(None, "t-1"), submitted.to_json())
         )
     entry = requested(asked)
     found = await approval_log(client, asked.request_id)
-    subject = subjects.approval("requested", asked.request_id)
+    subject = subjects.approval(None, "requested", asked.request_id)
     message = Outgoing(subject, entry.to_json(), entry.entry_id)
     await Appends(client).append(streams.APPROVALS, message, found.last, log=found.subjects)
     return asked

@@ -72,7 +72,7 @@ class Log:
         ]
         self.bundles += bundles
         messages = [
-            Outgoing(f"lictor.ep.test.e{first + number}", body)
+            Outgoing(f"lictor.ep.rt.test.e{first + number}", body)
             for number, body in enumerate(bundles)
         ]
         messages.append(Outgoing(LOG_CHECKPOINT, StoredCheckpoint(note, self.frontier).to_bytes()))

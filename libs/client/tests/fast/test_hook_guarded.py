@@ -188,7 +188,9 @@ async def decisions(endpoints: Endpoints, task: str, at_least: int) -> list[Guar
     try:
         found: list[GuardDecision] = []
         subscription = await client.jetstream().subscribe(
-            subjects.guard_decision("*", task), stream=streams.DECISIONS, ordered_consumer=True
+            subjects.GUARD_DECISION.where(task=subjects.token(task)),
+            stream=streams.DECISIONS,
+            ordered_consumer=True,
         )
         while len(found) < at_least:
             message = await subscription.next_msg(timeout=10)

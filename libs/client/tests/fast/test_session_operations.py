@@ -130,7 +130,7 @@ def test_subjects_are_those_of_the_bus(raw: str) -> None:
 def test_subject_names_are_those_of_the_bus() -> None:
     asked = session_operations.question_subject
     for gate in ("tool", "stop"):
-        assert asked(f"gate.{gate}", "a b") == subjects.session_gate(gate, "a b")
+        assert asked(f"gate.{gate}", "a b") == subjects.gate(gate, "a b")
     for operation in (
         "begin",
         "show",
@@ -143,7 +143,7 @@ def test_subject_names_are_those_of_the_bus() -> None:
     ):
         assert asked(f"session.{operation}", "a b") == subjects.session_request(operation, "a b")
     assert subjects.SESSION_REQUEST.at("result", "") == session_operations.RESULTS
-    assert subjects.session_gate("tool", "test") in MODELS
+    assert subjects.gate("tool", "test") in MODELS
     assert subjects.session_request("begin", "test") in MODELS
 
 

@@ -26,7 +26,7 @@ async def put(client: Client, numbers: range, task: str = "task") -> None:
         client,
         streams.DECISIONS,
         [
-            Outgoing(f"lictor.dec.allow.{task}", str(number).encode(), f"{task}{number}")
+            Outgoing(f"lictor.dec.rt.allow.{task}", str(number).encode(), f"{task}{number}")
             for number in numbers
         ],
     )
@@ -51,7 +51,7 @@ async def test_what_is_stored_comes_first_and_then_what_arrives(broker: Client) 
 async def test_only_the_subject_is_followed(broker: Client) -> None:
     await put(broker, range(5), "one")
     await put(broker, range(5, 10), "two")
-    async with aclosing(from_start(broker, "lictor.dec.*.two")) as stored:
+    async with aclosing(from_start(broker, "lictor.dec.*.*.two")) as stored:
         assert await take(stored, 5) == list(range(5, 10))
 
 

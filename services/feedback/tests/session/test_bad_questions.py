@@ -29,7 +29,7 @@ async def test_an_unknown_session_may_do_nothing_and_is_told_to_begin(asker):
         assert (refused["ok"], "never began" in refused["reason"]) == (False, True), operation
         assert refused["policy_id"] == "lictor.unknown-session", operation
     assert await asker.entries() == []
-    gated = await asker.bodies("GATES", f"lictor.gated.*.{subjects.token('task of s1')}")
+    gated = await asker.bodies("GATES", f"lictor.gated.*.*.{subjects.token('task of s1')}")
     assert [each["answer"]["policy_id"] for each in gated] == ["lictor.unknown-session"] * 2
 
 

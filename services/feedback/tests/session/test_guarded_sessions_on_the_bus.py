@@ -48,7 +48,9 @@ async def test_every_denial_is_in_the_log_before_it_is_answered_and_then_a_decis
     assert (denied.kind, denied.entry_id) == ("call_denied", answer["record_id"])
 
     task = subjects.token("task of s1")
-    (stored,) = await until(1, lambda: asker.bodies("DECISIONS", f"lictor.dec.block.guard.{task}"))
+    (stored,) = await until(
+        1, lambda: asker.bodies("DECISIONS", f"lictor.dec.*.block.guard.{task}")
+    )
     record = GuardDecision.from_json(json.dumps(stored))
     assert (record.record_id, record.call_id, record.tool) == (answer["record_id"], "c1", "deploy")
     assert (record.definition, record.decision.policy_id) == ("coder", "order")
@@ -61,7 +63,7 @@ async def test_blocked_stops_an_escalation_and_nothing_else_become_decisions(ask
     assert [answer["decision"] for answer in answers] == ["deny", "deny", "allow"]
     assert answers[2]["escalated"]
     task = subjects.token("task of s1")
-    found = await until(3, lambda: asker.bodies("DECISIONS", f"lictor.dec.*.guard.{task}"))
+    found = await until(3, lambda: asker.bodies("DECISIONS", f"lictor.dec.*.*.guard.{task}"))
     assert [each["decision"]["decision"] for each in found] == ["block", "block", "escalate"]
     assert [each["record_id"] for each in found] == [answer["record_id"] for answer in answers]
     assert found[2]["decision"]["operator_notice"]["required"]
@@ -82,7 +84,7 @@ async def test_allowed_calls_are_kept_beside_the_answer_and_change_no_session(as
     before = await asker.entries()
     await asker.check("note", "c1", params={"what": "all"})
     assert await asker.entries() == before
-    gated = f"lictor.gated.tool.{subjects.token('task of s1')}"
+    gated = f"lictor.gated.*.tool.{subjects.token('task of s1')}"
     (stored,) = await until(1, lambda: asker.bodies("GATES", gated))
     record = SessionGateRecord.from_json(json.dumps(stored))
     assert isinstance(record.request, ToolGateRequest)
@@ -99,7 +101,9 @@ async def test_feedback_is_told_once_and_made_known_once(asker):
     again = await asker.ask("collect", call_id="c4")
     assert again["feedback"] == told["feedback"]
     assert (await asker.ask("collect", call_id="c5"))["feedback"] == []
-    (known,) = await until(1, lambda: asker.bodies("GUIDANCE", subjects.guidance(asker.key)))
+    (known,) = await until(
+        1, lambda: asker.bodies("GUIDANCE", subjects.GUIDANCE.where(session=asker.key))
+    )
     assert StampedFeedback.from_json(json.dumps(known)).provider == "nag"
     assert known["feedback_id"] == told["feedback"][0]["feedback_id"]
 

@@ -47,7 +47,7 @@ class Asking:
         return await self.ask(subjects.session_request("begin", "scripted"), **fields)
 
     async def allowed(self, tool: str) -> bool:
-        subject = f"{subjects.gate('tool')}.scripted"
+        subject = subjects.gate("tool", "scripted")
         answer = await self.ask(subject, call_id=f"call-{tool}", tool=tool, params={})
         return answer["decision"] == "allow"
 

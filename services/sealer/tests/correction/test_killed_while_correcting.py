@@ -85,7 +85,7 @@ async def until_done(done: list[int], orders: int) -> None:
 
 async def close(client: Client, task: str) -> None:
     closing = record("e1", closes=True, task=task)
-    message = Outgoing(subjects.decision("allow", task), closing.to_json())
+    message = Outgoing(subjects.decision(closing.runtime, "allow", task), closing.to_json())
     await publish_one(client, streams.DECISIONS, message)
 
 

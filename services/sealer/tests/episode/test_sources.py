@@ -109,13 +109,21 @@ async def test_what_each_gate_held_back_can_be_read(log):
     assert (others(found), found.unreadable) == ({"gates": 3}, 0)
 
 
-async def test_what_another_runtime_asked_about_a_task_does_not_lower_its_outcome(log):
+async def test_what_another_runtime_said_under_the_name_of_a_task_is_not_in_its_episode(log):
     await log.decide(record("e1"))
-    await store(log.client, action_denied(TASK, 1, asked_by="stranger"))
+    for message in (
+        action_denied(TASK, 1, asked_by="stranger"),
+        gate_answer(TASK, 2),
+        guard_denial(TASK, 3),
+        proof(TASK, 4),
+        receipt(TASK, uuid(5), 5),
+    ):
+        of_stranger = message.subject.replace(".test.", ".stranger.")
+        await store(log.client, message._replace(subject=of_stranger))
     await log.decide(record("e2", closes=True))
     await log.seal()
     found = await the_sources(log)
-    assert (found.gates, others(found)) == ((), {"gates": 1})
+    assert others(found) == {}
     [episode] = await log.episodes()
     assert episode.outcome.code == "success"
 
@@ -168,10 +176,10 @@ async def test_an_episode_after_a_first_one_covers_only_what_came_since(log):
 async def test_what_nobody_of_ours_wrote_is_counted_and_does_not_stop_the_seal(log):
     await log.decide(record("e1"))
     for subject, stream in (
-        (subjects.proof("proved", TASK), streams.PROOFS),
-        (subjects.gated("tool", TASK), streams.GATES),
-        (subjects.guard_decision("allow", TASK), streams.DECISIONS),
-        (subjects.receipt("acked", TASK, uuid(1)), streams.RECEIPTS),
+        (subjects.proof("test", "proved", TASK), streams.PROOFS),
+        (subjects.gated("test", "tool", TASK), streams.GATES),
+        (subjects.guard_decision("test", "allow", TASK), streams.DECISIONS),
+        (subjects.receipt("test", "acked", TASK, uuid(1)), streams.RECEIPTS),
         (subjects.session_log(subjects.session_key("test", SESSION)), streams.SESSIONS),
     ):
         await publish_one(log.client, stream, Outgoing(subject, b'{"type":"io.nats.jetstream"}'))

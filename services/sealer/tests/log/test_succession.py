@@ -102,7 +102,8 @@ class Log:
         self.client = client
 
     async def close(self, task: str) -> None:
-        out = Outgoing(subjects.decision("allow", task), closing(task).to_json())
+        last = closing(task)
+        out = Outgoing(subjects.decision(last.runtime, "allow", task), last.to_json())
         await publish_one(self.client, streams.DECISIONS, out)
 
     async def seal(
@@ -120,7 +121,7 @@ class Log:
             EpisodeLog(self.client, key, sealed_from=succession.sealed_from(key)),
             DeadLetters(self.client, "sealer"),
         )
-        [stored] = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.{task}", 1, 1)
+        [stored] = await read_from(self.client, streams.DECISIONS, f"lictor.dec.*.*.{task}", 1, 1)
         await outbox.publish([Sourced(task, stored.sequence, ClosedTask(stored))])
         return head
 
@@ -166,7 +167,7 @@ async def test_a_task_that_closed_before_the_new_key_was_trusted_is_sealed_when_
     await log.close("first")
     await log.seal("first", OLD)
     await log.close("waited")
-    [stored] = await read_from(log.client, streams.DECISIONS, "lictor.dec.*.waited", 1, 1)
+    [stored] = await read_from(log.client, streams.DECISIONS, "lictor.dec.*.*.waited", 1, 1)
     later = stored.stored_at + timedelta(seconds=30)
     trust = TrustStore(
         (
@@ -219,7 +220,7 @@ async def test_the_old_key_is_out_after_the_hand_over_even_if_its_sealer_still_r
         log.client, EpisodeLog(log.client, OLD), DeadLetters(log.client, "sealer")
     )
     await take_up(log.client, NEW, LogSuccession(OLD, windows()), NOW)
-    [stored] = await read_from(log.client, streams.DECISIONS, "lictor.dec.*.second", 1, 1)
+    [stored] = await read_from(log.client, streams.DECISIONS, "lictor.dec.*.*.second", 1, 1)
     with pytest.raises(BusError, match="handed over"):
         await running.publish([Sourced("second", stored.sequence, ClosedTask(stored))])
 

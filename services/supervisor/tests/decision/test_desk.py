@@ -528,7 +528,7 @@ async def test_a_decision_governs_its_run_also_when_a_correction_took_up_the_run
     seen = RecordsSeen()
     for each in (again, record("task-1", "end", closes=True)):
         seen.take(each)
-    now = Delivery("lictor.dec.allow.task-1", b"", {}, 9, time.time_ns())
+    now = Delivery("lictor.dec.rt.allow.task-1", b"", {}, 9, time.time_ns())
     closings = Closings(Decisions(DecisionLog(asker.client), FOLDS), SeenCalls(asker.client))
     closed = await closings.close(seen, now)
     assert closed is not None

@@ -23,7 +23,8 @@ async def asker(clean_infra: Endpoints) -> AsyncIterator[Asker]:
 
 
 async def kept(asker: Asker, task: str | None = "task-1") -> list[ActionGateRecord]:
-    subject = subjects.gated("action", task)
+    name = subjects.NOBODY if task is None else subjects.token(task)
+    subject = subjects.GATED.where(gate="action", task=name)
     stored = await read_from(asker.client, streams.GATES, subject, 1, 100)
     return [ActionGateRecord.from_json(each.body) for each in stored]
 

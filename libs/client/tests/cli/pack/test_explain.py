@@ -62,7 +62,7 @@ async def url(broker: Client, governor: lictor.Governor) -> str:
         "config_hash": "sha256:other",
         "decision": {"decision": "allow"},
     }
-    await broker.jetstream().publish("lictor.dec.allow.task-1", json.dumps(record).encode())
+    await broker.jetstream().publish("lictor.dec.rt.allow.task-1", json.dumps(record).encode())
     assert broker.connected_url is not None
     return broker.connected_url.geturl()
 

@@ -54,7 +54,7 @@ RECORDS: tuple[dict[str, Any], ...] = (
 async def url(broker: Client) -> str:
     """A broker with some decisions in it, and one thing that is none."""
     for body in (*RECORDS, {"no": "record"}):
-        await broker.jetstream().publish("lictor.dec.block.task-1", json.dumps(body).encode())
+        await broker.jetstream().publish("lictor.dec.rt.block.task-1", json.dumps(body).encode())
     assert broker.connected_url is not None
     return broker.connected_url.geturl()
 
