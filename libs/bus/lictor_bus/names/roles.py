@@ -109,6 +109,8 @@ def _ours() -> tuple[Role, ...]:
                 subjects.PACK_REFUSAL.any,
             ),
             hears=(subjects.PACK_RELEASE.any,),
+            # Whether an event was set aside, for the runtime that published it.
+            looks_at=(streams.DEAD,),
         ),
         _service(
             "sealer",
@@ -195,6 +197,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "prover",
             declares=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
+            # Whether a program was set aside, for the runtime that submitted it.
+            looks_at=(streams.DEAD,),
             writes=(subjects.PROOF.any, subjects.CERTIFICATE.any, subjects.PROOF_PROGRESS.any),
         ),
         _service(
