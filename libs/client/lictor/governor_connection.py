@@ -41,7 +41,7 @@ async def connect(
         adapter_version=adapter_version or f"lictor-client/{version('lictor-client')}",
         operator=operator or OperatorContext(),
     )
-    found = url if isinstance(url, FoundAddress) else judge_url(url)
+    found = url if isinstance(url, FoundAddress) else judge_url(url, runtime=runtime)
     try:
         client = await reach(found, f"lictor-client {runtime}", timeout_s)
     except BusError as error:

@@ -21,6 +21,7 @@ from lictor.history.stored_history import StoredHistory
 from lictor_bus.errors import BusError
 from lictor_bus.gates.history import PROOFS
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import own_message_id
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import submission_id as derived_id
@@ -65,7 +66,11 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
         Outgoing(
             subjects.program(each.runtime, each.task_id),
             each.to_json(),
-            f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}.{each.submission_id}.{content_hash(each.program)}",
+            own_message_id(
+                client,
+                f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}"
+                f".{each.submission_id}.{content_hash(each.program)}",
+            ),
         )
         for each in submissions
     ]

@@ -45,7 +45,6 @@ from lictor_bus.wire.connection import (
     close_nats,
     connect_nats,
     connect_redis,
-    inbox_prefix,
 )
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_schema.services.health import ServiceHealth
@@ -206,7 +205,6 @@ class Service:
             # The loops drain at the same time, and need the server for it more than the gates do.
             stop_within_s=settings.drain_timeout_s / 2,
             name=f"lictor-{self.name}",
-            inbox_prefix=inbox_prefix(settings.nats_url),
             # Without types applied, a malformed question reaches the gate, which answers it with a denial.
             apply_types=False,
             logger=None,
