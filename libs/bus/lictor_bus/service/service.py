@@ -31,6 +31,7 @@ from lictor_bus.fold.state_store import StateStore
 from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.gate import Gate
 from lictor_bus.gates.gate_runner import GateRunner
+from lictor_bus.gates.history_desk import history_runner, is_asked_for_history
 from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects
@@ -310,7 +311,7 @@ class Service:
     ) -> AsyncGenerator[None, None]:
         self._client = runtime.client
         presence = StreamPresence(runtime.client, (*self.spec.streams, DEAD))
-        loops = await self.loops(runtime)
+        loops = [*await self.loops(runtime), *await _history(runtime)]
         self._refuse_unanswered_gates(loops)
         self._running = [presence, *loops]
         tasks = [asyncio.create_task(loop.run()) for loop in self._running]
@@ -367,6 +368,14 @@ class Service:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         log.info("%s: drained", self.name)
+
+
+async def _history(runtime: ServiceRuntime) -> Sequence[Runnable]:
+    """What a service that owns streams answers to runtimes about them; whatever else it does or waits for."""
+    if not is_asked_for_history(runtime.service):
+        return ()
+    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{runtime.service}-history")
+    return [history_runner(client, runtime.service, runtime.telemetry)]
 
 
 def _json_page(page: Page) -> Any:
