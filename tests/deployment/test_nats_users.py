@@ -145,7 +145,7 @@ async def test_a_guarded_session_works_under_its_runtime_s_own_user(secured: Sec
         )
         assert denied["decision"] == "deny"
         async with asyncio.timeout(60):
-            while not await read_from(runtime, "DECISIONS", "lictor.dec.*.guard.task", 1, 10):
+            while not await read_from(ops, "DECISIONS", "lictor.dec.openclaw.*.guard.task", 1, 10):
                 await asyncio.sleep(0.05)
 
 
@@ -155,9 +155,9 @@ async def test_a_program_is_approved_by_an_operator_and_never_by_its_runtime(
     layers = {"LICTOR_LAYERS": str(ROOT / "examples/layers")}
     approvers = tmp_path / "approvers.json"
     approvers.write_bytes(TrustStore.of([ALICE.verifying_key]).to_bytes())
-    submitted = submission()
+    submitted = submission(runtime="openclaw")
     (layer, _) = installed_layers(layers).named(None) or ("", None)
-    proved = proof(submitted, layer_hash=layer)
+    proved = proof(submitted, layer_hash=layer, runtime="openclaw")
 
     async with AsyncExitStack() as running:
 
@@ -176,14 +176,14 @@ async def test_a_program_is_approved_by_an_operator_and_never_by_its_runtime(
             )
         )
         await wait_until_ready(ops, "approvals")
-        program = Outgoing(subjects.program(submitted.task_id), submitted.to_json())
+        program = Outgoing(subjects.program("openclaw", submitted.task_id), submitted.to_json())
         await publish_one(runtime, "PROGRAMS", program)
-        result = Outgoing(subjects.proof("proved", submitted.task_id), proved.to_json())
+        result = Outgoing(subjects.proof("openclaw", "proved", submitted.task_id), proved.to_json())
         await publish_one(prover, "PROOFS", result)
         async with lictor.connect(secured.url("openclaw"), runtime="openclaw") as governor:
             waiting = asyncio.create_task(governor.approval(proved, timeout_s=30))
             async with asyncio.timeout(30):
-                while not (found := await read_from(runtime, "APPROVALS", "lictor.appr.>", 1, 1)):
+                while not (found := await read_from(ops, "APPROVALS", "lictor.appr.>", 1, 1)):
                     await asyncio.sleep(0.02)
             request = ApprovalEntry.from_json(found[0].body).request
             assert request is not None
@@ -222,7 +222,9 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
         running.push_async_callback(evaluator.close)
         await put_in_force(evaluator)
         started = record("task-1", "e-1", runtime="openclaw")
-        await evaluator.request(subjects.decision("allow", "task-1"), started.to_json(), timeout=5)
+        await evaluator.request(
+            subjects.decision("openclaw", "allow", "task-1"), started.to_json(), timeout=5
+        )
         runtime = await connect_nats(secured.url("openclaw"), name="test")
         running.push_async_callback(runtime.close)
 
@@ -242,7 +244,9 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
                 await asyncio.sleep(0.05)
         # Closed while it is frozen, it is sealed once somebody resumes it; then the report is about it.
         closed = record("task-1", "e-2", runtime="openclaw", closes=True)
-        await evaluator.request(subjects.decision("allow", "task-1"), closed.to_json(), timeout=5)
+        await evaluator.request(
+            subjects.decision("openclaw", "allow", "task-1"), closed.to_json(), timeout=5
+        )
         async with asyncio.timeout(60):
             while not await read_from(ops, "DEAD", "lictor.dead.sealer.DECISIONS.*", 1, 10):
                 await asyncio.sleep(0.05)
@@ -250,7 +254,7 @@ async def test_a_governed_decision_works_under_its_runtime_s_own_user(
         assert (await ask(ops, "lictor.contract.release", **order))["ok"]
         assert (await ask(ops, "lictor.contract.resume", **order, **of_task))["ok"]
         async with asyncio.timeout(60):
-            while not await read_from(ops, "EPISODES", "lictor.ep.*.*", 1, 10):
+            while not await read_from(ops, "EPISODES", "lictor.ep.*.*.*", 1, 10):
                 await asyncio.sleep(0.05)
         asked = CoherenceQuestion(request_id="q").to_json()
         told = CoherenceAnswer.from_json(
