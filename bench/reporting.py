@@ -13,7 +13,9 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.names import subjects
+from lictor_bus.errors import BrokerUnreachable
+from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.read import last_sequence
 from lictor_local.embedded_servers import Endpoints
 
@@ -43,11 +45,25 @@ start_module = start_cold
 """How services start; the tests have them start warm."""
 
 
+async def apply_streams(nats_url: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Do what `lictor streams apply` does, where NATS runs already."""
+    try:
+        client = await connect_nats(nats_url, name="streams")
+    except BrokerUnreachable:
+        return
+    partitions = int(environment.get("LICTOR_PARTITIONS") or streams.DEFAULT_PARTITIONS)
+    try:
+        await streams.declare(client, *streams.STREAMS, partitions=partitions)
+    finally:
+        await close_nats(client)
+
+
 @asynccontextmanager
 async def service_process(
     module: str, endpoints: Endpoints, **environment: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A service as a child process; ended at exit."""
+    """A service as a child process, with the streams that it needs; ended at exit."""
+    await apply_streams(endpoints.nats_url, environment)
     whole = {
         **os.environ,
         "LICTOR_NATS_URL": endpoints.nats_url,

@@ -19,7 +19,7 @@ from nats.errors import Error as NatsError
 from nats_cluster import NAMES, NatsCluster, until_formed
 
 from lictor_bus.errors import BusError
-from lictor_bus.names import subjects
+from lictor_bus.names import streams, subjects
 from lictor_bus.service.health import ask_health
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -66,7 +66,6 @@ class Installation:
                     **os.environ,
                     "LICTOR_NATS_URL": self.cluster.url(node),
                     "LICTOR_REDIS_URL": self._stores.redis_url,
-                    "LICTOR_REPLICAS": "3",
                     "LICTOR_PARTITIONS": "2",
                     "LICTOR_START_TIMEOUT_S": "600",
                     "LICTOR_SEAL_KEY": str(self._folder / "seal.pem"),
@@ -108,14 +107,15 @@ class Installation:
 
 
 @asynccontextmanager
-async def installed(folder: Path) -> AsyncIterator[Installation]:
-    """A cluster and a Redis; no service runs yet."""
+async def installed(folder: Path, *, partitions: int = 2) -> AsyncIterator[Installation]:
+    """A cluster with the streams, and a Redis; no service runs yet."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(NatsCluster(folder / "nats").running())
         stores = EmbeddedServers(folder / "stores", nats_port=None, durable=False)
         await stack.enter_async_context(stores)
         async with connected(cluster) as client:
             await until_formed(client)
+            await streams.declare(client, *streams.STREAMS, partitions=partitions, replicas=3)
         installation = Installation(folder, cluster, stores)
         stack.callback(installation.end)
         yield installation

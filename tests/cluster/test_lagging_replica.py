@@ -62,10 +62,9 @@ class Cluster(NamedTuple):
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     folder: Path = tmp_path_factory.mktemp("cluster")
-    async with installed(folder) as here, connected(here.cluster) as client:
+    async with installed(folder, partitions=1) as here, connected(here.cluster) as client:
         names = {streams.EVENTS, streams.DECISIONS, streams.EPISODES, streams.DRIFT, streams.DEAD}
         names |= {*gathering.STREAMS}
-        await streams.declare(client, *names, partitions=1, replicas=3)
         for name in names:
             await lead(client, name, "one")
         # A follower answers direct gets only when it has been level with its leader for a while.

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import nats
 import pytest
-from reporting import ROOT, service_process, wait_until_ready
+from reporting import ROOT, apply_streams, service_process, wait_until_ready
 
 DRAIN_S = 3
 # Python, uvicorn and the exporters need a moment of their own to end.
@@ -115,6 +115,7 @@ async def test_a_service_still_waiting_for_its_servers_ends_at_once():
 
 @pytest.mark.parametrize("http", [False, True])
 async def test_a_service_whose_loop_breaks_ends_and_says_so(clean_infra, http):
+    await apply_streams(clean_infra.nats_url)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

@@ -58,7 +58,7 @@ async def test_a_broker_that_lost_its_streams_is_told_of_with_what_to_do(own_ser
         await own_servers.kill_nats()
         shutil.rmtree(data)
         await own_servers.start_nats()
-        await until_told(client, "or restart all services, which then begin with empty streams")
+        await until_told(client, "restart all services, which then begin with empty streams")
     async with service_process("lictor_policy_evaluator", own_servers.endpoints):
         await wait_until_ready(client, "policy-evaluator", PATIENCE_S)
         await send(client, "anew")

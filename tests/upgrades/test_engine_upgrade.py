@@ -13,7 +13,7 @@ from typing import Any
 
 import nats
 from nats.aio.client import Client
-from reporting import ROOT, reach, service_process, wait_until_ready
+from reporting import ROOT, apply_streams, reach, service_process, wait_until_ready
 
 import lictor
 from lictor.history.stream_replay import replay
@@ -81,6 +81,7 @@ ANCHOR = {"channel": "telegram", "target": "chat-1"}
 
 @asynccontextmanager
 async def older_evaluator(endpoints: Endpoints, **environment: str) -> AsyncIterator[None]:
+    await apply_streams(endpoints.nats_url)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

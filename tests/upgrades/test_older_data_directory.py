@@ -19,7 +19,9 @@ import pytest
 from nats.aio.client import Client
 from reporting import ROOT, service_process, wait_until_ready
 
+from lictor_bus.migration.stream_migration import migrate
 from lictor_bus.names import streams
+from lictor_bus.names.older_subjects import without_runtime
 from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import EmbeddedServers
@@ -50,7 +52,7 @@ FOLDS = {
     "supervisor-claims": streams.CERPA,
 }
 
-Stored = Mapping[str, Sequence[tuple[int, str, str | None, str]]]
+Stored = Mapping[str, Sequence[tuple[int, int, str, str | None, str]]]
 
 
 @pytest.fixture
@@ -70,12 +72,13 @@ def packs(tmp_path: Path) -> Path:
 
 
 async def stored(client: Client) -> Stored:
-    """Every message with its sequence, its subject, its id and its hash."""
+    """Every message with its sequence, its time, its subject as 0.1 had it, its id and its hash."""
     return {
         stream: [
             (
                 each.sequence,
-                each.subject,
+                each.stored_at_ns,
+                without_runtime(each.subject),
                 each.headers.get("Nats-Msg-Id"),
                 hashlib.sha256(each.body).hexdigest(),
             )
@@ -123,6 +126,7 @@ async def running(data: Path, packs: Path, *names: str) -> AsyncIterator[Client]
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(EmbeddedServers(data, durable=False))
         client = await stack.enter_async_context(connected(servers.nats_url))
+        await migrate(client, names)
         for name in names:
             environment = {"LICTOR_PACKS": str(packs)}
             if name == "sealer":

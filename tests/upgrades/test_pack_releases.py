@@ -14,7 +14,7 @@ from pathlib import Path
 import nats
 import pytest
 from nats.aio.client import Client
-from reporting import ROOT, publish_events, reach, service_process, wait_until_ready
+from reporting import ROOT, apply_streams, publish_events, reach, service_process, wait_until_ready
 from workload import story_events
 
 from lictor.history.stream_replay import replay
@@ -243,6 +243,7 @@ async def test_a_pin_refuses_every_other_bundle(clean_infra: Endpoints, tmp_path
 async def test_a_start_with_what_is_not_wanted_or_can_not_be_kept_is_refused(
     clean_infra: Endpoints, tmp_path: Path
 ):
+    await apply_streams(clean_infra.nats_url)
     trust = tmp_path / "trust.json"
     trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
     without_methods(tmp_path / "packs")

@@ -15,7 +15,7 @@ import nats
 import pytest
 import redis.asyncio
 from nats.aio.client import Client
-from reporting import ROOT, publish_events, reach, sized_stream
+from reporting import ROOT, apply_streams, publish_events, reach, sized_stream
 from workload import story_events
 
 from lictor_bus.logs.dead_letters import list_dead
@@ -78,6 +78,7 @@ def free_port() -> int:
 async def running(
     endpoints: Endpoints, *command: str, **environment: str
 ) -> AsyncIterator[Instance]:
+    await apply_streams(endpoints.nats_url)
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *command),

@@ -27,6 +27,10 @@ class StreamMismatch(BusError):
     """A stream exists with settings that would break a guarantee, and can't be changed in place."""
 
 
+class NeedsMigration(StreamMismatch):
+    """A stream holds messages of an older version, under the subjects of then."""
+
+
 class BatchRefused(BusError):
     """The broker refused an atomic batch; none of it was stored."""
 

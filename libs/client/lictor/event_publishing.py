@@ -7,10 +7,9 @@ message id, so none can double it.
 
 import asyncio
 import json
-import logging
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,8 +33,6 @@ from lictor_bus.wire.error_codes import UNAVAILABLE
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import describe_validation_error
 from lictor_schema.events.event import MAX_EVENT_BYTES, Event, EventEnvelope, parse_event
-
-log = logging.getLogger("lictor.client")
 
 STORE_TIMEOUT_S = 15.0
 _ATTEMPT_S = 2.0
@@ -74,21 +71,10 @@ def read_event(event: AnyEvent) -> Event:
         raise InvalidEvent(f"the event is invalid: {error}") from None
 
 
-async def _as_the_broker_says(_sequence: int) -> bool:
-    return True
-
-
 async def store_event(
-    client: Client,
-    event: Event,
-    timeout_s: float = STORE_TIMEOUT_S,
-    *,
-    is_own: Callable[[int], Awaitable[bool]] = _as_the_broker_says,
+    client: Client, event: Event, timeout_s: float = STORE_TIMEOUT_S
 ) -> Published:
-    """Publish an event and return when it is durable.
-
-    ``is_own`` says whether the message that the broker takes this one to repeat is the runtime's own.
-    """
+    """Publish an event and return when it is durable."""
     body = event.to_json()
     if len(body) > MAX_EVENT_BYTES:
         raise EventRefused(
@@ -103,19 +89,13 @@ async def store_event(
         "traceparent": traceparent(),
     }
     subject = subjects.event(event.runtime, event.task_id)
-    sequence, duplicate, is_repeated = await _store(client, subject, body, headers, timeout_s)
-    if is_repeated and not await is_own(sequence):
-        # Message ids are one space for all runtimes: another one has used ours, so ours was not stored.
-        log.warning("the message id of event %s was taken by another runtime", event.event_id)
-        headers["Nats-Msg-Id"] += f".{secrets.token_hex(16)}"
-        sequence, duplicate, _ = await _store(client, subject, body, headers, timeout_s)
+    sequence, duplicate = await _store(client, subject, body, headers, timeout_s)
     return Published(event.task_id, event.event_id, sequence, duplicate)
 
 
 async def _store(
     client: Client, subject: str, body: bytes, headers: dict[str, str], timeout_s: float
-) -> tuple[int, bool, bool]:
-    """The sequence, whether it was stored before we sent it, and whether the broker took it for a repetition."""
+) -> tuple[int, bool]:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     pause = _FIRST_PAUSE_S
@@ -141,8 +121,8 @@ async def _store(
             acknowledgement = json.loads(answer.data)
             error = acknowledgement.get("error")
             if error is None:
-                is_repeated = bool(acknowledgement.get("duplicate"))
-                return int(acknowledgement["seq"]), is_repeated and not may_be_ours, is_repeated
+                duplicate = bool(acknowledgement.get("duplicate")) and not may_be_ours
+                return int(acknowledgement["seq"]), duplicate
             problem = str(error.get("description", "no reason given"))
             if error.get("code") != UNAVAILABLE:
                 raise EventRefused(f"the broker refused the event: {problem}")

@@ -146,9 +146,7 @@ class Governor:
         not acknowledge in time; then it may be stored or not, and publishing the same event again
         is safe. All three are LictorErrors.
         """
-        return await store_event(
-            self._client, read_event(event), timeout_s, is_own=self._is_own_event
-        )
+        return await store_event(self._client, read_event(event), timeout_s)
 
     async def decisions(
         self, task_id: str | None = None, *, since_start: bool = False
@@ -564,13 +562,6 @@ class Governor:
                     f"{aside.service} set event {published.event_id} aside: {aside.reason};"
                     f" {aside.remedy} (dead letter {aside.letter})"
                 )
-
-    async def _is_own_event(self, sequence: int) -> bool:
-        try:
-            return (await self._history.published(EVENTS, sequence)).is_own
-        except Unreachable:
-            # Events can be published while the evaluator is away; what the broker says is then all there is.
-            return True
 
 
 def _answer_to(request: GateRequest) -> type[GateAnswer]:

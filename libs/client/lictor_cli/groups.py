@@ -64,6 +64,10 @@ Show a governed decision; approve its actions, freeze or resume it; halt or rele
 _DEAD = """\
 Dead letters: messages that a service could not process, kept whole, with the reason and the remedy.
 """
+_STREAMS = """\
+Everything is stored in streams of NATS. They are made, and brought up to date, when Lictor is installed or upgraded:
+services may not change them.
+"""
 _ACCOUNT = """\
 Accounts of NATS: each runtime has one of its own, all services and operators share another. Passwords are kept in a
 folder; a change is read by a running server without a restart, and connections that it still permits stay.
@@ -290,6 +294,15 @@ GROUPS = {
                 "contract.order:RELEASE",
                 "release the kill-switch; frozen decisions stay frozen until each is resumed",
             ),
+        },
+    ),
+    "streams": (
+        _STREAMS,
+        {
+            "list": ("streams.list", "list them: what each holds, and how much"),
+            "check": ("streams.check", "tell whether each is there and as it should be"),
+            "apply": ("streams.apply", "make those that are missing, and bring them up to date"),
+            "migrate": ("streams.migrate", "take over what version 0.1 stored"),
         },
     ),
     "dead": (

@@ -58,6 +58,7 @@ COMMANDS = {
     "report": "tell how decisions kept to their contracts, from what was measured",
     "contract": "show a governed decision; approve, freeze, resume; halt or release all",
     "dead": "list, show or replay what could not be processed",
+    "streams": "make, check and migrate the streams that everything is stored in",
     "account": "list, add, rotate and remove the accounts and passwords of NATS",
     "doctor": "check this machine and the running services",
 }

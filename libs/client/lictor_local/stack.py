@@ -23,9 +23,10 @@ from lictor.installation.endpoints import (
     write_running,
 )
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.migration.stream_migration import migrate, to_migrate
 from lictor_bus.names.roles import DEPLOY, OPERATORS
 from lictor_bus.names.streams import STREAMS, declare
-from lictor_bus.service.settings import ServiceSettings
+from lictor_bus.service.settings import ServiceSettings, replicas_wanted
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.accounts import Accounts
 from lictor_local.embedded_servers import EmbeddedServers
@@ -49,7 +50,7 @@ class StackEvent:
     """Something a person at the terminal wants to know."""
 
     what: str
-    """`starting`, `moved`, `ready`, `unknown`, `died`, `restarted`, `draining` or `stopped`."""
+    """`starting`, `moved`, `migrating`, `migrated`, `ready`, `unknown`, `died`, `restarted`, `draining`, `stopped`."""
     name: str
     detail: str = ""
 
@@ -148,8 +149,7 @@ class Stack:
         )
         try:
             running = self._describe(nats_url, redis_url, trust)
-            if self._settings.secured:
-                await self._declare_streams(running.nats_url_of(DEPLOY))
+            await self._prepare_streams(running.nats_url_of(DEPLOY))
             client = await connect_nats(running.nats_url_of(OPERATORS), name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
@@ -178,6 +178,25 @@ class Stack:
             # All else works, so it goes on; hooks and guards have to be told the address then.
             self._tell(StackEvent("unknown", "to guards", str(error)))
 
+    async def _prepare_streams(self, url: str) -> None:
+        """What an installation does before its services start: take over older streams, and make what is missing."""
+        client = await connect_nats(url, name="lictor-up")
+        try:
+            todo = await to_migrate(client)
+            if todo:
+                messages = sum(each.messages for each in todo)
+                needs = max(each.size for each in todo)
+                detail = (
+                    f"{messages} messages of version 0.1, which takes {needs} bytes more meanwhile"
+                )
+                self._tell(StackEvent("migrating", "streams", detail))
+                await migrate(client, tuple(SERVICES))
+                self._tell(StackEvent("migrated", "streams", f"{messages} messages"))
+            partitions = ServiceSettings.from_environment().partitions
+            await declare(client, *STREAMS, partitions=partitions, replicas=replicas_wanted())
+        finally:
+            await client.close()
+
     def _write_accounts(self, address: str | None = None) -> None:
         """A password for everybody who has none yet, and where the server is, once that is known."""
         if self._settings.nats_url:
@@ -195,16 +214,6 @@ class Stack:
                 accounts = replace(accounts, address=address, service_address=address)
             self._accounts.write(accounts)
             self._accounts_read = self._accounts.stamp()
-
-    async def _declare_streams(self, url: str) -> None:
-        settings = ServiceSettings.from_environment()
-        client = await connect_nats(url, name="lictor-up")
-        try:
-            await declare(
-                client, *STREAMS, partitions=settings.partitions, replicas=settings.replicas
-            )
-        finally:
-            await client.close()
 
     def _tell_moved(self, name: str, last: int) -> None:
         # Whoever was told the address by hand does not find it again; all others look it up.

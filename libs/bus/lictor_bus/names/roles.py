@@ -109,6 +109,8 @@ def _ours() -> tuple[Role, ...]:
                 subjects.PACK_REFUSAL.any,
             ),
             hears=(subjects.PACK_RELEASE.any,),
+            # Whether an event was set aside, for the runtime that published it.
+            looks_at=(streams.DEAD,),
         ),
         _service(
             "sealer",
@@ -195,6 +197,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "prover",
             declares=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
+            # Whether a program was set aside, for the runtime that submitted it.
+            looks_at=(streams.DEAD,),
             writes=(subjects.PROOF.any, subjects.CERTIFICATE.any, subjects.PROOF_PROGRESS.any),
         ),
         _service(
@@ -292,7 +296,9 @@ def _deploy() -> Role:
             *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE")),
             *_reading("*"),
             *_folding("*"),
-            # A migration writes what is stored again, under the subject that it has now.
+            # A migration refuses to work beside running services, and writes what is stored again, under the
+            # subject that it has now.
+            subjects.HEALTH.any,
             *(subject for spec in streams.STREAMS.values() for subject in spec.subjects),
         ),
     )

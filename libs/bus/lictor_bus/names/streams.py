@@ -1,15 +1,17 @@
 """The streams, as data, and their declaration.
 
-Declaring is idempotent and safe to race: every service declares what it needs when it starts. A stream that
-exists with other settings is updated in place, and one that is as it should be is left alone, so that a service can
-start while the server has no room to write; what can't be updated (the number of partitions, because it
-decides which worker sees a task) is refused with a sentence.
+They are declared when Lictor is installed or upgraded, by `lictor streams apply`; services don't change them, and check
+what they need (``stream_check``). Declaring is idempotent and safe to race. A stream that exists with other settings is
+updated in place, and one that is as it should be is left alone; what can't be updated is refused with a sentence: the
+number of partitions, because it decides which worker sees a task, and the subjects under which messages are stored.
 """
 
 # pyright: reportUnknownMemberType=false
 # nats-py leaves some of its parameters untyped.
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Literal, NamedTuple
 
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
@@ -17,8 +19,15 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import DiscardPolicy, RePublish, StorageType, StreamConfig, SubjectTransform
 from nats.js.errors import APIError, NotFoundError
 
-from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway, StreamMismatch
+from lictor_bus.errors import (
+    BrokerTooOld,
+    BusError,
+    JetStreamAway,
+    NeedsMigration,
+    StreamMismatch,
+)
 from lictor_bus.names import subjects
+from lictor_bus.names.older_subjects import without_runtime
 from lictor_bus.wire.error_codes import UNAVAILABLE
 
 # 2.12 has batches and schedules too, but its first release refuses roll-ups in a batch, so that nothing is decided, and
@@ -292,52 +301,133 @@ def check_server_version(client: Client) -> None:
         )
 
 
+Change = Literal["made", "changed", "unchanged"]
+
+
+class Declared(NamedTuple):
+    """What became of a stream when it was declared."""
+
+    stream: str
+    change: Change
+    settings: tuple[str, ...] = ()
+    """What is other than before, where it was changed."""
+
+
 async def declare(
-    client: Client, *names: str, partitions: int = DEFAULT_PARTITIONS, replicas: int = 1
-) -> None:
-    """Create the named streams, or bring them up to date."""
-    js = client.jetstream()
-    for name in names:
-        wanted = STREAMS[name].config(
-            partitions=partitions, replicas=replicas, max_payload=client.max_payload
+    client: Client,
+    *names: str,
+    partitions: int = DEFAULT_PARTITIONS,
+    replicas: int = 1,
+    dry_run: bool = False,
+) -> list[Declared]:
+    """Create the named streams, or bring them up to date; with ``dry_run`` only tell what would be done."""
+    return [
+        await _declare(
+            client,
+            STREAMS[name].config(
+                partitions=partitions, replicas=replicas, max_payload=client.max_payload
+            ),
+            dry_run=dry_run,
         )
+        for name in names
+    ]
+
+
+async def _declare(client: Client, wanted: StreamConfig, *, dry_run: bool) -> Declared:
+    js, name = client.jetstream(), str(wanted.name)
+    try:
         try:
-            try:
-                found = (await js.stream_info(name)).config
-            except NotFoundError:
+            info = await js.stream_info(name)
+        except NotFoundError:
+            await _refuse_unfinished(client, name)
+            if not dry_run:
                 await js.add_stream(wanted)
-                continue
-            _check_partitions(name, found, wanted)
-            if _differ(found, wanted):
-                await js.update_stream(wanted)
-        except NoRespondersError:
-            raise BusError(
-                "the NATS server answers but JetStream does not: start it with JetStream enabled (`-js`)."
-            ) from None
-        except NatsTimeout:
+            return Declared(name, "made")
+        found = info.config
+        if info.state.last_seq and is_older(found):
+            raise NeedsMigration(f"stream {name} {OLDER}.")
+        if in_migration(found):
+            raise NeedsMigration(f"stream {name} {UNFINISHED}.")
+        check_partitions(found, wanted)
+        settings = differing(found, wanted)
+        if settings and not dry_run:
+            # Whatever else was noted there stays, such as where its messages came from.
+            wanted.metadata = _noted(found)
+            await js.update_stream(wanted)
+        return Declared(name, "changed" if settings else "unchanged", tuple(settings))
+    except NoRespondersError:
+        raise BusError(
+            "the NATS server answers but JetStream does not: start it with JetStream enabled (`-js`)."
+        ) from None
+    except NatsTimeout:
+        raise JetStreamAway(
+            "the NATS server answers but JetStream does not: see whether its cluster has a leader,"
+            " and whether this user may ask it."
+        ) from None
+    except APIError as error:
+        if error.code == UNAVAILABLE:
             raise JetStreamAway(
-                "the NATS server answers but JetStream does not: see whether its cluster has a leader."
-            ) from None
-        except APIError as error:
-            if error.code == UNAVAILABLE:
-                raise JetStreamAway(
-                    f"stream {name} can't be declared yet: {error.description}; see whether NATS has a leader."
-                ) from error
-            if _is_full(error):
-                raise BusError(
-                    f"stream {name} can't be declared: the NATS server has no room ({error.description}); "
-                    "make room on its disk or raise `max_file_store`, and start again."
-                ) from error
-            raise StreamMismatch(
-                f"stream {name} can't be declared: {error.description}; "
-                "back it up and remove it, or point Lictor at another NATS account."
+                f"stream {name} can't be declared yet: {error.description}; see whether NATS has a leader."
             ) from error
+        if _is_full(error):
+            raise BusError(
+                f"stream {name} can't be declared: the NATS server has no room ({error.description}); "
+                "make room on its disk or raise `max_file_store`, and start again."
+            ) from error
+        raise StreamMismatch(
+            f"stream {name} can't be declared: {error.description}; "
+            "back it up and remove it, or point Lictor at another NATS account."
+        ) from error
 
 
-def _differ(found: StreamConfig, wanted: StreamConfig) -> bool:
-    """Whether a stream has other settings than it should, also where it should have none."""
-    names = {each.name for each in fields(StreamConfig)} - _SERVERS_OWN
-    return any(_said(getattr(found, name)) != _said(getattr(wanted, name)) for name in names)
+_COPY = "-MIGRATION"
+OLDER = "has the subjects of version 0.1: stop all services, then run `lictor streams migrate`"
+UNFINISHED = "is half migrated: run `lictor streams migrate` again"
+
+
+def copy_of(stream: str) -> str:
+    """The stream that holds the messages of another one while it is migrated."""
+    return f"{stream}{_COPY}"
+
+
+def is_older(found: StreamConfig) -> bool:
+    """Whether a stream was made by version 0.1, and messages stand there under other subjects than now."""
+    now = STREAMS[str(found.name)].subjects
+    before = {without_runtime(each) for each in now} - set(now)
+    return not before.isdisjoint(found.subjects or ())
+
+
+def placeholder_of(stream: str) -> str:
+    """The one subject that a stream takes before its migration is finished."""
+    return f"{copy_of(stream)}.placeholder"
+
+
+def in_migration(found: StreamConfig) -> bool:
+    """Whether a stream is still being filled from the copy of an older one."""
+    return found.mirror is not None or found.subjects == [placeholder_of(str(found.name))]
+
+
+async def _refuse_unfinished(client: Client, name: str) -> None:
+    """An empty stream in the place of one whose messages are in its copy would hide that they are there."""
+    try:
+        await client.jetstream().stream_info(copy_of(name))
+    except NotFoundError:
+        return
+    raise NeedsMigration(f"stream {name} {UNFINISHED}.")
+
+
+def differing(found: StreamConfig, wanted: StreamConfig) -> Sequence[str]:
+    """The settings that a stream has otherwise than it should, also where it should have none."""
+    names = [each.name for each in fields(StreamConfig) if each.name not in _SERVERS_OWN]
+    return [name for name in names if _said(getattr(found, name)) != _said(getattr(wanted, name))]
+
+
+def _noted(found: StreamConfig) -> dict[str, str] | None:
+    return {
+        name: value
+        for name, value in (found.metadata or {}).items()
+        if not name.startswith("_nats.")
+    } or None
 
 
 def _said(value: object) -> object:
@@ -349,13 +439,14 @@ def _is_full(error: APIError) -> bool:
     return error.err_code in _NO_ROOM or "no space left" in (error.description or "")
 
 
-def _check_partitions(name: str, found: StreamConfig, wanted: StreamConfig) -> None:
+def check_partitions(found: StreamConfig, wanted: StreamConfig) -> None:
+    """Raise StreamMismatch when a stream was made with another number of partitions."""
     have = found.subject_transform.dest if found.subject_transform else None
     want = wanted.subject_transform.dest if wanted.subject_transform else None
     if have != want:
         raise StreamMismatch(
-            f"stream {name} has {_partitions_in(have)} partitions, LICTOR_PARTITIONS says {_partitions_in(want)}: "
-            "the number is fixed when the stream is made; set LICTOR_PARTITIONS to match it."
+            f"stream {found.name} has {_partitions_in(have)} partitions, LICTOR_PARTITIONS says"
+            f" {_partitions_in(want)}: the number is fixed when the stream is made; set LICTOR_PARTITIONS to match it."
         )
 
 

@@ -10,7 +10,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from lictor_bus.gates.history_desk import history_runner, is_asked_for_history
 from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects
-from lictor_bus.names.streams import DEAD, declare
+from lictor_bus.names.streams import DEAD
 from lictor_bus.service.control_broker import ControlBroker
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.stream_presence import StreamPresence
@@ -223,7 +223,7 @@ class Service:
 
         @asynccontextmanager
         async def lifespan(**_options: Any) -> AsyncGenerator[None, None]:
-            async with self._loops_running(runtime, broken):
+            async with self._loops_running(runtime, presence, broken):
                 yield
 
         try:
@@ -236,25 +236,23 @@ class Service:
                     redis=redis,
                     telemetry=self.telemetry(),
                 )
-                await self._declare(client, settings)
+                needed = (*self.spec.streams, DEAD)
+                presence = StreamPresence(client, needed, partitions=settings.partitions)
+                await self._look_for_streams(presence, settings.start_timeout_s)
                 await self._run_application(settings, lifespan)
         finally:
             self._telemetry.close()
         if broken:
             raise broken[0]
 
-    async def _declare(self, client: TolerantClient, settings: ServiceSettings) -> None:
-        """Declare the service's streams; a cluster that is electing its leaders is waited for, but not for ever."""
-        deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
+    async def _look_for_streams(self, presence: StreamPresence, within_s: float) -> None:
+        """See whether the streams are there; a cluster that is electing its leaders is waited for, but not for ever."""
+        deadline = asyncio.get_running_loop().time() + within_s
         while True:
             try:
-                return await declare(
-                    client,
-                    *self.spec.streams,
-                    DEAD,
-                    partitions=settings.partitions,
-                    replicas=settings.replicas,
-                )
+                if not await presence.complete():
+                    log.warning("%s: %s. Waiting.", self.name, presence.trouble)
+                return
             except JetStreamAway as error:
                 if asyncio.get_running_loop().time() > deadline:
                     raise
@@ -307,14 +305,11 @@ class Service:
 
     @asynccontextmanager
     async def _loops_running(
-        self, runtime: ServiceRuntime, broken: list[BaseException]
+        self, runtime: ServiceRuntime, presence: StreamPresence, broken: list[BaseException]
     ) -> AsyncGenerator[None, None]:
         self._client = runtime.client
-        presence = StreamPresence(runtime.client, (*self.spec.streams, DEAD))
-        loops = [*await self.loops(runtime), *await _history(runtime)]
-        self._refuse_unanswered_gates(loops)
-        self._running = [presence, *loops]
-        tasks = [asyncio.create_task(loop.run()) for loop in self._running]
+        self._running = [presence]
+        tasks: list[asyncio.Task[None]] = []
 
         def on_done(task: "asyncio.Task[None]") -> None:
             # A loop that ends by itself is a defect: better to leave and be restarted than to look alive.
@@ -324,18 +319,40 @@ class Service:
                 # With HTTP, FastStream's own exit() does nothing.
                 signal.raise_signal(signal.SIGTERM)
 
-        for task in tasks:
+        def run(coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+            task = asyncio.create_task(coroutine)
             task.add_done_callback(on_done)
-        self._open = True
-        log.info(
-            "%s %s is ready%s",
-            self.name,
-            self.spec.version,
-            f": {self.detail}" * bool(self.detail),
-        )
+            return task
+
+        async def begin() -> None:
+            loops = [*await self.loops(runtime), *await _history(runtime)]
+            self._refuse_unanswered_gates(loops)
+            self._running = [presence, *loops]
+            tasks.extend(run(loop.run()) for loop in self._running)
+            self._open = True
+            log.info(
+                "%s %s is ready%s",
+                self.name,
+                self.spec.version,
+                f": {self.detail}" * bool(self.detail),
+            )
+
+        async def begin_when_complete() -> None:
+            await presence.until_complete()
+            await begin()
+
+        waiting = None
+        if presence.trouble is None:
+            await begin()
+        else:
+            # In the background: whoever asks for our health hears what is missing.
+            waiting = run(begin_when_complete())
         try:
             yield
         finally:
+            if waiting is not None:
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
             self._stop_loops()
             await self._drain(tasks, runtime.settings.drain_timeout_s)
 

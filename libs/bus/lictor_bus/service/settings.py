@@ -11,6 +11,7 @@ from lictor_bus.names.streams import DEFAULT_PARTITIONS
 from lictor_bus.wire.connection import Whereabouts, url_in_file
 
 DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
+MOST_PARTITIONS, MOST_REPLICAS = 256, 5
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -21,7 +22,6 @@ class ServiceSettings:
     nats_url: Whereabouts = DEFAULT_NATS_URL
     redis_url: str = DEFAULT_REDIS_URL
     partitions: int = DEFAULT_PARTITIONS
-    replicas: int = 1
     batch: int = 1000
     http_port: int | None = None
     http_host: str = "127.0.0.1"
@@ -35,8 +35,9 @@ class ServiceSettings:
         return cls(
             nats_url=_nats_url(environment),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
-            partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
-            replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
+            partitions=whole_setting(
+                environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, MOST_PARTITIONS
+            ),
             batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
             http_port=whole_setting(environment, "LICTOR_HTTP_PORT", 0, 0, 65535) or None,
             http_host=environment.get("LICTOR_HTTP_HOST", "127.0.0.1"),
@@ -44,6 +45,11 @@ class ServiceSettings:
             drain_timeout_s=whole_setting(environment, "LICTOR_DRAIN_TIMEOUT_S", 20, 1, 3600),
             log_level=_log_level(environment),
         )
+
+
+def replicas_wanted(environment: Mapping[str, str] = os.environ) -> int:
+    """How many replicas the streams get that are made."""
+    return whole_setting(environment, "LICTOR_REPLICAS", 1, 1, MOST_REPLICAS)
 
 
 def _nats_url(environment: Mapping[str, str]) -> Whereabouts:

@@ -28,6 +28,8 @@ _ANSWER_WITHIN_S = 2.0
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 0.25
 _NO_MESSAGE_FOUND = 10037
+MADE = "lictor-made"
+"""In the metadata of a stream that was migrated: when the one was made that had its messages before."""
 # The number of replicas can be changed while we run.
 _ALONE_FOR_S = 5.0
 
@@ -39,7 +41,7 @@ class LeaderView(NamedTuple):
     """A stream as its leader sees it."""
 
     created: datetime
-    """Distinguishes the stream from another one of the same name."""
+    """Distinguishes the stream from another one of the same name that has other messages."""
     messages: int
     first: int
     """The sequence of the first message that is still there."""
@@ -113,8 +115,9 @@ async def leader_finds(
 
 def _view(client: Client, stream: str, told: dict[str, Any]) -> LeaderView:
     state = told["state"]
+    metadata: dict[str, str] = told["config"].get("metadata") or {}
     view = LeaderView(
-        from_micros(nanoseconds(told["created"]) // 1000),
+        from_micros(nanoseconds(metadata.get(MADE, told["created"])) // 1000),
         int(state["messages"]),
         int(state["first_seq"]),
         int(state["last_seq"]),

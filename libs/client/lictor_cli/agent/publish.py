@@ -3,13 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
-from nats.aio.client import Client
-from nats.js.errors import NotFoundError
-
 from lictor.history.stored_definitions import KeptDefinition, kept_versions
 from lictor.history.stream_contents import streams_at
 from lictor_bus.logs.definitions import store_definition
-from lictor_bus.names.streams import DEFINITIONS, declare
+from lictor_bus.names.stream_check import require
+from lictor_bus.names.streams import DEFINITIONS
 from lictor_cli.agent import lint
 from lictor_cli.agent.sources import find_files
 from lictor_cli.main import FAILED, OK
@@ -45,7 +43,7 @@ async def run(options: Namespace) -> int:
         return FAILED
     wanted = read_files(find_files(options.definitions))
     async with streams_at(options.url, "agent-publish") as client:
-        await _declared(client)
+        await require(client, DEFINITIONS)
         kept = await kept_versions(client)
         taken = [each for each in wanted.values() if _is_other(each, kept)]
         for each in taken:
@@ -77,14 +75,6 @@ def _is_other(guarded: Guarded, kept: Iterable[KeptDefinition]) -> bool:
         and each.version.definition.metadata.version == definition.metadata.version
     ]
     return bool(same_version) and definition not in same_version
-
-
-async def _declared(client: Client) -> None:
-    try:
-        await client.jetstream().stream_info(DEFINITIONS)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
-    except NotFoundError:
-        # Before any service has run; where users are separated, only the service may make it.
-        await declare(client, DEFINITIONS)
 
 
 def _tell(guarded: Guarded, sequence: int | None, *, as_json: bool) -> None:

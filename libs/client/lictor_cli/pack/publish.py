@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nats.aio.client import Client
-from nats.js.errors import NotFoundError
 
 from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
@@ -15,7 +14,8 @@ from lictor.installation.atomic_files import replace_file
 from lictor.installation.directories import changeable_packs
 from lictor_bus.logs.packs import read_switches, store_bundle
 from lictor_bus.names import subjects
-from lictor_bus.names.streams import EVENTS, PACKS, declare, partitions_of
+from lictor_bus.names.stream_check import require
+from lictor_bus.names.streams import EVENTS, PACKS, partitions_of
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_cli.main import FAILED, OK
@@ -117,11 +117,7 @@ def _key(path: Path, options: Namespace) -> SigningKey:
 
 
 async def _publish(client: Client, bundled: Bundled, key: SigningKey, options: Namespace) -> int:
-    try:
-        await client.jetstream().stream_info(PACKS)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves **opts open
-    except NotFoundError:
-        # Before any service has run; where users are separated, only the evaluator may make it.
-        await declare(client, PACKS)
+    await require(client, PACKS)
     in_force = (await read_switches(client, 0))[-1:] if options.rollback else []
     if options.rollback and not in_force:
         raise LictorError("nothing is in force yet that could be taken back.")

@@ -137,8 +137,9 @@ async def test_a_difference_has_an_exit_code_of_its_own(cli: Cli, agents: Path) 
 
 
 async def test_what_is_published_is_listed_and_found_by_name_and_hash(
-    cli: Cli, agents: Path, url: str
+    cli: Cli, agents: Path, url: str, client: Client
 ) -> None:
+    await streams.declare(client, streams.DEFINITIONS)
     first = await cli("agent", "publish", "--json", "agents/coder.yaml", "--url", url)
     assert first.returncode == 0, first.stderr
     old = json.loads(first.stdout.splitlines()[-1])
@@ -174,6 +175,7 @@ async def test_what_is_wrong_is_not_published(
 async def test_other_content_under_a_published_version_is_refused(
     cli: Cli, agents: Path, url: str, client: Client
 ) -> None:
+    await streams.declare(client, streams.DEFINITIONS)
     assert (await cli("agent", "publish", "agents", "--url", url)).returncode == 0
     other = CODER.replace("file_path", "path")
     (agents / "coder.yaml").write_text(other)

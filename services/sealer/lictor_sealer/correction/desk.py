@@ -19,6 +19,7 @@ from lictor_bus.ledger import Ledger
 from lictor_bus.logs.entry_logs import read_log
 from lictor_bus.logs.episode_contents import PartToStore, parts_of, store_parts
 from lictor_bus.names import streams, subjects
+from lictor_bus.names.older_subjects import without_runtime
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import HEADER_ROOM
 from lictor_bus.wire.read import last_on_subjects
@@ -184,12 +185,18 @@ class Corrections:
         if first.seal.key_id != self._episodes.key.key_id:
             # Their salts follow from a key that we have not got; they were found by their ids.
             return
-        looked = EpisodeContents(self._client, first.episode_id, self._episodes.key, only_look=True)
+        key = self._episodes.key
+        now, then = (
+            EpisodeContents(self._client, first.episode_id, key, only_look=True) for _ in range(2)
+        )
         async for stored, _ in found.whole(own):
-            looked.take("records", stored)
-            await looked.store()
+            now.take("records", stored)
+            # What was sealed before streams were migrated was sealed under the subject of then.
+            then.take("records", stored._replace(subject=without_runtime(stored.subject)))
+            await now.store()
+            await then.store()
         roots = {each.name: each.root for each in first.sources.strands}
-        if looked.root("records") != roots.get("records"):
+        if roots.get("records") not in (now.root("records"), then.root("records")):
             raise lost_records()
 
     async def _last_erasure(self, episode_id: str) -> int:

@@ -1,0 +1,1 @@
+"""`lictor streams`: the streams that everything is stored in."""
