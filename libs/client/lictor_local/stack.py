@@ -91,6 +91,7 @@ class Stack:
         )
         self._accounts = self._servers.accounts
         self._accounts_read: tuple[int, int] | None = None
+        self._reloads = 0
         self._services: list[ServiceProcess] = []
         self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
@@ -293,9 +294,16 @@ class Stack:
             await asyncio.sleep(_LOOK_S)
             for name in await self._servers.revive():
                 self._tell(StackEvent("restarted", name, "it had died; its data is kept"))
-            if self._settings.secured and (stamp := self._accounts.stamp()) != self._accounts_read:
-                self._accounts_read = stamp
-                self._servers.reload_nats()
+            if self._settings.secured:
+                self._reload_accounts()
+
+    def _reload_accounts(self) -> None:
+        """Have the server read accounts that changed; twice, since it uses the imports of a new one from then on."""
+        if (stamp := self._accounts.stamp()) != self._accounts_read:
+            self._accounts_read, self._reloads = stamp, 2
+        if self._reloads:
+            self._reloads -= 1
+            self._servers.reload_nats()
 
     async def _tend_service(self, service: ServiceProcess) -> None:
         pause = _FIRST_PAUSE_S

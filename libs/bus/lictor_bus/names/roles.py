@@ -39,9 +39,14 @@ class Role:
     """Whether it has an account of its own: then it publishes and hears across its border only."""
 
     @property
+    def user(self) -> str:
+        """The name of its first user; addresses hold it, so it is a token."""
+        return subjects.token(self.name)
+
+    @property
     def subscribe(self) -> tuple[str, ...]:
         """What it hears, and its inboxes."""
-        return (*self.hears, f"{subjects.inboxes(self.name)}.>")
+        return (*self.hears, f"{subjects.inboxes(self.user)}.>")
 
 
 def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
@@ -57,13 +62,8 @@ def _runtimes(names: Iterable[str], ours: Sequence[Role]) -> Iterable[Role]:
     services = [role.name for role in ours if role.name not in (OPERATORS, DEPLOY)]
     found: dict[str, Role] = {}
     for name in names:
-        if not name.isprintable() or not name.strip() or set(name) & set('"\\:@/'):
-            raise ReservedName(f"a runtime can't be called {name!r}: use a plain name")
-        if name != subjects.role_of(name):
-            raise ReservedName(
-                f"a runtime can't be called {name!r}: a number behind a dot is the generation of a password;"
-                " give the runtime another name"
-            )
+        if not name.isprintable() or not name.strip():
+            raise ReservedName(f"a runtime can't be called {name!r}: use a name that can be read")
         other = taken.setdefault(_look(name), name)
         if _look(name) in reserved:
             raise ReservedName(
