@@ -18,10 +18,10 @@ from typing import Any, BinaryIO, Final
 
 from lictor_ir.certificate.format import FrontEnd
 from lictor_ir.errors import IrError
+from lictor_ir.forked_child import end_with_parent, limit_memory
 from lictor_prove.certificate.creation import CertificateLimits, certified
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.errors import ProveError, Reason
-from lictor_prove.forked_child import end_with_parent, limit_memory
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof.result import Progress, Proof, rejected, unknown
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
