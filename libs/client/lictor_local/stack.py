@@ -220,6 +220,9 @@ class Stack:
         if name == "sealer":
             previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
             environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "policy-evaluator":
+            memory = os.environ.get("LICTOR_PACK_MEMORY") or str(self._data_dir / "pack-releases")
+            environment["LICTOR_PACK_MEMORY"] = memory
         elif name == "supervisor":
             trust = os.environ.get("LICTOR_SEAL_TRUST") or running.trust_file
             environment["LICTOR_SEAL_TRUST"] = trust
