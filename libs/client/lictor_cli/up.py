@@ -14,6 +14,7 @@ from lictor.history.stream_contents import streams_at
 from lictor.installation.directories import agents_directory, data_directory, packs_directory
 from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
+from lictor_bus.wire.address import shown
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
@@ -105,14 +106,15 @@ async def run(options: Namespace) -> int:
 async def _say_where(stack: Stack, *, as_json: bool) -> None:
     running = stack.running
     if as_json:
-        say_json({"what": "up", **running.to_json_value(), "services": stack.services})
+        told = running.shown().to_json_value()
+        say_json({"what": "up", **told, "services": stack.services})
         return
     definitions = await _definitions(running)
     say()
     say("Lictor is up. Ctrl-C stops it; the data stays.")
     for name, value in (
-        ("NATS", running.nats_url),
-        ("Redis", running.redis_url),
+        ("NATS", running.shown().nats_url),
+        ("Redis", running.shown().redis_url),
         ("packs", running.packs),
         ("agents", running.agents or "no directory found"),
         ("definitions", definitions),
@@ -146,5 +148,6 @@ def how_to_reach(running: Running) -> str:
             "From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`."
         )
     addresses = {"LICTOR_NATS_URL": running.nats_url, "LICTOR_REDIS_URL": running.redis_url}
-    words = " ".join(f"{name}={shlex.quote(url)}" for name, url in addresses.items())
-    return f"Elsewhere: export {words}"
+    words = " ".join(f"{name}={shlex.quote(shown(url))}" for name, url in addresses.items())
+    hidden = ", with user and password" * any(shown(url) != url for url in addresses.values())
+    return f"Elsewhere{hidden}: export {words}"

@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +23,7 @@ from lictor.installation.endpoints import (
     write_running,
 )
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.wire.address import shown
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.kept_ports import HOST, KeptPorts, free_port, is_free
@@ -57,8 +58,8 @@ class StackSettings:
     data_dir: Path
     packs: Path
     agents: Path | None = None
-    nats_url: str | None = None
-    redis_url: str | None = None
+    nats_url: str | None = field(default=None, repr=False)
+    redis_url: str | None = field(default=None, repr=False)
     nats_port: int = 0
     redis_port: int = 0
     http_port: int | None = None
@@ -134,8 +135,8 @@ class Stack:
             client = await connect_nats(nats_url, name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
-                self._tell(StackEvent("ready", "nats", nats_url))
-                self._tell(StackEvent("ready", "redis", redis_url))
+                self._tell(StackEvent("ready", "nats", shown(nats_url)))
+                self._tell(StackEvent("ready", "redis", shown(redis_url)))
                 self._running = self._describe(nats_url, redis_url, trust)
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():

@@ -15,6 +15,7 @@ from nats.errors import Error as NatsError
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
+from lictor_bus.wire.address import shown
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -57,7 +58,7 @@ class TolerantClient(Client):
             if url != self._found:
                 self._found = url
                 self.set_server_pool([each.strip() for each in url.split(",")])
-                raise NatsError(f"nats: the broker has moved to {_printable(url)}")
+                raise NatsError(f"nats: the broker has moved to {shown(url)}")
         await super()._connect_to_server(s)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
@@ -148,7 +149,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
-            log.warning("nats: disconnected from %s", _printable(client.found or url))
+            log.warning("nats: disconnected from %s", shown(client.found or url))
 
     async def on_reconnected() -> None:
         warnings.over()
@@ -180,7 +181,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
             )
     except (NatsError, OSError, TimeoutError) as error:
         raise BrokerUnreachable(
-            f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
+            f"NATS does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
         ) from None
     connected = True
@@ -221,20 +222,26 @@ async def connect_redis(
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import RedisError
 
-    client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
-        url,
-        socket_connect_timeout=2,
-        socket_timeout=10,
-        health_check_interval=15,
-        retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
-        redis_connect_func=on_connect,
-    )
+    try:
+        client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
+            url,
+            socket_connect_timeout=2,
+            socket_timeout=10,
+            health_check_interval=15,
+            retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
+            redis_connect_func=on_connect,
+        )
+    except ValueError:
+        # Its text may hold a part of the password.
+        raise BusError(
+            f"{shown(url)!r} is not an address such as redis://127.0.0.1:6379/0."
+        ) from None
     try:
         await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async
     except (RedisError, OSError, TimeoutError) as error:
         await client.aclose()
         raise StoreUnreachable(
-            f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
+            f"Redis does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_REDIS_URL."
         ) from None
     return client
@@ -256,14 +263,8 @@ def _parts(url: str) -> SplitResult:
     except ValueError:
         valid = False
     if not valid:
-        raise BusError(f"{url!r} is not an address such as nats://127.0.0.1:4222.")
+        raise BusError(f"{shown(url)!r} is not an address such as nats://127.0.0.1:4222.")
     return parts
-
-
-def _printable(url: str) -> str:
-    """The address without user and password."""
-    parts = _parts(url)
-    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def _cause(error: BaseException) -> str:
