@@ -6,41 +6,17 @@ import signal
 import stat
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from reporting import ROOT
+from server_commands import listening, running
 
 from lictor_local.kept_ports import free_port
 from lictor_local.server_process import find_nats_server, find_redis_server
 
 MARK = "hunter2MARK"
 LICTOR = ("-c", "import sys; from lictor_cli.main import main; sys.exit(main())")
-
-
-@asynccontextmanager
-async def running(*command: str | Path) -> AsyncIterator[None]:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def listening(port: int) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.02)
-                continue
-            writer.close()
-            return
 
 
 @pytest.fixture

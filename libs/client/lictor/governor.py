@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of
 from lictor.decision_marks import mark_decision, marks_of
-from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime
+from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotAllowed, NotInTime
 from lictor.event_publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.fast.session_operations import SessionOperations
 from lictor.fast.unsent_results import unsent_here
@@ -542,7 +542,13 @@ class Governor:
     async def _refusal(self, published: Published) -> DecisionRecord:
         """Raises when a service sets the event aside; else waits for ever."""
         subject = subjects.dead_letter("*", streams.EVENTS, published.sequence)
-        stored_letter = await find_dead(self._client, await self._first(streams.DEAD, subject))
+        try:
+            sequence = await self._first(streams.DEAD, subject)
+        except NotAllowed:
+            # Where dead letters are for operators alone.
+            await asyncio.Event().wait()
+            raise
+        stored_letter = await find_dead(self._client, sequence)
         letter = stored_letter.letter
         raise EventRefused(
             f"{letter.service} set event {published.event_id} aside: {letter.reason};"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.errors import BrokerUnreachable, BusError, NotAllowed, StoreUnreachable
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
 from lictor_bus.wire.address import shown
@@ -30,12 +31,18 @@ Whereabouts = str | Callable[[], str | None]
 """A broker's address; or how to look it up, where it may change: None while it has none."""
 
 
+# nats-py gives the broker's text in lower case.
+_VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"')
+
+
 class TolerantClient(Client):
-    """nats-py with three changes; all reach into it, and tests fail if it changes.
+    """nats-py with four changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
-    reconnects for ever to the address it began with; this one looks the address up before each attempt.
+    reconnects for ever to the address it began with; this one looks the address up before each attempt. And it only
+    logs that the broker does not permit something, and lets whoever waits for it run out of time; here they get
+    NotAllowed at once.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -43,6 +50,8 @@ class TolerantClient(Client):
         self._direct: dict[int, DirectHandler] = {}
         self._where = where
         self._found = where if isinstance(where, str) else where()
+        self._waiting: dict[str, dict[asyncio.Future[Any], str]] = {}
+        self._unheard: set[str] = set()
 
     @property
     def found(self) -> str | None:
@@ -59,7 +68,70 @@ class TolerantClient(Client):
                 self._found = url
                 self.set_server_pool([each.strip() for each in url.split(",")])
                 raise NatsError(f"nats: the broker has moved to {shown(url)}")
+        # Permissions may have changed, and what is refused again is said again.
+        self._unheard.clear()
         await super()._connect_to_server(s)
+
+    def fail_if_refused(self, subject: str, waiting: "asyncio.Future[Any]") -> None:
+        """Let a future end with NotAllowed if the broker refuses a message or subscription to a subject."""
+        key = subject.lower()
+        futures = self._waiting.setdefault(key, {})
+        futures[waiting] = subject
+
+        def forget(done: "asyncio.Future[Any]") -> None:
+            futures.pop(done, None)
+            if not futures and self._waiting.get(key) is futures:
+                del self._waiting[key]
+
+        waiting.add_done_callback(forget)
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        reply: str = "",
+        headers: dict[str, Any] | None = None,
+    ) -> None:
+        """As nats-py does; a request that goes out by it is told if it may not."""
+        prefix = self._resp_sub_prefix
+        if reply and prefix and reply.startswith(inbox := prefix.decode()):
+            waiting = self._unanswered.get(reply[len(inbox) :])
+            if waiting is not None:
+                self.fail_if_refused(subject, waiting)
+                # Where no answer could be heard, nobody need wait for one.
+                if f"{inbox}*".lower() in self._unheard:
+                    waiting.set_exception(_not_allowed("subscription", f"{inbox}*"))
+        await super().publish(subject, payload, reply, headers)
+
+    async def subscribe_surely(self, subject: str, queue: str = "", **options: Any) -> Subscription:
+        """Subscribe, and know that the broker permits it; raises NotAllowed."""
+        refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.fail_if_refused(subject, refused)
+        subscription = await self.subscribe(subject, queue, **options)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
+        # The broker answers in order: what it refuses comes before its answer to this.
+        await self.flush()
+        if refused.done():
+            self._remove_sub(subscription._id)  # pyright: ignore[reportPrivateUsage] -- the broker has none to end
+            refused.result()
+        refused.cancel()
+        return subscription
+
+    @property
+    def _unanswered(self) -> "dict[str, asyncio.Future[Any]]":
+        return self._resp_map  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] -- nats-py leaves its Future open
+
+    async def _process_err(self, err_msg: str) -> None:
+        if found := _VIOLATION.search(err_msg):
+            what, subject = found.groups()
+            waiting = dict(self._waiting.get(subject, {}))
+            answers = f"{(self._resp_sub_prefix or b'').decode()}*"
+            if what == "subscription" and subject == answers.lower():
+                self._unheard.add(subject)
+                waiting = dict.fromkeys(self._unanswered.values(), answers)
+            for each, spelled in waiting.items():
+                if not each.done():
+                    each.set_exception(_not_allowed(what, spelled))
+        await super()._process_err(err_msg)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
         """Subscribe with a plain function that the read loop calls; it must not block."""
@@ -101,6 +173,14 @@ class TolerantClient(Client):
             return super()._build_message(sid, subject, reply, data, headers)
         except UnicodeDecodeError:
             return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+
+
+def _not_allowed(what: str, subject: str) -> NotAllowed:
+    does = "publish" if what == "publish" else "subscribe"
+    return NotAllowed(
+        f"the broker does not permit this NATS user to {does} to {subject}; connect as a user that may, or have its"
+        " permissions changed"
+    )
 
 
 async def _never(message: Msg) -> None:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, StreamMissing
+from lictor_bus.errors import BusError, NotAllowed, StreamMissing
 from lictor_bus.wire.delivery import nanoseconds
 from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
 from lictor_schema.core.time import from_micros
@@ -155,6 +155,8 @@ async def _ask(
             json.dumps(request).encode(),
             timeout=max(0.01, min(_ANSWER_WITHIN_S, patience.left_s)),
         )
+    except NotAllowed:
+        raise
     except (NatsError, TimeoutError):
         return None
     told: dict[str, Any] = json.loads(answer.data)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
@@ -23,6 +22,7 @@ from lictor_bus.logs.packs import read_refusals, read_switches
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import PACKS
 from lictor_bus.service.telemetry import ServiceTelemetry
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all, read_from
@@ -99,7 +99,7 @@ class ReleaseFollower:
 
     def __init__(
         self,
-        client: Client,
+        client: TolerantClient,
         source: ReleaseSource,
         library: Library,
         partitions: Sequence[PartitionConfigs],
@@ -212,7 +212,7 @@ class ReleaseFollower:
         async def wake(_message: Msg) -> None:
             self._woken.set()
 
-        subscription = await self._client.subscribe(self._subject, cb=wake)  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves its Future open
+        subscription = await self._client.subscribe_surely(self._subject, cb=wake)
         try:
             while not self._stopping:
                 self._woken.clear()
