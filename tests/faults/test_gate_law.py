@@ -390,6 +390,7 @@ def test_no_service_answers_but_through_a_gate() -> None:
             if isinstance(node, ast.Attribute) and node.attr in (
                 "subscribe",
                 "subscribe_direct",
+                "subscribe_surely",
                 "subscriber",
                 "hand_over",
                 "respond",
