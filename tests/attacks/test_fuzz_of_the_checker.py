@@ -1,7 +1,10 @@
 """A few examples of what `fuzz` tries by the ten thousand: the checker accepts nothing that is false."""
 
+from pathlib import Path
+
 import pytest
-from fuzz import kernel_rules, mutated_certificates
+from fuzz import kernel_rules, mutated_certificates, run
+from fuzz.tally import Tally
 
 from lictor_ir.certificate.cpc.kernel import RULES
 from lictor_ir.certificate.cpc.rules import read_line
@@ -30,8 +33,24 @@ def test_a_wrong_rule_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernel_rules.fuzz(200, seed=15).wrong
 
 
-def test_the_last_line_tells_how_many_were_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert kernel_rules.main(["--count", "20", "--seed", "3"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("kernel rules: ")
-    assert said.endswith(" 0 wrong\n")
+def test_the_table_tells_how_many_were_wrong_and_so_does_the_exit_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--only", "kernel-rules", "--count", "20", "--seed", "3"]
+    assert run.main(arguments) == 0
+    heading, row = capsys.readouterr().out.splitlines()
+    told = dict(zip(heading.split(), row.split(), strict=True))
+    assert told["target"] == "kernel-rules"
+    assert int(told["applied"]) >= 20
+    assert told["wrong"] == "0"
+
+    wrong = run.Target(lambda _count, _seed, _told: Tally(applied=1, wrong=["this"]), 1)
+    monkeypatch.setattr(run, "TARGETS", {"kernel-rules": wrong})
+    assert run.main([]) == 1
+    assert "WRONG this" in capsys.readouterr().out
+
+
+def test_every_fuzz_module_has_a_target() -> None:
+    modules = {path.stem for path in Path(run.__file__).parent.glob("*.py")}
+    targets = {target.fuzz.__module__.removeprefix("fuzz.") for target in run.TARGETS.values()}
+    assert modules - {"run", "tally"} == targets
