@@ -39,10 +39,6 @@ class BatchRefused(BusError):
         self.code = code
 
 
-class DuplicateInBatch(BatchRefused):
-    """The batch holds a message id that the stream has stored already."""
-
-
 class StreamMissing(BusError):
     """There is no stream of that name."""
 

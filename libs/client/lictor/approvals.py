@@ -9,21 +9,17 @@ An agent can wait here and nothing more: it can neither decide nor hurry anybody
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 
-from nats.aio.client import Client
-
 from lictor.errors import LictorError, NotInTime
-from lictor.history.stream_follower import follow
-from lictor_bus.logs.entry_logs import all_entries, read_entry
-from lictor_bus.names import streams, subjects
-from lictor_bus.wire.delivery import Delivery
+from lictor.history.stored_history import StoredHistory
+from lictor_bus.gates.history import APPROVAL_ENTRIES
+from lictor_bus.logs.entry_logs import read_entry
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalState
 from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
 APPROVAL_TIMEOUT_S = 600.0
-_EVERY_CHANGE = subjects.APPROVAL.any
 
 
 class NotProved(LictorError):
@@ -34,7 +30,9 @@ class NotApprovable(LictorError):
     """Nobody is asked about it: no runner would run it, whoever approved it."""
 
 
-async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> ApprovalEntry:
+async def approval_of(
+    history: StoredHistory, result: ProofResult, timeout_s: float
+) -> ApprovalEntry:
     """Where a proved submission stands once it was decided about: the last entry about it, as it is now.
 
     `approved`, `rejected`, `expired`, `stale`, or what came of it since. A request that became stale is passed over
@@ -45,7 +43,7 @@ async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> 
     if result.cannot_run is not None:
         raise NotApprovable(f"{result.cannot_run.message}; {result.cannot_run.remedy}.")
     mine: dict[str, ApprovalEntry] = {}
-    stored = follow(client, streams.APPROVALS, _EVERY_CHANGE, from_start=True)
+    stored = history.follow(APPROVAL_ENTRIES, from_start=True)
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):
@@ -57,8 +55,9 @@ async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> 
                     mine[entry.request_id] = entry
                     if entry.request is None:
                         # It was so once: an approval may have become stale, expired or been used since.
-                        async for _, later in _entries(client, after=each.sequence):
-                            if _concerns(later, mine, result):
+                        async for more in history.read(APPROVAL_ENTRIES, after=each.sequence):
+                            later = read_entry(more, ApprovalEntry.from_json)
+                            if later is not None and _concerns(later, mine, result):
                                 mine[later.request_id] = later
                         latest = _latest(mine)
                         if latest.state is not ApprovalState.REQUESTED:
@@ -69,12 +68,6 @@ async def approval_of(client: Client, result: ProofResult, timeout_s: float) -> 
                 f"{asked} about submission {result.submission_id} within {timeout_s:g} s: it must not run;"
                 " `lictor approvals list` shows what waits, `lictor doctor` whether the service runs"
             ) from None
-
-
-def _entries(client: Client, *, after: int) -> AsyncIterator[tuple[Delivery, ApprovalEntry]]:
-    return all_entries(
-        client, streams.APPROVALS, _EVERY_CHANGE, ApprovalEntry.from_json, after=after
-    )
 
 
 def _concerns(entry: ApprovalEntry, mine: Mapping[str, ApprovalEntry], result: ProofResult) -> bool:

@@ -28,6 +28,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from lictor.errors import EventRefused, InvalidEvent, Unreachable
 from lictor_bus.names import subjects
 from lictor_bus.names.subjects import event_message_id
+from lictor_bus.wire.connection import own_message_id
 from lictor_bus.wire.error_codes import UNAVAILABLE
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import describe_validation_error
@@ -82,7 +83,9 @@ async def store_event(
             " keep large content elsewhere and name it in evidence_refs"
         )
     headers = {
-        "Nats-Msg-Id": event_message_id(event.runtime, event.task_id, event.event_id),
+        "Nats-Msg-Id": own_message_id(
+            client, event_message_id(event.runtime, event.task_id, event.event_id)
+        ),
         "traceparent": traceparent(),
     }
     subject = subjects.event(event.runtime, event.task_id)

@@ -14,23 +14,22 @@ from pydantic import ValidationError
 
 from lictor.approvals import APPROVAL_TIMEOUT_S, approval_of
 from lictor.decision_marks import mark_decision, marks_of
-from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime
+from lictor.errors import EventRefused, InvalidReceipt, LictorError, NotInTime, Unreachable
 from lictor.event_publishing import STORE_TIMEOUT_S, AnyEvent, Published, read_event, store_event
 from lictor.fast.session_operations import SessionOperations
 from lictor.fast.unsent_results import unsent_here
 from lictor.fast.workspace import in_this_process
 from lictor.gate_questions import GATE_TIMEOUT_S, A, ask_gate, build_question
 from lictor.governed_decision import GovernedDecision
+from lictor.history.own_history import OwnHistory
 from lictor.history.stored_decisions import AnyDecision, follow_decisions
-from lictor.history.stream_follower import follow
+from lictor.history.stored_history import StoredHistory
 from lictor.programs import PROOF_TIMEOUT_S, Program, results, submit
 from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_report
 from lictor.runtimes.guarded_session import Guarding, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import Task
-from lictor_bus.logs.dead_letters import find_dead
-from lictor_bus.names import streams, subjects
-from lictor_bus.wire.read import last_on_subjects, read_all
+from lictor_bus.gates.history import EPISODES, EVENTS
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
 from lictor_schema.core.ids import episode_id
@@ -52,6 +51,7 @@ from lictor_schema.gates.gate import (
     ReportedBy,
     ReportGateRequest,
 )
+from lictor_schema.gates.history import HistoryFilter
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofResult
 from lictor_schema.services.desk_answer import DeskAnswer
@@ -65,6 +65,9 @@ from lictor_schema.sessions.session_questions import (
 
 DECISION_TIMEOUT_S = 10.0
 SEAL_TIMEOUT_S = 30.0
+# Most events are decided on long before.
+_FIRST_LOOK_S = 0.25
+_LONGEST_PAUSE_S = 2.0
 
 Gate = Literal["tool", "report", "stop", "action", "dispatch"]
 
@@ -86,11 +89,13 @@ class Governor:
         self,
         client: Client,
         identity: Identity,
+        history: StoredHistory | None = None,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._now = now
+        self._history = history or OwnHistory(client, identity.runtime)
         self.identity = identity
 
     async def start_task(
@@ -146,13 +151,13 @@ class Governor:
     async def decisions(
         self, task_id: str | None = None, *, since_start: bool = False
     ) -> AsyncGenerator[DecisionRecord, None]:
-        """Decisions as they are made, on one task or on all.
+        """Decisions as they are made, on one task or on all of this runtime's.
 
         Goes on for ever, over reconnects, without losing or repeating one. Begins with the first
         decision that is stored, or, without `since_start`, at the moment of the first step.
         """
         found = follow_decisions(
-            self._client, task_id, of_guards_too=False, since_start=since_start
+            self._history, task_id, of_guards_too=False, since_start=since_start
         )
         async with aclosing(found):
             async for record in found:
@@ -163,7 +168,7 @@ class Governor:
         self, task_id: str | None = None, *, since_start: bool = False
     ) -> AsyncGenerator[AnyDecision, None]:
         """The same with those on calls and stops of guarded sessions, as one stream."""
-        return follow_decisions(self._client, task_id, of_guards_too=True, since_start=since_start)
+        return follow_decisions(self._history, task_id, of_guards_too=True, since_start=since_start)
 
     async def decision_on(
         self,
@@ -393,7 +398,7 @@ class Governor:
             )
         ]
         await submit(self._client, asked)
-        answers = results(self._client, asked, timeout_s)
+        answers = results(self._history, asked, timeout_s)
         async with aclosing(answers):
             found = {each.submission_id: each async for each in answers}
         return [found[each.submission_id] for each in asked]
@@ -402,7 +407,7 @@ class Governor:
         self, proved: ProofResult, *, timeout_s: float = APPROVAL_TIMEOUT_S
     ) -> ApprovalEntry:
         """What was decided about a proved program; NotInTime when nothing was. Only `approved` may run."""
-        return await approval_of(self._client, proved, timeout_s)
+        return await approval_of(self._history, proved, timeout_s)
 
     async def _ask_about(
         self,
@@ -467,7 +472,7 @@ class Governor:
 
     async def receipts(self, record: DecisionRecord) -> list[ReceiptReport]:
         """Every report kept on a decision, oldest first."""
-        return await receipts_of(self._client, record)
+        return await receipts_of(self._history, record)
 
     async def mark(
         self, record: DecisionRecord, mark: MarkKind, *, by: str, reason: str
@@ -476,14 +481,14 @@ class Governor:
         return await mark_decision(self._client, record, mark, by, reason)
 
     async def marks(self, record: DecisionRecord) -> list[DecisionMark]:
-        """Every mark on a decision, oldest first."""
+        """Every mark on a decision, oldest first; operators only."""
         return await marks_of(self._client, record)
 
     async def find_decision(
         self, record_id: str, *, task_id: str | None = None
     ) -> DecisionRecord | None:
-        """A decision by its id; quick when its task is given, else the whole stream is read."""
-        return await find_decision(self._client, record_id, task_id)
+        """A decision by its id; quick when its task is given, else all of this runtime's are read."""
+        return await find_decision(self._history, record_id, task_id)
 
     async def sealed(self, task_id: str, *, timeout_s: float = SEAL_TIMEOUT_S) -> bytes:
         """The seal bundle of a closed task, byte for byte as its file; waits until it is sealed."""
@@ -510,12 +515,12 @@ class Governor:
 
     async def sealed_version(self, episode_id: str, version: int) -> bytes:
         """The seal bundle of one version of an episode that is sealed; raises LictorError when there is none."""
-        subject = subjects.episodes_with_id(episode_id)
         found = 0
-        async for stored in read_all(self._client, streams.EPISODES, subject):
-            found += 1
-            if found == version:
-                return stored.body
+        async with aclosing(self._history.read(EPISODES, HistoryFilter(id=episode_id))) as versions:
+            async for stored in versions:
+                found += 1
+                if found == version:
+                    return stored.body
         raise LictorError(f"episode {episode_id} has no version {version}; it has {found}.")
 
     def bundle_lines(self, bundle: bytes) -> AsyncIterator[bytes]:
@@ -526,11 +531,13 @@ class Governor:
         return bundle_lines(self._client, bundle)
 
     async def _bundle(self, episode_id: str) -> bytes:
-        subject = subjects.episodes_with_id(episode_id)
-        await self._first(streams.EPISODES, subject)
+        only = HistoryFilter(id=episode_id)
+        async with aclosing(self._history.follow(EPISODES, only, from_start=True)) as versions:
+            newest = await anext(versions)
         # A correction is sealed as a further version of the same episode: the newest counts.
-        newest = await last_on_subjects(self._client, streams.EPISODES, [subject])
-        return max(newest, key=lambda stored: stored.sequence).body
+        async for later in self._history.read(EPISODES, only, after=newest.sequence):
+            newest = later
+        return newest.body
 
     async def _first_decision(self, task_id: str | None, event_id: str | None) -> DecisionRecord:
         records = self.decisions(task_id, since_start=True)
@@ -542,20 +549,19 @@ class Governor:
 
     async def _refusal(self, published: Published) -> DecisionRecord:
         """Raises when a service sets the event aside; else waits for ever."""
-        subject = subjects.dead_letter("*", streams.EVENTS, published.sequence)
-        stored_letter = await find_dead(self._client, await self._first(streams.DEAD, subject))
-        letter = stored_letter.letter
-        raise EventRefused(
-            f"{letter.service} set event {published.event_id} aside: {letter.reason};"
-            f" {letter.remedy} (dead letter {stored_letter.sequence})"
-        )
-
-    async def _first(self, stream: str, subject: str) -> int:
-        stored = follow(self._client, stream, subject, from_start=True)
-        async with aclosing(stored):
-            async for delivery in stored:
-                return delivery.sequence
-        raise AssertionError("a stream is followed for ever")
+        pause = _FIRST_LOOK_S
+        while True:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            try:
+                known = await self._history.published(EVENTS, published.sequence)
+            except Unreachable:
+                continue
+            if (aside := known.set_aside) is not None:
+                raise EventRefused(
+                    f"{aside.service} set event {published.event_id} aside: {aside.reason};"
+                    f" {aside.remedy} (dead letter {aside.letter})"
+                )
 
 
 def _answer_to(request: GateRequest) -> type[GateAnswer]:

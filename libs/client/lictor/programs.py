@@ -17,12 +17,15 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError, NotInTime, Unreachable
-from lictor.history.stream_follower import follow
+from lictor.history.stored_history import StoredHistory
 from lictor_bus.errors import BusError
+from lictor_bus.gates.history import PROOFS
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.connection import own_message_id
 from lictor_bus.wire.publish import Outgoing, publish_all
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import submission_id as derived_id
+from lictor_schema.gates.history import HistoryFilter
 from lictor_schema.proofs.program import Language, ProgramHashOf, ProgramSubmission, program_hash
 from lictor_schema.proofs.proof import ProofResult
 
@@ -63,7 +66,11 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
         Outgoing(
             subjects.program(each.runtime, each.task_id),
             each.to_json(),
-            f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}.{each.submission_id}.{content_hash(each.program)}",
+            own_message_id(
+                client,
+                f"{subjects.runtime_token(each.runtime)}.{subjects.token(each.task_id)}"
+                f".{each.submission_id}.{content_hash(each.program)}",
+            ),
         )
         for each in submissions
     ]
@@ -87,7 +94,7 @@ async def submit(client: Client, submissions: Sequence[ProgramSubmission]) -> No
 
 
 async def results(
-    client: Client, submissions: Sequence[ProgramSubmission], timeout_s: float
+    history: StoredHistory, submissions: Sequence[ProgramSubmission], timeout_s: float
 ) -> AsyncGenerator[ProofResult, None]:
     """The result of each submission as it comes; raises NotInTime when some did not come."""
     # By either hash: what an older prover answered before is found, too.
@@ -96,9 +103,9 @@ async def results(
         for each in submissions
         for of in _HASHES
     }
-    proofs = {subjects.proof(each.runtime, "*", each.task_id) for each in submissions}
-    subject = proofs.pop() if len(proofs) == 1 else subjects.PROOF.any
-    stored = follow(client, streams.PROOFS, subject, from_start=True)
+    tasks = {each.task_id for each in submissions}
+    only = HistoryFilter(task_id=tasks.pop() if len(tasks) == 1 else None)
+    stored = history.follow(PROOFS, only, from_start=True)
     async with aclosing(stored):
         try:
             async with asyncio.timeout(timeout_s):

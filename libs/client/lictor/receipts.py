@@ -1,18 +1,19 @@
 """Receipts: telling Lictor what was done with a decision, and reading what was told."""
 
-from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor.errors import LictorError, Unreachable
-from lictor_bus.names import streams, subjects
-from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import PAGE, read_from
+from lictor.history.stored_history import StoredHistory
+from lictor_bus.gates.history import DECISIONS, RECEIPTS
+from lictor_bus.names import subjects
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
+from lictor_schema.gates.history import HistoryFilter
 
 RECEIPT_TIMEOUT_S = 5.0
 
@@ -38,33 +39,21 @@ async def send_report(
         ) from None
 
 
-async def receipts_of(client: Client, record: DecisionRecord) -> list[ReceiptReport]:
+async def receipts_of(history: StoredHistory, record: DecisionRecord) -> list[ReceiptReport]:
     """Every report kept on a decision, oldest first."""
-    subject = subjects.receipts_of_record(record.task_id, record.record_id)
-    return [
-        ReceiptReport.from_json(stored.body)
-        async for stored in _all(client, streams.RECEIPTS, subject)
-    ]
+    only = HistoryFilter(task_id=record.task_id, id=record.record_id)
+    return [ReceiptReport.from_json(stored.body) async for stored in history.read(RECEIPTS, only)]
 
 
 async def find_decision(
-    client: Client, record_id: str, task_id: str | None = None
+    history: StoredHistory, record_id: str, task_id: str | None = None
 ) -> DecisionRecord | None:
-    """A decision by its id; quick when its task is given, else the whole stream is read."""
-    subject = subjects.DECISION.any if task_id is None else subjects.decisions_on_task(task_id)
+    """A decision by its id; quick when its task is given, else all are read."""
     wanted = record_id.encode()
-    async for stored in _all(client, streams.DECISIONS, subject):
-        if wanted in stored.body:
-            record = DecisionRecord.from_json(stored.body)
-            if record.record_id == record_id:
-                return record
+    async with aclosing(history.read(DECISIONS, HistoryFilter(task_id=task_id))) as decisions:
+        async for stored in decisions:
+            if wanted in stored.body:
+                record = DecisionRecord.from_json(stored.body)
+                if record.record_id == record_id:
+                    return record
     return None
-
-
-async def _all(client: Client, stream: str, subject: str) -> AsyncIterator[Delivery]:
-    sequence = 0
-    # A page can be short of what was asked for: the broker also cuts by bytes.
-    while page := await read_from(client, stream, subject, sequence + 1, PAGE):
-        for stored in page:
-            yield stored
-        sequence = page[-1].sequence

@@ -68,6 +68,10 @@ _STREAMS = """\
 Everything is stored in streams of NATS. They are made, and brought up to date, when Lictor is installed or upgraded:
 services may not change them.
 """
+_ACCOUNT = """\
+Accounts of NATS: each runtime has one of its own, all services and operators share another. Passwords are kept in a
+folder; a change is read by a running server without a restart, and connections that it still permits stay.
+"""
 
 GROUPS = {
     "decision": (
@@ -307,6 +311,20 @@ GROUPS = {
             "list": ("dead.list", "list them"),
             "show": ("dead.show", "show one, with its message"),
             "replay": ("dead.replay", "publish the original messages again"),
+        },
+    ),
+    "account": (
+        _ACCOUNT,
+        {
+            "list": ("account.list", "list roles, and who has two passwords"),
+            "add": ("account.change:ADD", "give a runtime an account"),
+            "rotate": ("account.change:ROTATE", "give a role a new password beside the old one"),
+            "retire": ("account.change:RETIRE", "end the old password of a role"),
+            "remove": ("account.change:REMOVE", "take a runtime's account away"),
+            "init": (
+                "account.init",
+                "make the accounts for a server that `lictor up` does not run",
+            ),
         },
     ),
 }

@@ -86,7 +86,8 @@ async def run(options: Namespace) -> int:
         if options.port is None
         else listen(options.host, options.port)
     )
-    reaching = Reaching(judge_url(options.url).now, name=f"lictor-http {options.runtime}")
+    where = judge_url(options.url, runtime=options.runtime)
+    reaching = Reaching(where.now, name=f"lictor-http {options.runtime}")
     sessions = HttpSessions(
         reaching,
         runtime=options.runtime,

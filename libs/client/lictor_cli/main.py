@@ -59,6 +59,7 @@ COMMANDS = {
     "contract": "show a governed decision; approve, freeze, resume; halt or release all",
     "dead": "list, show or replay what could not be processed",
     "streams": "make, check and migrate the streams that everything is stored in",
+    "account": "list, add, rotate and remove the accounts and passwords of NATS",
     "doctor": "check this machine and the running services",
 }
 

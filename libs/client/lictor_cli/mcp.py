@@ -71,7 +71,7 @@ async def run(options: Namespace) -> int:
         task_id=options.task or os.environ.get("LICTOR_TASK_ID"),
         definition=options.definition,
     )
-    reaching = Reaching(judge_url(options.url).now, name=f"lictor-mcp {runtime}")
+    reaching = Reaching(judge_url(options.url, runtime=runtime).now, name=f"lictor-mcp {runtime}")
     guarding = Guarding(operations, unsent=unsent_here(runtime, session))
     try:
         return await _serve(command, options.workspace, guarding, reaching)

@@ -40,7 +40,7 @@ async def run(options: Namespace) -> int:
     if not documents:
         raise LictorError("there is nothing to publish: the input is empty.")
     refused = 0
-    async with connect(nats_url(options.url), timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url), reads_all=True, timeout_s=3.0) as governor:
         for place, document in documents:
             refused += not await _publish(governor, place, document, options.json)
     return FAILED if refused else OK

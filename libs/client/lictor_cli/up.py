@@ -5,19 +5,29 @@ import os
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from nats.errors import Error as NatsError
 
 from lictor.errors import LictorError
+from lictor.fast.broker_address import credential_file
 from lictor.history.stream_contents import streams_at
 from lictor.installation.directories import agents_directory, data_directory, packs_directory
 from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
-from lictor_cli.main import INTERRUPTED, OK
+from lictor_bus.names.roles import OPERATORS
+from lictor_cli.main import INTERRUPTED, OK, USAGE
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
-from lictor_cli.output.terminal import common_arguments, port_number, quiet_logs, say, say_json
+from lictor_cli.output.terminal import (
+    common_arguments,
+    port_number,
+    quiet_logs,
+    say,
+    say_json,
+    warn,
+)
 from lictor_local.service_process import SERVICES
 from lictor_local.stack import DEFAULT_LOG_ORIGIN, Stack, StackSettings
 
@@ -34,6 +44,18 @@ directory upwards that has some.
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     stack_arguments(parser)
+    parser.add_argument(
+        "--secured",
+        action="store_true",
+        help="give NATS accounts: a password for each service and for operators, an account for each runtime",
+    )
+    parser.add_argument(
+        "--runtime",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="with --secured: a runtime that gets an account (`lictor account add` does it later)",
+    )
     common_arguments(parser, connects=False)
 
 
@@ -87,8 +109,15 @@ def _first_of(names: Collection[str], first: int | None) -> int | None:
 async def run(options: Namespace) -> int:
     """Run until a signal."""
     quiet_logs()
+    if options.runtime and not options.secured:
+        warn("--runtime is for --secured: without accounts every runtime may connect.")
+        return USAGE
     packs = packs_directory()
-    settings = stack_settings(options, options.data_dir or data_directory(packs), packs)
+    settings = replace(
+        stack_settings(options, options.data_dir or data_directory(packs), packs),
+        secured=options.secured,
+        runtimes=tuple(options.runtime),
+    )
     ready = False
     try:
         with ending_by_signal(), StackProgress(as_json=options.json) as progress:
@@ -113,6 +142,7 @@ async def _say_where(stack: Stack, *, as_json: bool) -> None:
     for name, value in (
         ("NATS", running.nats_url),
         ("Redis", running.redis_url),
+        ("credentials", running.credentials or "none (without --secured nobody needs any)"),
         ("packs", running.packs),
         ("agents", running.agents or "no directory found"),
         ("definitions", definitions),
@@ -133,7 +163,7 @@ async def _definitions(running: Running) -> str:
     from lictor.history.stored_definitions import stored_names
 
     try:
-        async with streams_at(running.nats_url, "up") as client:
+        async with streams_at(running.nats_url_of(OPERATORS), "up") as client:
             return ", ".join(await stored_names(client)) or "none stored"
     except (LictorError, BusError, NatsError) as error:
         return f"they can't be read: {error}"
@@ -146,5 +176,7 @@ def how_to_reach(running: Running) -> str:
             "From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`."
         )
     addresses = {"LICTOR_NATS_URL": running.nats_url, "LICTOR_REDIS_URL": running.redis_url}
+    if running.credentials is not None:
+        addresses = {"LICTOR_NATS_URL_FILE": credential_file(running.credentials, OPERATORS)}
     words = " ".join(f"{name}={shlex.quote(url)}" for name, url in addresses.items())
     return f"Elsewhere: export {words}"

@@ -55,7 +55,7 @@ async def run(options: Namespace) -> int:
     quiet_logs()
     where = nats_url(options.url)
     with ending_with_reader():
-        async with connect(where, timeout_s=3.0) as governor:
+        async with connect(where, reads_all=True, timeout_s=3.0) as governor:
             await _watch(governor, options)
     return OK
 

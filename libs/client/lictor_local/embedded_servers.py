@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import secrets
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from types import TracebackType
 from typing import Self
 
 from lictor.installation.endpoints import LOCK_FILE
+from lictor_bus.names.server_accounts import ACCOUNT
+from lictor_local.accounts import AccountsFolder
 from lictor_local.kept_ports import HOST, KeptPorts
 from lictor_local.server_process import (
     POLL_SECONDS,
@@ -31,6 +34,8 @@ from lictor_local.server_process import (
     find_redis_server,
     writable,
 )
+
+_ACCOUNTS = "accounts"
 
 __all__ = ["EmbeddedError", "EmbeddedServers", "Endpoints"]
 
@@ -49,7 +54,8 @@ class EmbeddedServers:
     `durable` makes NATS sync every write to disk before it acknowledges it; without it data survives a
     crash of a server but not of the machine. Redis never waits for the disk: after a crash of the machine
     it may lack its last second, and what it holds is folded again from there. A port of 0 means the one that the
-    server had last on this directory, or any free one; None means that this server is not wanted.
+    server had last on this directory, or any free one; None means that this server is not wanted. `secured` gives NATS
+    the accounts of `accounts`, which must be written before the start.
     """
 
     def __init__(
@@ -59,8 +65,11 @@ class EmbeddedServers:
         nats_port: int | None = 0,
         redis_port: int | None = 0,
         durable: bool = True,
+        secured: bool = False,
     ) -> None:
         self._data_dir = data_dir.absolute()
+        self.accounts = AccountsFolder(self._data_dir / _ACCOUNTS)
+        self._secured = secured
         self._durable = durable
         self._wants_nats = nats_port is not None
         self._wants_redis = redis_port is not None
@@ -139,6 +148,7 @@ class EmbeddedServers:
         ports = KeptPorts(self._data_dir)
         try:
             if self._wants_nats:
+                self._place_streams()
                 await self._start_first(self._nats, "nats", ports)
             if self._wants_redis:
                 await self._start_first(self._redis, "redis", ports)
@@ -180,6 +190,10 @@ class EmbeddedServers:
             revived.append("redis")
         return revived
 
+    def reload_nats(self) -> None:
+        """Have nats-server read its accounts again; connections that they still permit stay."""
+        os.kill(self.nats_pid, signal.SIGHUP)
+
     async def kill_nats(self) -> None:
         """Kill nats-server without warning, as a crash would."""
         await self._nats.kill()
@@ -196,8 +210,23 @@ class EmbeddedServers:
             )
         return self._lock_fd
 
+    def _place_streams(self) -> None:
+        """The server keeps streams in a folder named after their account; those of before there were accounts move."""
+        kept = self._data_dir / "nats" / "jetstream"
+        of_nobody, of_account = kept / "$G", kept / ACCOUNT
+        if not self._secured:
+            if of_account.exists():
+                raise EmbeddedError(
+                    f"The streams in {self._data_dir} belong to a NATS account; start with `lictor up --secured`."
+                )
+        elif of_nobody.exists() and not of_account.exists():
+            with writable(kept):
+                of_nobody.rename(of_account)
+
     def _nats_config(self, port: int) -> str:
         sync = "sync_interval: always" if self._durable else ""
+        # Relative to the server's own folder: it knows no other includes.
+        include = f"include ../{_ACCOUNTS}/{self.accounts.config.relative_to(self.accounts.path)}"
         return f"""\
 server_name: {self._nats_name}
 listen: "{HOST}:{port}"
@@ -208,6 +237,7 @@ jetstream {{
     max_file_store: 64GB
     {sync}
 }}
+{include if self._secured else ""}
 """
 
     def _nats_answers(self, port: int) -> bool:

@@ -7,12 +7,10 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-from nats.aio.client import Client
 
 from lictor.errors import LictorError, Unreachable
 from lictor.installation.atomic_files import replace_file
@@ -26,9 +24,11 @@ from lictor.installation.endpoints import (
 )
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_bus.migration.stream_migration import migrate, to_migrate
+from lictor_bus.names.roles import DEPLOY, OPERATORS
 from lictor_bus.names.streams import STREAMS, declare
 from lictor_bus.service.settings import ServiceSettings, replicas_wanted
 from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_local.accounts import Accounts
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.kept_ports import HOST, KeptPorts, free_port, is_free
 from lictor_local.server_process import writable
@@ -70,6 +70,10 @@ class StackSettings:
     """Where the services' HTTP ports begin; 0 for any, None for no HTTP."""
     seal_key: Path | None = None
     log_origin: str = DEFAULT_LOG_ORIGIN
+    secured: bool = False
+    """Whether NATS has accounts, and every service a password of its own."""
+    runtimes: tuple[str, ...] = ()
+    """Runtimes that get an account, beside those that have one."""
 
 
 class Stack:
@@ -83,7 +87,11 @@ class Stack:
             self._data_dir,
             nats_port=None if settings.nats_url else settings.nats_port,
             redis_port=None if settings.redis_url else settings.redis_port,
+            secured=settings.secured,
         )
+        self._accounts = self._servers.accounts
+        self._accounts_read: tuple[int, int] | None = None
+        self._reloads = 0
         self._services: list[ServiceProcess] = []
         self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
@@ -126,23 +134,28 @@ class Stack:
 
     async def _start(self) -> None:
         self._tell(StackEvent("starting", "servers"))
+        if self._settings.secured:
+            self._write_accounts()
         await self._servers.start()
         for name, port in self._servers.moved.items():
             self._tell_moved(name, port)
         self._http_ports = self._service_ports()
         nats_url = self._settings.nats_url or self._servers.nats_url
+        if self._settings.secured:
+            self._write_accounts(nats_url.removeprefix("nats://"))
         redis_url = self._settings.redis_url or self._servers.redis_url
         key, trust = prepare_key(
             self._data_dir / "keys", self._settings.seal_key, self._settings.log_origin
         )
         try:
-            client = await connect_nats(nats_url, name="lictor-up")
+            running = self._describe(nats_url, redis_url, trust)
+            await self._prepare_streams(running.nats_url_of(DEPLOY))
+            client = await connect_nats(running.nats_url_of(OPERATORS), name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
                 self._tell(StackEvent("ready", "nats", nats_url))
                 self._tell(StackEvent("ready", "redis", redis_url))
-                await self._prepare_streams(client)
-                self._running = self._describe(nats_url, redis_url, trust)
+                self._running = running
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():
                     spec = self._service_spec(name, module, self._running, key)
@@ -165,18 +178,42 @@ class Stack:
             # All else works, so it goes on; hooks and guards have to be told the address then.
             self._tell(StackEvent("unknown", "to guards", str(error)))
 
-    async def _prepare_streams(self, client: Client) -> None:
+    async def _prepare_streams(self, url: str) -> None:
         """What an installation does before its services start: take over older streams, and make what is missing."""
-        todo = await to_migrate(client)
-        if todo:
-            messages = sum(each.messages for each in todo)
-            needs = max(each.size for each in todo)
-            detail = f"{messages} messages of version 0.1, which takes {needs} bytes more meanwhile"
-            self._tell(StackEvent("migrating", "streams", detail))
-            await migrate(client, tuple(SERVICES))
-            self._tell(StackEvent("migrated", "streams", f"{messages} messages"))
-        settings = ServiceSettings.from_environment()
-        await declare(client, *STREAMS, partitions=settings.partitions, replicas=replicas_wanted())
+        client = await connect_nats(url, name="lictor-up")
+        try:
+            todo = await to_migrate(client)
+            if todo:
+                messages = sum(each.messages for each in todo)
+                needs = max(each.size for each in todo)
+                detail = (
+                    f"{messages} messages of version 0.1, which takes {needs} bytes more meanwhile"
+                )
+                self._tell(StackEvent("migrating", "streams", detail))
+                await migrate(client, tuple(SERVICES))
+                self._tell(StackEvent("migrated", "streams", f"{messages} messages"))
+            partitions = ServiceSettings.from_environment().partitions
+            await declare(client, *STREAMS, partitions=partitions, replicas=replicas_wanted())
+        finally:
+            await client.close()
+
+    def _write_accounts(self, address: str | None = None) -> None:
+        """A password for everybody who has none yet, and where the server is, once that is known."""
+        if self._settings.nats_url:
+            raise LictorError(
+                "--secured is about the built-in NATS, and LICTOR_NATS_URL names another; unset it, or give that"
+                " server accounts with `lictor account init`."
+            )
+        with writable(self._accounts.path), self._accounts.changing():
+            accounts = (
+                self._accounts.read()
+                if self._accounts.exists
+                else Accounts.new((), address=address or f"{HOST}:0")
+            ).completed(self._settings.runtimes)
+            if address is not None:
+                accounts = replace(accounts, address=address, service_address=address)
+            self._accounts.write(accounts)
+            self._accounts_read = self._accounts.stamp()
 
     def _tell_moved(self, name: str, last: int) -> None:
         # Whoever was told the address by hand does not find it again; all others look it up.
@@ -222,11 +259,14 @@ class Stack:
             # The services inherit both.
             layers=layers_named(),
             approvers=approvers_named(),
+            credentials=str(self._accounts.credentials) if self._settings.secured else None,
         )
 
     def _service_spec(self, name: str, module: str, running: Running, key: Path) -> ServiceCommand:
+        secured = self._settings.secured
         environment = {
-            "LICTOR_NATS_URL": running.nats_url,
+            "LICTOR_NATS_URL": "" if secured else running.nats_url,
+            "LICTOR_NATS_URL_FILE": str(self._accounts.credential(name)) if secured else "",
             "LICTOR_REDIS_URL": running.redis_url,
             "LICTOR_PACKS": running.packs,
             "LICTOR_AGENTS": running.agents or "",
@@ -254,6 +294,16 @@ class Stack:
             await asyncio.sleep(_LOOK_S)
             for name in await self._servers.revive():
                 self._tell(StackEvent("restarted", name, "it had died; its data is kept"))
+            if self._settings.secured:
+                self._reload_accounts()
+
+    def _reload_accounts(self) -> None:
+        """Have the server read accounts that changed; twice, since it uses the imports of a new one from then on."""
+        if (stamp := self._accounts.stamp()) != self._accounts_read:
+            self._accounts_read, self._reloads = stamp, 2
+        if self._reloads:
+            self._reloads -= 1
+            self._servers.reload_nats()
 
     async def _tend_service(self, service: ServiceProcess) -> None:
         pause = _FIRST_PAUSE_S

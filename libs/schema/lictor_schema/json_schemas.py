@@ -78,6 +78,12 @@ from lictor_schema.events.event import Event
 from lictor_schema.events.evidence import EvidenceItem
 from lictor_schema.gates.gate import DispatchGateRequest, GateAnswer, ReportGateRequest
 from lictor_schema.gates.gate_record import ActionGateRecord, GateRecord, SessionGateRecord
+from lictor_schema.gates.history import (
+    HistoryAnswer,
+    HistoryRequest,
+    PublishedAnswer,
+    PublishedRequest,
+)
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
 from lictor_schema.packs.overlay import PolicyOverlay, SuppressionWindow
 from lictor_schema.packs.pack import PolicyPack, RuleSet, TemplateSet
@@ -213,6 +219,10 @@ def exported_models() -> dict[str, type[Model]]:
         "stored-definition": StoredDefinition,
         "standing-request": StandingRequest,
         "task-standing": TaskStanding,
+        "history-request": HistoryRequest,
+        "history-answer": HistoryAnswer,
+        "history-published-request": PublishedRequest,
+        "history-published-answer": PublishedAnswer,
         "gate-record": GateRecord,
         "session-gate-record": SessionGateRecord,
         "action-gate-record": ActionGateRecord,

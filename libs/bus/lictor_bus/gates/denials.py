@@ -16,6 +16,8 @@ FEEDBACK = "feedback"
 SUPERVISOR = "supervisor"
 SEALER = "sealer"
 APPROVALS = "approvals"
+PROVER = "prover"
+RUNNER = "runner"
 
 G = TypeVar("G", bound=GateAnswer)
 

@@ -121,6 +121,13 @@ async def find_dead(client: Client, sequence: int) -> StoredLetter:
     return _unwrap(found[0])
 
 
+async def first_dead(client: Client, stream: str, sequence: int) -> StoredLetter | None:
+    """The first dead letter about a message of a stream, of whichever service; None when there is none."""
+    found = await last_on_subjects(client, DEAD, [dead_letter("*", stream, sequence)])
+    first = min(found, key=lambda stored: stored.sequence, default=None)
+    return None if first is None else _unwrap(first)
+
+
 async def replay_dead(client: Client, stored: StoredLetter) -> None:
     """Publish the original again where it was first published, as a new message; the letter stays as a record."""
     if STREAMS[stored.letter.stream].audit:

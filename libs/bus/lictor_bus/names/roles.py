@@ -1,16 +1,16 @@
-"""Who may say what on the bus: a NATS user for each role, as data and as the server's configuration.
+"""Who may say what on the bus, as data: services, operators, the deploy-time user, and each runtime.
 
-``python -m lictor_bus.names.roles RUNTIME...`` writes the users for the services, for operators, and for each runtime
-named. Passwords are not in it: the server reads them from its environment (``NATS_PASSWORD_<USER>``).
+Services, operators and `deploy` share the account in which the streams are. A runtime has an account of its own,
+without JetStream: what it may publish and follow is exactly what is exported to it, and every such subject carries its
+name. `server_accounts` writes the server's configuration from this.
 
-A runtime publishes events in its own name only, asks gates, and reads decisions and episodes, but not the messages that
-an episode covers. Only the evaluator writes decisions, only the sealer episodes, and only it erases, on an operator's
-order. The sealer holds the private key of the log, and no runtime can send it anything. Every user has inboxes of its
-own, so nobody overhears the answers to another, and only services may write to inboxes, so nobody else can answer in
-their place.
+A runtime publishes events and programs in its own name, asks gates, and follows what was stored for it. Only the
+evaluator writes decisions, only the sealer episodes, and only it erases, on an operator's order. The sealer holds the
+private key of the log, and no runtime can send it anything. Only `deploy` makes or changes streams. Every role has
+inboxes of its own, so nobody overhears the answers to another, and only services may write to inboxes, so nobody else
+can answer in their place.
 """
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,60 +20,67 @@ from lictor_bus.gates.table import answered_by, asked_by
 from lictor_bus.names import streams, subjects
 
 OPERATORS = "ops"
+DEPLOY = "deploy"
+"""Makes and changes the streams when a version is deployed; nothing runs under it."""
 LICTOR = "lictor"
 """The runtime of events that the evaluator derives; nobody may speak in its name."""
-_READABLE_BY_RUNTIMES = (
-    streams.DECISIONS,
-    streams.EPISODES,
-    streams.GUIDANCE,
-    streams.PROOFS,
-    # How far its programs are; only services write there.
-    streams.APPROVALS,
-)
+_REPLIES = ("_INBOX.>", "_R_.>")
+"""Where answers go: to who asked in the same account, and through an import to who asked in another."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """A user: what it may publish and what it may listen to."""
+    """What somebody may publish and listen to."""
 
-    user: str
+    name: str
     publish: tuple[str, ...]
-    subscribe: tuple[str, ...] = ()
-    not_publish: tuple[str, ...] = ()
-    """What is taken out of `publish` again."""
+    hears: tuple[str, ...] = ()
+    is_runtime: bool = False
+    """Whether it has an account of its own: then it publishes and hears across its border only."""
 
+    @property
+    def user(self) -> str:
+        """The name of its first user; addresses hold it, so it is a token."""
+        return subjects.token(self.name)
 
-def password_variable(user: str) -> str:
-    """The server's environment variable that holds the user's password."""
-    return "NATS_PASSWORD_" + "".join(c if c.isalnum() else "_" for c in user).upper()
+    @property
+    def subscribe(self) -> tuple[str, ...]:
+        """What it hears, and its inboxes."""
+        return (*self.hears, f"{subjects.inboxes(self.user)}.>")
 
 
 def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
-    """Every role: the services, operators, and a user for each runtime."""
+    """Every role: the services, operators, `deploy`, and each runtime."""
     ours = _ours()
-    return (*ours, *_runtimes(list(runtimes), ours))
+    return (*ours, *_runtimes(runtimes, ours))
 
 
-def _runtimes(names: Sequence[str], ours: Iterable[Role]) -> Iterable[Role]:
-    """A user for each; none that could pass for one of ours, or for another runtime."""
-    # Users whose passwords stand in one variable would have one password.
-    taken = {password_variable(name): name for name in (LICTOR, *(role.user for role in ours))}
+def _runtimes(names: Iterable[str], ours: Sequence[Role]) -> Iterable[Role]:
+    """A role for each; none that could pass for one of ours, or for another runtime."""
+    taken = {_look(name): name for name in (LICTOR, *(role.name for role in ours))}
     reserved = set(taken)
+    services = [role.name for role in ours if role.name not in (OPERATORS, DEPLOY)]
+    found: dict[str, Role] = {}
     for name in names:
-        variable = password_variable(name)
-        other = taken.setdefault(variable, name)
-        if variable in reserved:
+        if not name.isprintable() or not name.strip():
+            raise ReservedName(f"a runtime can't be called {name!r}: use a name that can be read")
+        other = taken.setdefault(_look(name), name)
+        if _look(name) in reserved:
             raise ReservedName(
                 f"a runtime can't be called {name!r}: {other!r} is a name of Lictor's own;"
                 " give the runtime another name"
             )
         if other != name:
             raise ReservedName(
-                f"runtimes {other!r} and {name!r} would share the password in {variable};"
-                " give one of them another name"
+                f"runtimes {other!r} and {name!r} look alike; give one of them another name"
             )
-    services = [role.user for role in ours if role.user != OPERATORS]
-    return [_runtime(name, services) for name in dict.fromkeys(names)]
+        found[name] = _runtime(name, services)
+    return found.values()
+
+
+def _look(name: str) -> str:
+    """What names have in common that people, or file systems, take for each other."""
+    return "".join(c if c.isalnum() else "_" for c in name).casefold()
 
 
 def _ours() -> tuple[Role, ...]:
@@ -102,6 +109,8 @@ def _ours() -> tuple[Role, ...]:
                 subjects.PACK_REFUSAL.any,
             ),
             hears=(subjects.PACK_RELEASE.any,),
+            # Whether an event was set aside, for the runtime that published it.
+            looks_at=(streams.DEAD,),
         ),
         _service(
             "sealer",
@@ -188,6 +197,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "prover",
             declares=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
+            # Whether a program was set aside, for the runtime that submitted it.
+            looks_at=(streams.DEAD,),
             writes=(subjects.PROOF.any, subjects.CERTIFICATE.any, subjects.PROOF_PROGRESS.any),
         ),
         _service(
@@ -206,8 +217,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "runner",
             declares=(streams.APPROVALS, streams.RUNS),
-            # What was submitted and proved, to hold it against the approval.
-            looks_at=(streams.PROGRAMS, streams.PROOFS),
+            # What was submitted and proved, to hold it against the approval; certificates, to check them again.
+            looks_at=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
             writes=(
                 *(
                     subjects.APPROVAL.where(state=state)
@@ -225,6 +236,7 @@ def _ours() -> tuple[Role, ...]:
             ),
         ),
         _operators(),
+        _deploy(),
     )
 
 
@@ -236,31 +248,31 @@ def _service(
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
-    api = [call for stream in (*declares, *looks_at, streams.DEAD) for call in _declaring(stream)]
+    sees = [f"$JS.API.STREAM.INFO.{stream}" for stream in (*declares, *looks_at, streams.DEAD)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
     asks = [each.wildcard for each in asked_by(name)]
     answers = [each.wildcard for each in answered_by(name)]
     return Role(
-        user=name,
+        name=name,
         publish=(
             *writes,
             *asks,
             subjects.DEAD_LETTER.where(service=name),
             # The health check of its container asks under its own name.
             subjects.health(name),
-            *api,
+            *sees,
             *folds,
             *looks,
-            "_INBOX.>",
+            *_REPLIES,
         ),
-        subscribe=(*answers, *hears, subjects.health(name), f"{subjects.inboxes(name)}.>"),
+        hears=(*answers, *hears, subjects.health(name)),
     )
 
 
 def _operators() -> Role:
     return Role(
-        user=OPERATORS,
+        name=OPERATORS,
         publish=(
             # Replays of dead letters, under the names of those who wrote them.
             subjects.EVENT.any,
@@ -271,45 +283,40 @@ def _operators() -> Role:
             subjects.HEALTH.any,
             *_reading("*"),
         ),
-        subscribe=(subjects.EVERYTHING, f"{subjects.inboxes(OPERATORS)}.>"),
+        hears=(subjects.EVERYTHING,),
+    )
+
+
+def _deploy() -> Role:
+    return Role(
+        name=DEPLOY,
+        publish=(
+            "$JS.API.STREAM.NAMES",
+            "$JS.API.STREAM.LIST",
+            *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE")),
+            *_reading("*"),
+            *_folding("*"),
+            # A migration refuses to work beside running services, and writes what is stored again, under the
+            # subject that it has now.
+            subjects.HEALTH.any,
+            *(subject for spec in streams.STREAMS.values() for subject in spec.subjects),
+        ),
     )
 
 
 def _runtime(name: str, services: Iterable[str]) -> Role:
     own = subjects.token(name)
     return Role(
-        user=name,
+        name=name,
         publish=(
             subjects.EVENT.where(runtime=own),
-            subjects.PROGRAM.any,
+            subjects.PROGRAM.where(runtime=own),
             *(each.subject_of(name) for each in asked_by(gate.RUNTIMES)),
-            subjects.HEALTH.any,
-            *(call for stream in _READABLE_BY_RUNTIMES for call in _reading(stream)),
+            *(subjects.health(service) for service in services if service != "sealer"),
         ),
-        subscribe=(subjects.PROOF_PROGRESS.any, f"{subjects.inboxes(name)}.>"),
-        not_publish=(
-            subjects.health("sealer"),
-            *(
-                subject
-                for stream in _READABLE_BY_RUNTIMES
-                for service in services
-                for subject in _consumer_of(stream, service)
-            ),
-        ),
+        hears=(subjects.stored_for(name), subjects.PROOF_PROGRESS.where(runtime=own)),
+        is_runtime=True,
     )
-
-
-def _consumer_of(stream: str, service: str) -> Sequence[str]:
-    """All that can be done to the consumer by which a service folds a stream: it is called like the service."""
-    return [
-        f"$JS.API.CONSUMER.*.{stream}.{service}",
-        f"$JS.API.CONSUMER.*.{stream}.{service}.>",
-        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{service}",
-    ]
-
-
-def _declaring(stream: str) -> Sequence[str]:
-    return [f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE")]
 
 
 def _looking(stream: str) -> Sequence[str]:
@@ -331,56 +338,3 @@ def _reading(stream: str) -> Sequence[str]:
 
 def _folding(stream: str) -> Sequence[str]:
     return [f"$JS.API.CONSUMER.UNPIN.{stream}.>", f"$JS.ACK.{stream}.>"]
-
-
-def users_config(runtimes: Iterable[str] = ()) -> str:
-    """The server's ``authorization`` block."""
-    lines = [
-        "# Written by `python -m lictor_bus.names.roles`; don't change it by hand.",
-        "authorization {",
-        "    users: [",
-    ]
-    for role in roles(runtimes):
-        lines += [
-            "        {",
-            f'            user: "{_quotable(role.user)}"',
-            f"            password: ${password_variable(role.user)}",
-            "            permissions: {",
-            *_permission("publish", role.publish, role.not_publish),
-            *_permission("subscribe", role.subscribe),
-            "            }",
-            "        }",
-        ]
-    return "\n".join([*lines, "    ]", "}", ""])
-
-
-def _permission(name: str, allowed: Iterable[str], denied: Sequence[str] = ()) -> list[str]:
-    if not denied:
-        return _listed("                ", name, allowed)
-    return [
-        f"                {name}: {{",
-        *_listed("                    ", "allow", allowed),
-        *_listed("                    ", "deny", denied),
-        "                }",
-    ]
-
-
-def _listed(indent: str, name: str, subjects: Iterable[str]) -> list[str]:
-    return [
-        f"{indent}{name}: [",
-        *(f'{indent}    "{subject}"' for subject in dict.fromkeys(subjects)),
-        f"{indent}]",
-    ]
-
-
-def _quotable(user: str) -> str:
-    if not user.isprintable() or set(user) & set('"\\:@/'):
-        raise SystemExit(f"lictor: {user!r} can't be the name of a NATS user; use a plain name.")
-    return user
-
-
-if __name__ == "__main__":
-    try:
-        sys.stdout.write(users_config(sys.argv[1:]))
-    except ReservedName as error:
-        raise SystemExit(f"lictor: {error}") from None

@@ -19,6 +19,7 @@ from lictor_bus.names.subject_pattern import SubjectPattern
 _SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_-]+")
 _SLUG_LENGTH = 24
+_GENERATION = re.compile(r"(?<=.)\.[0-9]+\Z")
 
 EVERYTHING = "lictor.>"
 """Every subject of ours."""
@@ -484,9 +485,14 @@ def health(service: str) -> str:
     return HEALTH.at(service)
 
 
+def role_of(user: str) -> str:
+    """The role of a NATS user: while a password is rotated, a role has a second user, such as ``sealer.2``."""
+    return _GENERATION.sub("", user)
+
+
 def inboxes(user: str) -> str:
-    """The prefix of a NATS user's own inboxes, where the answers to its questions come."""
-    return f"_INBOX.{token(user)}"
+    """The prefix of a role's own inboxes, where the answers to its questions come, under whichever of its users."""
+    return f"_INBOX.{token(role_of(user))}"
 
 
 def event_message_id(runtime: str, task_id: str, event_id: str) -> str:

@@ -6,18 +6,30 @@ from types import TracebackType
 from typing import Any
 
 from faststream.nats import NatsBroker
+from nats.aio.client import Client
 
-from lictor_bus.wire.connection import close_nats
+from lictor_bus.wire.connection import TolerantClient, Whereabouts, close_nats, inbox_prefix
 
 log = logging.getLogger("lictor.service")
 
 
 class ControlBroker(NatsBroker):
-    """FastStream drains for as long as it takes, and fails when the connection is lost; this one does neither."""
+    """FastStream drains for as long as it takes, and fails when the connection is lost; this one does neither.
 
-    def __init__(self, url: str, *, stop_within_s: float, **options: Any) -> None:
-        super().__init__(url, **options)
+    And it looks its address up again when it reconnects.
+    """
+
+    def __init__(self, where: Whereabouts, *, stop_within_s: float, **options: Any) -> None:
+        client = TolerantClient(where)
+        url = client.found or ""
+        super().__init__(url, inbox_prefix=inbox_prefix(url), **options)
+        self._client = client
         self._stop_within_s = stop_within_s
+
+    async def _connect(self) -> Client:
+        await self._client.connect(**self._connection_kwargs)
+        self.config.connect(self._client)
+        return self._client
 
     async def stop(
         self,

@@ -31,6 +31,7 @@ from lictor_bus.fold.state_store import StateStore
 from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.gate import Gate
 from lictor_bus.gates.gate_runner import GateRunner
+from lictor_bus.gates.history_desk import history_runner, is_asked_for_history
 from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects
@@ -44,7 +45,6 @@ from lictor_bus.wire.connection import (
     close_nats,
     connect_nats,
     connect_redis,
-    inbox_prefix,
 )
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_schema.services.health import ServiceHealth
@@ -205,7 +205,6 @@ class Service:
             # The loops drain at the same time, and need the server for it more than the gates do.
             stop_within_s=settings.drain_timeout_s / 2,
             name=f"lictor-{self.name}",
-            inbox_prefix=inbox_prefix(settings.nats_url),
             # Without types applied, a malformed question reaches the gate, which answers it with a denial.
             apply_types=False,
             logger=None,
@@ -326,7 +325,7 @@ class Service:
             return task
 
         async def begin() -> None:
-            loops = await self.loops(runtime)
+            loops = [*await self.loops(runtime), *await _history(runtime)]
             self._refuse_unanswered_gates(loops)
             self._running = [presence, *loops]
             tasks.extend(run(loop.run()) for loop in self._running)
@@ -386,6 +385,14 @@ class Service:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         log.info("%s: drained", self.name)
+
+
+async def _history(runtime: ServiceRuntime) -> Sequence[Runnable]:
+    """What a service that owns streams answers to runtimes about them; whatever else it does or waits for."""
+    if not is_asked_for_history(runtime.service):
+        return ()
+    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{runtime.service}-history")
+    return [history_runner(client, runtime.service, runtime.telemetry)]
 
 
 def _json_page(page: Page) -> Any:

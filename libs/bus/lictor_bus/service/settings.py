@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lictor_bus.errors import BusError
 from lictor_bus.names.streams import DEFAULT_PARTITIONS
+from lictor_bus.wire.connection import Whereabouts, url_in_file
 
 DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
 MOST_PARTITIONS, MOST_REPLICAS = 256, 5
@@ -17,7 +19,7 @@ DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 class ServiceSettings:
     """Where the broker and the store are, and how a service runs."""
 
-    nats_url: str = DEFAULT_NATS_URL
+    nats_url: Whereabouts = DEFAULT_NATS_URL
     redis_url: str = DEFAULT_REDIS_URL
     partitions: int = DEFAULT_PARTITIONS
     batch: int = 1000
@@ -31,7 +33,7 @@ class ServiceSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "ServiceSettings":
         """Read ``LICTOR_*``."""
         return cls(
-            nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
+            nats_url=_nats_url(environment),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
             partitions=whole_setting(
                 environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, MOST_PARTITIONS
@@ -48,6 +50,18 @@ class ServiceSettings:
 def replicas_wanted(environment: Mapping[str, str] = os.environ) -> int:
     """How many replicas the streams get that are made."""
     return whole_setting(environment, "LICTOR_REPLICAS", 1, 1, MOST_REPLICAS)
+
+
+def _nats_url(environment: Mapping[str, str]) -> Whereabouts:
+    """An address, or the file that holds it: it is read again at each connection, since passwords are rotated."""
+    path = path_setting(environment, "LICTOR_NATS_URL_FILE")
+    if given := environment.get("LICTOR_NATS_URL"):
+        return given
+    if path is None:
+        return DEFAULT_NATS_URL
+    if url_in_file(path) is None:
+        raise BusError(f"LICTOR_NATS_URL_FILE names {path}, which holds no address: correct it.")
+    return partial(url_in_file, path)
 
 
 def path_setting(environment: Mapping[str, str], name: str) -> Path | None:

@@ -1,9 +1,11 @@
 """Connections to NATS and Redis that come back by themselves, and say clearly when they can't."""
 
 import asyncio
+import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("lictor.bus")
 
+_REFUSED = "authorization violation"
+
 
 DirectHandler = Callable[[bytes, bytes, bytes, bytes | None], None]
 """Called with subject, reply subject, body and header block of a message, as they came."""
@@ -29,12 +33,21 @@ Whereabouts = str | Callable[[], str | None]
 """A broker's address; or how to look it up, where it may change: None while it has none."""
 
 
+def url_in_file(path: Path) -> str | None:
+    """The address in a file that holds nothing else; None while there is none."""
+    try:
+        return path.read_text("utf-8").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
 class TolerantClient(Client):
-    """nats-py with three changes; all reach into it, and tests fail if it changes.
+    """nats-py with four changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
-    reconnects for ever to the address it began with; this one looks the address up before each attempt.
+    reconnects for ever to the address it began with; this one looks the address up before each attempt. And it
+    closes for good when the server ends its password; this one, if it can look up another, reconnects with that.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -59,6 +72,12 @@ class TolerantClient(Client):
                 self.set_server_pool([each.strip() for each in url.split(",")])
                 raise NatsError(f"nats: the broker has moved to {_printable(url)}")
         await super()._connect_to_server(s)
+
+    async def _process_err(self, err_msg: str) -> None:
+        if _REFUSED in err_msg.lower() and self.is_connected and not isinstance(self._where, str):
+            await self._process_op_err(NatsError("nats: the password is not valid any more"))
+            return
+        await super()._process_err(err_msg)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
         """Subscribe with a plain function that the read loop calls; it must not block."""
@@ -157,7 +176,9 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
     connected = False
     client = TolerantClient(where)
     if client.found is None:
-        raise BrokerUnreachable("No `lictor up` runs there any more; start it again.")
+        raise BrokerUnreachable(
+            "NATS has no address at the moment: no `lictor up` runs there any more."
+        )
     url = client.found
     try:
         async with asyncio.timeout(timeout_s):
@@ -196,6 +217,18 @@ def inbox_prefix(url: str) -> str:
     """Where answers to us go: a user that the address names has inboxes of its own, which nobody else may read."""
     user = _parts(url).username
     return inboxes(unquote(user)) if user else "_INBOX"
+
+
+def own_message_id(client: Client, message_id: str) -> str:
+    """A message id that only we can know, where the address has a password.
+
+    Ids are one namespace for a whole stream: whoever used ours first would have our message dropped as a duplicate.
+    """
+    url = client.found if isinstance(client, TolerantClient) else None
+    password = None if url is None else urlsplit(url).password
+    if not password:
+        return message_id
+    return hmac.digest(password.encode(), message_id.encode(), "sha256").hex()
 
 
 async def close_nats(client: Client, timeout_s: float = 1.0) -> None:

@@ -19,7 +19,7 @@ from lictor_bus.wire.delivery import Delivery, from_direct_get
 
 _TOO_MANY_RESULTS = "413"
 # The server's own limit is all that it keeps for a client that reads slowly: it would cut the connection for it.
-_BYTES_PER_ANSWER = 8 * 1024 * 1024
+BYTES_PER_ANSWER = 8 * 1024 * 1024
 
 
 class DirectAnswer(NamedTuple):
@@ -88,7 +88,7 @@ async def direct_get(
     try:
         await client.publish(
             f"$JS.API.DIRECT.GET.{stream}",
-            json.dumps({**request, "max_bytes": _BYTES_PER_ANSWER}).encode(),
+            json.dumps({"max_bytes": BYTES_PER_ANSWER, **request}).encode(),
             reply=inbox,
         )
         async with asyncio.timeout(max(0.01, within_s)):

@@ -1,7 +1,8 @@
 """Publishing: one atomic batch to one stream, all stored or none.
 
-The broker refuses a batch whole when it holds a message id it knows. Then, and only then, the messages go out
-one by one, and the broker drops those it has; so a batch that was half of somebody else's ends up exactly once.
+The broker refuses a batch whole when it holds a message id it knows, or when too many batches are under way. Then, and
+only then, the messages go out one by one, and the broker drops those it has; so a batch that was half of somebody
+else's ends up exactly once.
 """
 
 import json
@@ -14,7 +15,7 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.nuid import NUID
 
-from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
 from lictor_bus.wire.delivery import NO_HEADERS
 from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
 
@@ -23,6 +24,10 @@ MAX_BATCH = 1000
 HEADER_ROOM = 16 * 1024
 """What headers may add to a body, with the ids and the reasons in them, within the server's `max_payload`."""
 _DUPLICATE_IN_BATCH = 10201
+# The broker has as many unfinished batches as it takes: it refuses the first message, which nobody hears of, and then
+# the last for the lack of it. Whoever leaves batches open must not hold the others up.
+_BATCHES_FULL = (10176, 10210)
+_ONE_BY_ONE = (_DUPLICATE_IN_BATCH, *_BATCHES_FULL)
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -105,7 +110,7 @@ async def publish_expecting(
 
 
 async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing]) -> None:
-    """Store the messages exactly once: as atomic batches, or one by one where some are stored already."""
+    """Store the messages exactly once: as atomic batches, or one by one where the broker takes no such batch."""
     for start in range(0, len(messages), MAX_BATCH):
         chunk = messages[start : start + MAX_BATCH]
         if len(chunk) == 1:
@@ -114,7 +119,9 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
             continue
         try:
             await publish_batch(client, stream, chunk)
-        except DuplicateInBatch:
+        except BatchRefused as error:
+            if error.code not in _ONE_BY_ONE:
+                raise
             for message in chunk:
                 await publish_one(client, stream, message)
 
@@ -173,6 +180,7 @@ def _stored_sequence(stream: str, answer: Msg) -> int:
     content = json.loads(answer.data)
     error = content.get("error")
     if error:
-        refused = DuplicateInBatch if error.get("err_code") == _DUPLICATE_IN_BATCH else BatchRefused
-        raise refused(stream, error.get("err_code", 0), error.get("description", "no reason given"))
+        raise BatchRefused(
+            stream, error.get("err_code", 0), error.get("description", "no reason given")
+        )
     return int(content["seq"])

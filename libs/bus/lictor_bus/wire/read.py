@@ -17,7 +17,7 @@ from nats.aio.client import Client
 
 from lictor_bus.errors import TooManySubjects
 from lictor_bus.wire.delivery import Delivery, nanoseconds
-from lictor_bus.wire.direct_get import DirectAnswer, direct_get, direct_last
+from lictor_bus.wire.direct_get import BYTES_PER_ANSWER, DirectAnswer, direct_get, direct_last
 from lictor_bus.wire.stream_leader import (
     READ_WITHIN_S,
     LeaderView,
@@ -46,15 +46,29 @@ async def read_from(
     An answer is cut by bytes too, and where a replica lags: fewer than ``limit`` don't mean that there are no more.
     ``known`` is a sequence that the caller knows to be stored on ``subject``: who has less is not believed.
     """
+    return (await read_page(client, stream, subject, sequence, limit, known=known)).found
+
+
+async def read_page(
+    client: Client,
+    stream: str,
+    subject: str,
+    sequence: int,
+    limit: int,
+    *,
+    known: int = 0,
+    max_bytes: int = BYTES_PER_ANSWER,
+) -> DirectAnswer:
+    """The same with whether more is known to be there; of about so many bytes, but of one message at least."""
     first = max(1, sequence)
-    request = {"seq": first, "next_by_subj": subject, "batch": limit}
+    request = {"seq": first, "next_by_subj": subject, "batch": limit, "max_bytes": max_bytes}
     patience = Patience(READ_WITHIN_S)
     while True:
-        found = (await direct_get(client, stream, request, patience.left_s)).found
-        if found or await is_alone(client, stream, patience):
-            return found
+        answer = await direct_get(client, stream, request, patience.left_s)
+        if answer.found or await is_alone(client, stream, patience):
+            return answer
         if not await _any_after(client, stream, subject, first, known, patience):
-            return []
+            return answer
         await patience.pause(_lags(stream))
 
 

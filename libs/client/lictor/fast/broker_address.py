@@ -39,36 +39,72 @@ class NotRunning(Exception):
     """Where a `lictor up` should be, there is none; the message says where."""
 
 
-def pinned_url(environment: "Mapping[str, str]", url: str, endpoints: str) -> str:
+class NoAccount(NotRunning):
+    """The `lictor up` has accounts, and none for who asks; the message says how to add one."""
+
+
+def pinned_url(environment: "Mapping[str, str]", url: str, endpoints: str, role: str) -> str:
     """The broker's URL where the place was chosen before: no search, and nothing of the environment but the user."""
     if not url:
-        found = running_by(endpoints)
+        found = running_by(endpoints, role)
         if found is None:
             raise NotRunning(f"no `lictor up` runs that has left its address in {endpoints}")
         return found
-    given = environment.get("LICTOR_NATS_URL")
+    given = named_url(environment)
     # Settings are no place for a password, so it may come from the environment, for the same servers.
     return given if given and _shown(given) == _shown(url) else url
 
 
-def nats_url(environment: "Mapping[str, str]", folder: str) -> str:
+def nats_url(environment: "Mapping[str, str]", folder: str, role: str) -> str:
     """The broker's URL: from the environment, of the nearest running `lictor up` upwards, or the default."""
-    given = environment.get("LICTOR_NATS_URL")
+    given = named_url(environment)
     if given:
         return given
-    found = registered(environment, folder)
+    found = registered(environment, folder, role)
     return DEFAULT_URL if found is None else found[1]
 
 
-def registered(environment: "Mapping[str, str]", folder: str) -> "tuple[str, str] | None":
-    """The nearest running `lictor up` of this user upwards: its data directory, and its broker's URL."""
+def named_url(environment: "Mapping[str, str]") -> "str | None":
+    """The broker's URL that the environment names, or the file that it names holds."""
+    given = environment.get("LICTOR_NATS_URL")
+    if given:
+        return given
+    path = environment.get("LICTOR_NATS_URL_FILE")
+    return url_in(path) if path else None
+
+
+def url_in(path: str) -> "str | None":
+    """The URL in a file that holds nothing else; None while there is none."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except (OSError, ValueError):
+        return None
+    try:
+        return os.read(file, 64 * 1024).decode().strip() or None
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(file)
+
+
+def credential_file(folder: str, role: str) -> str:
+    """Where the broker's URL for a role is kept: a service, `ops`, or a runtime."""
+    from lictor.fast.session_operations import token
+
+    return f"{folder}/{token(role)}.url"
+
+
+def registered(
+    environment: "Mapping[str, str]", folder: str, role: str
+) -> "tuple[str, str] | None":
+    """The nearest running `lictor up` of this user upwards: its data directory, and its broker's URL for a role."""
     try:
         folder = os.path.realpath(folder)
     except (OSError, ValueError):
         return None
     while True:
         data_dir = f"{folder}/{DATA_DIR}"
-        url = running_by(endpoints_file(environment, data_dir))
+        url = running_by(endpoints_file(environment, data_dir), role)
         if url is not None:
             return data_dir, url
         above = os.path.dirname(folder)  # noqa: PTH120 -- pathlib costs a hook more than it may take
@@ -146,8 +182,8 @@ def _shown(url: str) -> "list[str] | None":
         return None
 
 
-def running_by(endpoints: str) -> "str | None":
-    """The broker's URL of the `lictor up` that left this file; None while it does not run."""
+def running_by(endpoints: str, role: str) -> "str | None":
+    """The broker's URL, for a role, of the `lictor up` that left this file; None while it does not run."""
     try:
         file = os.open(endpoints, os.O_RDONLY)
     except (OSError, ValueError):
@@ -159,13 +195,26 @@ def running_by(endpoints: str) -> "str | None":
         content = jsontext.parse(os.read(file, 64 * 1024))
         if content["format"] != ENDPOINTS_FORMAT or content["pid"] <= 0:
             return None
-        url = content["nats_url"]
+        url, credentials = content["nats_url"], content.get("credentials")
         _alive(content["pid"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
         return None
     finally:
         os.close(file)
-    return url if isinstance(url, str) else None
+    if not isinstance(url, str):
+        return None
+    return url if credentials is None else with_account(str(credentials), role)
+
+
+def with_account(credentials: str, role: str) -> str:
+    """The broker's URL for a role, where roles have accounts; raises `NoAccount`."""
+    url = url_in(credential_file(credentials, role))
+    if url is None:
+        raise NoAccount(
+            f"the broker has accounts, and none for {role!r} in {credentials};"
+            f" add one with `lictor account add {role}`"
+        )
+    return url
 
 
 def _alive(pid: int) -> None:

@@ -81,7 +81,7 @@ def session_of(
     event: HookEvent, environment: "Mapping[str, str]", here: str, definition: "str | None"
 ) -> SessionOperations:
     """The session that an event belongs to."""
-    runtime = _runtime(environment)
+    runtime = runtime_of(environment)
     session_id = event.text("session_id")
     return SessionOperations(
         runtime=runtime,
@@ -96,7 +96,7 @@ def session_of(
 
 def unsent_of(event: HookEvent, environment: "Mapping[str, str]") -> Unsent:
     """Where the results of the event's session wait."""
-    return Unsent(unsent_folder(environment), _runtime(environment), event.text("session_id"))
+    return Unsent(unsent_folder(environment), runtime_of(environment), event.text("session_id"))
 
 
 def keep_first(event: HookEvent, unsent: Unsent) -> "KeptResult | None":
@@ -304,7 +304,8 @@ def _context(event: HookEvent, text: str) -> "dict[str, Any]":
     return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
 
 
-def _runtime(environment: "Mapping[str, str]") -> str:
+def runtime_of(environment: "Mapping[str, str]") -> str:
+    """The runtime in whose name a hook asks."""
     return environment.get("LICTOR_RUNTIME") or RUNTIME
 
 

@@ -162,12 +162,17 @@ def _judge(
 
 def _connection(options: "Mapping[str, str]", root: str, until: float) -> "Connection":
     from lictor.fast.broker_address import NotRunning, nats_url, pinned_url
+    from lictor.fast.claude_events import runtime_of
     from lictor.fast.nats_wire import Connection, Nobody
 
+    runtime = runtime_of(os.environ)
     url, endpoints = options.get("--url", ""), options.get("--endpoints", "")
-    pinned = bool(url or endpoints)
     try:
-        url = pinned_url(os.environ, url, endpoints) if pinned else nats_url(os.environ, root)
+        url = (
+            pinned_url(os.environ, url, endpoints, runtime)
+            if url or endpoints
+            else nats_url(os.environ, root, runtime)
+        )
     except NotRunning as error:
         # As with a broker that does not answer: what waits to be reported goes on waiting.
         return Nobody(str(error))

@@ -9,13 +9,15 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from lictor.history.id_prefixes import SHORTEST, one_of
+from lictor.history.stored_history import StoredHistory
 from lictor.history.stream_contents import extent, latest, stored
-from lictor.history.stream_follower import follow
+from lictor_bus.gates.history import DECISIONS
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.guard_decision import GuardDecision
+from lictor_schema.gates.history import HistoryFilter
 
 log = logging.getLogger("lictor.client")
 
@@ -23,12 +25,7 @@ AnyDecision = DecisionRecord | GuardDecision
 
 ON_EVENTS = subjects.DECISION.any
 ALL = subjects.DECISION.all
-_TOKENS_OF_GUARDS = 5
-
-
-def of_task(subject: str, task_id: str | None) -> bool:
-    """Whether a decision on this subject is on the task; any is, without one."""
-    return task_id is None or subject.rpartition(".")[2] == subjects.token(task_id)
+_TOKENS_OF_GUARDS = len(subjects.DECISION_OF_GATE.pattern.split("."))
 
 
 def read_decision(delivery: Delivery) -> AnyDecision | None:
@@ -91,14 +88,12 @@ async def decision_named(client: Client, given: str, task_id: str | None = None)
 
 
 async def follow_decisions(
-    client: Client, task_id: str | None, *, of_guards_too: bool, since_start: bool
+    history: StoredHistory, task_id: str | None, *, of_guards_too: bool, since_start: bool
 ) -> AsyncGenerator[AnyDecision, None]:
     """Decisions on one task or on all, for ever; what this version can't read is left out and told."""
-    subject = ALL if of_guards_too else ON_EVENTS
-    if task_id is not None and not of_guards_too:
-        subject = subjects.decisions_on_task(task_id)
-    found = follow(client, streams.DECISIONS, subject, from_start=since_start)
+    only = HistoryFilter(task_id=task_id, with_gates=of_guards_too)
+    found = history.follow(DECISIONS, only, from_start=since_start)
     async with aclosing(found):
         async for delivery in found:
-            if of_task(delivery.subject, task_id) and (record := read_decision(delivery)):
+            if record := read_decision(delivery):
                 yield record

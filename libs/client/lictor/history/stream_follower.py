@@ -34,11 +34,11 @@ _EXPIRES_S = 20.0
 _HEARTBEAT_S = 1.0
 # Two heartbeats may be late on a busy machine; three are a sign.
 _SILENCE_S = 3.5
-_LOOK_S = 0.2
+LOOK_S = 0.2
 _REQUEST_S = 3.0
 _FORGET_AFTER_S = 30.0
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 1.0
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 1.0
 
 
 class _LostError(Exception):
@@ -57,24 +57,24 @@ async def follow(
     Waits for a stream that does not exist yet. Ends only by an error: the connection was closed.
     """
     upcoming = 1 if from_start else await _next_sequence(client, stream)
-    pause = _FIRST_PAUSE_S
+    pause = FIRST_PAUSE_S
     while True:
         try:
             async with _Consumer(client, stream, subject, upcoming) as consumer:
                 while True:
                     delivery = await consumer.next()
                     upcoming = delivery.sequence + 1
-                    pause = _FIRST_PAUSE_S
+                    pause = FIRST_PAUSE_S
                     yield delivery
         except _LostError as lost:
             log.debug("following %s again from %d: %s", stream, upcoming, lost)
         except NatsError as error:
             log.debug("following %s again from %d: %r", stream, upcoming, error)
-        await _pause(client, pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_S)
+        await wait_out(client, pause)
+        pause = min(pause * 2, LONGEST_PAUSE_S)
 
 
-async def _pause(client: Client, seconds: float) -> None:
+async def wait_out(client: Client, seconds: float) -> None:
     """Wait a little, and then for as long as the connection is down."""
     await asyncio.sleep(seconds)
     told = False
@@ -84,13 +84,13 @@ async def _pause(client: Client, seconds: float) -> None:
         if not told:
             log.warning("NATS went away; waiting for it to come back")
             told = True
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(LOOK_S)
     if told:
         log.warning("NATS is back; going on where it stopped")
 
 
 async def _next_sequence(client: Client, stream: str) -> int:
-    pause = _FIRST_PAUSE_S
+    pause = FIRST_PAUSE_S
     while True:
         try:
             return (await leader_view(client, stream)).last + 1
@@ -98,8 +98,8 @@ async def _next_sequence(client: Client, stream: str) -> int:
             # Whatever will be in it is new.
             return 1
         except BusError:
-            await _pause(client, pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await wait_out(client, pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
 
 
 async def _ask(client: Client, subject: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class _Consumer:
             elif loop.time() - self._last_heard > _SILENCE_S:
                 raise _LostError("the broker fell silent")
             try:
-                async with asyncio.timeout(_LOOK_S):
+                async with asyncio.timeout(LOOK_S):
                     await self._wake.wait()
             except TimeoutError:
                 continue

@@ -14,16 +14,20 @@ from lictor.errors import LictorError
 from lictor.fast.broker_address import (
     DATA_DIR,
     ENDPOINTS_FORMAT,
+    NoAccount,
     endpoints_file,
+    named_url,
     registered,
     running_by,
     state_folder,
+    with_account,
 )
 from lictor.installation.atomic_files import replace_file
 from lictor.installation.directories import here, upwards
 
 ENDPOINTS_FILE = "endpoints.json"
 LOCK_FILE = "lock"
+_OPERATORS = "ops"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,17 @@ class Running:
     """The directories of trusted layers, as LICTOR_LAYERS names them, where it does."""
     approvers: str | None = None
     """The file of approvers, where LICTOR_APPROVERS names one."""
+    credentials: str | None = None
+    """The folder with the address for each role, where the broker has accounts."""
+
+    def nats_url_of(self, role: str) -> str:
+        """The address of NATS, with the password of a role where it needs one."""
+        if self.credentials is None:
+            return self.nats_url
+        try:
+            return with_account(self.credentials, role)
+        except NoAccount as error:
+            raise LictorError(f"{error}.") from None
 
     def to_json_value(self) -> dict[str, Any]:
         """The content of the file."""
@@ -73,16 +88,32 @@ def nats_url(explicit: str | None = None) -> FoundAddress:
     """The NATS address: given, from the environment, of a running `lictor up`, or the default."""
     if explicit:
         return FoundAddress(explicit, "given")
-    if url := os.environ.get("LICTOR_NATS_URL"):
-        return FoundAddress(url, "LICTOR_NATS_URL")
+    if found := _named():
+        return found
     return _up_or_default(partial(_found_running, here()))
 
 
-def judge_url(explicit: str | None = None) -> FoundAddress:
+def judge_url(explicit: str | None = None, *, runtime: str) -> FoundAddress:
     """The NATS address for those who guard: a file in a directory that an agent may write to does not choose it."""
-    if explicit or os.environ.get("LICTOR_NATS_URL"):
+    if explicit:
         return nats_url(explicit)
-    return _up_or_default(partial(_found_registered, str(here())))
+    return _named() or _up_or_default(partial(_found_registered, str(here()), runtime))
+
+
+def _named() -> FoundAddress | None:
+    """The address that the environment names."""
+    if url := os.environ.get("LICTOR_NATS_URL"):
+        return FoundAddress(url, "LICTOR_NATS_URL")
+    if path := os.environ.get("LICTOR_NATS_URL_FILE"):
+        environment = {"LICTOR_NATS_URL_FILE": path}
+        url = named_url(environment)
+        if url is None:
+            raise LictorError(
+                f"LICTOR_NATS_URL_FILE names {path}, which holds no address that can be read;"
+                " correct it or unset it."
+            )
+        return FoundAddress(url, "LICTOR_NATS_URL_FILE", partial(named_url, environment))
+    return None
 
 
 def _found_running(start: Path) -> FoundAddress | None:
@@ -90,22 +121,34 @@ def _found_running(start: Path) -> FoundAddress | None:
         path = folder / DATA_DIR / ENDPOINTS_FILE
         if running := _read(path):
             source = f"`lictor up` in {running.data_dir}"
-            return FoundAddress(running.nats_url, source, partial(_url_in, path))
+            url = running.nats_url_of(_OPERATORS)
+            return FoundAddress(url, source, partial(_url_in, path))
     return None
 
 
 def _url_in(path: Path) -> str | None:
     running = _read(path)
-    return None if running is None else running.nats_url
+    return None if running is None else running.nats_url_of(_OPERATORS)
 
 
-def _found_registered(start: str) -> FoundAddress | None:
-    found = registered(os.environ, start)
+def _found_registered(start: str, runtime: str) -> FoundAddress | None:
+    try:
+        found = registered(os.environ, start, runtime)
+    except NoAccount as error:
+        raise LictorError(f"{error}.") from None
     if found is None:
         return None
     data_dir, url = found
     path = endpoints_file(os.environ, data_dir)
-    return FoundAddress(url, f"`lictor up` in {data_dir}", partial(running_by, path))
+    return FoundAddress(url, f"`lictor up` in {data_dir}", partial(_url_by, path, runtime))
+
+
+def _url_by(path: str, role: str) -> str | None:
+    """None also while the role has no account: it may be given one again."""
+    try:
+        return running_by(path, role)
+    except NoAccount:
+        return None
 
 
 def _up_or_default(search: Callable[[], FoundAddress | None]) -> FoundAddress:
@@ -146,7 +189,7 @@ def find_running() -> Running | None:
 
 def write_running(data_dir: Path, running: Running) -> None:
     """Leave the address where other commands look for it; readers see the whole file or none."""
-    replace_file(data_dir / ENDPOINTS_FILE, _content(running))
+    replace_file(data_dir / ENDPOINTS_FILE, _content(running), mode=0o600)
 
 
 def remove_running(data_dir: Path) -> None:

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
 from lictor.decision_marks import marks_of
+from lictor.history.everyones_history import EveryonesHistory
 from lictor.history.stream_contents import streams_at
 from lictor.receipts import receipts_of
 from lictor_cli.decision.line import what
@@ -36,7 +37,7 @@ async def run(options: Namespace) -> int:
     async with streams_at(options.url, "decision") as client:
         record = await named_decision(client, options)
         if isinstance(record, DecisionRecord):
-            receipts = await receipts_of(client, record)
+            receipts = await receipts_of(EveryonesHistory(client), record)
             marks = await marks_of(client, record)
     if options.json:
         say_json(

@@ -12,6 +12,7 @@ from lictor.history.stream_contents import streams_at
 from lictor.installation.directories import agents_directory
 from lictor.runtimes.claude_settings import SettingsRefused
 from lictor_bus.errors import BusError
+from lictor_bus.names.roles import OPERATORS
 from lictor_guard.definitions.loading import definition_files, file_content, read_definition
 from lictor_guard.errors import DefinitionError
 
@@ -50,10 +51,10 @@ async def refuse_unknown(
 def _address(url: str | None, endpoints: Path | None, project: Path | None) -> str | None:
     """Where the hooks will ask, if somebody answers there now."""
     if url is not None:
-        return pinned_url(os.environ, url, "")
+        return pinned_url(os.environ, url, "", OPERATORS)
     if endpoints is not None:
-        return running_by(str(endpoints))
-    return nats_url(os.environ, str(project or Path.cwd()))
+        return running_by(str(endpoints), OPERATORS)
+    return nats_url(os.environ, str(project or Path.cwd()), OPERATORS)
 
 
 def _in_folder(project: Path | None) -> set[str]:

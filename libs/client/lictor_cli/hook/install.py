@@ -17,6 +17,7 @@ from lictor.fast.claude_events import EVENTS
 from lictor.installation.directories import data_directory, packs_directory
 from lictor.installation.endpoints import registration
 from lictor.runtimes.claude_settings import SettingsRefused, hook_command, installed, uninstalled
+from lictor_bus.names.roles import OPERATORS
 from lictor_cli.hook.definition_check import refuse_unknown
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import say, say_json, warn
@@ -119,7 +120,7 @@ def _judge(options: Namespace) -> tuple[str | None, Path | None]:
     if options.user:
         return None, None
     project = (options.project or Path.cwd()).resolve()
-    if running := registered(os.environ, str(project)):
+    if running := registered(os.environ, str(project), OPERATORS):
         return None, Path(running[0])
     try:
         packs = packs_directory(project)

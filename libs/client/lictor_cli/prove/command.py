@@ -362,7 +362,7 @@ async def _submitted(options: Namespace) -> list[FileReport]:
         )
         for file in options.files
     ]
-    async with connect(options.url) as governor:
+    async with connect(options.url, reads_all=True) as governor:
         # Each waits for its turn, and for the others before it.
         patience = options.timeout * len(programs) + 30
         found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)

@@ -66,7 +66,7 @@ async def run(options: Namespace) -> int:
     from lictor.history.id_prefixes import EPISODE, TASK, id_at
 
     quiet_logs()
-    async with connect(nats_url(options.url), timeout_s=3.0) as governor:
+    async with connect(nats_url(options.url), reads_all=True, timeout_s=3.0) as governor:
         if options.task is not None:
             task = await id_at(options.url, TASK, options.task)
             bundle = await governor.sealed(task, timeout_s=options.wait)

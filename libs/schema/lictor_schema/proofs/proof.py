@@ -138,7 +138,6 @@ class ProofProgress(Model):
     task_id: Identifier = Field(description="The governed task")
     runtime: Label | None = Field(
         default=None,
-        exclude_if=lambda value: value is None,
         description="The runtime that submitted it; null in what was stored before 0.2",
     )
     phase: Literal["waiting", "reading", "solving"] = Field(description="What is being done")
@@ -154,7 +153,6 @@ class ProofResult(Model):
     task_id: Identifier = Field(description="The governed task")
     runtime: Label | None = Field(
         default=None,
-        exclude_if=lambda value: value is None,
         description="The runtime that submitted it; null in what was stored before 0.2",
     )
     program_hash: ContentHash = Field(description="The program")

@@ -328,7 +328,7 @@ def guard_sync(
         stop_on_silence=stop_on_silence,
         timeout_s=timeout_s,
     )
-    connection = Connection(judge_url(url).now, name=f"lictor-guard {runtime}")
+    connection = Connection(judge_url(url, runtime=runtime).now, name=f"lictor-guard {runtime}")
     return SyncGuard(
         connection,
         Guarding(operations, unsent_here(runtime, session_id)),

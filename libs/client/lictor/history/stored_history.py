@@ -1,0 +1,30 @@
+"""What is stored, as an agent or an operator reads it back: the same questions, two ways to ask them."""
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+from lictor_bus.gates.history import HistoryKind, PublishedKind
+from lictor_bus.wire.delivery import Delivery
+from lictor_schema.gates.history import HistoryFilter, PublishedAnswer
+
+EVERYTHING = HistoryFilter()
+
+
+class StoredHistory(Protocol):
+    """Reads what is stored."""
+
+    def follow(
+        self, kind: HistoryKind, only: HistoryFilter = EVERYTHING, *, from_start: bool
+    ) -> AsyncGenerator[Delivery, None]:
+        """Every message once and in order, for ever: all that are stored, or those stored from now on."""
+        ...
+
+    def read(
+        self, kind: HistoryKind, only: HistoryFilter = EVERYTHING, *, after: int = 0
+    ) -> AsyncGenerator[Delivery, None]:
+        """Every message behind a sequence that is stored now; raises Unreachable when nobody says."""
+        ...
+
+    async def published(self, kind: PublishedKind, sequence: int) -> PublishedAnswer:
+        """What became of a published message; raises Unreachable when nobody says."""
+        ...

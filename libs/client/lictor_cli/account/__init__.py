@@ -1,0 +1,1 @@
+"""`lictor account`: the accounts and passwords of NATS."""
