@@ -28,8 +28,10 @@ from lictor.receipts import RECEIPT_TIMEOUT_S, find_decision, receipts_of, send_
 from lictor.runtimes.guarded_session import Guarding, OnFeedback
 from lictor.runtimes.python.async_guard import Guard
 from lictor.tasks import Task
-from lictor_bus.logs.dead_letters import find_dead
+from lictor_bus.logs.dead_letters import find_dead, is_dead_letter
+from lictor_bus.logs.sealed_episodes import is_sealed_episode
 from lictor_bus.names import streams, subjects
+from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import last_on_subjects, read_all
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.contracts.decision_questions import ActionGateAnswer, ActionGateRequest
@@ -512,8 +514,8 @@ class Governor:
         subject = subjects.episodes_with_id(episode_id)
         found = 0
         async for stored in read_all(self._client, streams.EPISODES, subject):
-            found += 1
-            if found == version:
+            found += is_sealed_episode(stored)
+            if found == version and is_sealed_episode(stored):
                 return stored.body
         raise LictorError(f"episode {episode_id} has no version {version}; it has {found}.")
 
@@ -526,9 +528,11 @@ class Governor:
 
     async def _bundle(self, episode_id: str) -> bytes:
         subject = subjects.episodes_with_id(episode_id)
-        await self._first(streams.EPISODES, subject)
+        await self._first(streams.EPISODES, subject, is_sealed_episode)
         # A correction is sealed as a further version of the same episode: the newest counts.
-        newest = await last_on_subjects(self._client, streams.EPISODES, [subject])
+        newest = await last_on_subjects(
+            self._client, streams.EPISODES, [subject], is_sealed_episode
+        )
         return max(newest, key=lambda stored: stored.sequence).body
 
     async def _first_decision(self, task_id: str | None, event_id: str | None) -> DecisionRecord:
@@ -542,18 +546,21 @@ class Governor:
     async def _refusal(self, published: Published) -> DecisionRecord:
         """Raises when a service sets the event aside; else waits for ever."""
         subject = subjects.dead_letter("*", streams.EVENTS, published.sequence)
-        stored_letter = await find_dead(self._client, await self._first(streams.DEAD, subject))
+        stored_letter = await find_dead(
+            self._client, await self._first(streams.DEAD, subject, is_dead_letter)
+        )
         letter = stored_letter.letter
         raise EventRefused(
             f"{letter.service} set event {published.event_id} aside: {letter.reason};"
             f" {letter.remedy} (dead letter {stored_letter.sequence})"
         )
 
-    async def _first(self, stream: str, subject: str) -> int:
+    async def _first(self, stream: str, subject: str, is_ours: Callable[[Delivery], bool]) -> int:
         stored = follow(self._client, stream, subject, from_start=True)
         async with aclosing(stored):
             async for delivery in stored:
-                return delivery.sequence
+                if is_ours(delivery):
+                    return delivery.sequence
         raise AssertionError("a stream is followed for ever")
 
 

@@ -7,6 +7,7 @@ from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
 from lictor.errors import LictorError, Unreachable
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import PAGE, read_from
@@ -42,8 +43,9 @@ async def receipts_of(client: Client, record: DecisionRecord) -> list[ReceiptRep
     """Every report kept on a decision, oldest first."""
     subject = subjects.receipts_of_record(record.task_id, record.record_id)
     return [
-        ReceiptReport.from_json(stored.body)
+        report
         async for stored in _all(client, streams.RECEIPTS, subject)
+        if (report := body_in(stored, ReceiptReport.from_json)) is not None
     ]
 
 
@@ -55,8 +57,8 @@ async def find_decision(
     wanted = record_id.encode()
     async for stored in _all(client, streams.DECISIONS, subject):
         if wanted in stored.body:
-            record = DecisionRecord.from_json(stored.body)
-            if record.record_id == record_id:
+            record = body_in(stored, DecisionRecord.from_json)
+            if record is not None and record.record_id == record_id:
                 return record
     return None
 

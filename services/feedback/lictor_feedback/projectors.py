@@ -338,7 +338,10 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
             subjects.SESSION_LOG.any,
             DecisionsOfGuards(decisions.names),
             StreamOutbox(
-                runtime.client, streams.DECISIONS, subjects.GUARD_DECISION.where(task="{key}")
+                runtime.client,
+                streams.DECISIONS,
+                subjects.GUARD_DECISION.where(task="{key}"),
+                source=streams.SESSIONS,
             ),
             partition="decisions",
             steering=decisions,
@@ -348,7 +351,10 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
             subjects.SESSION_LOG.any,
             GuidanceOfSessions(),
             StreamOutbox(
-                runtime.client, streams.GUIDANCE, subjects.GUIDANCE.where(session="{key}")
+                runtime.client,
+                streams.GUIDANCE,
+                subjects.GUIDANCE.where(session="{key}"),
+                source=streams.SESSIONS,
             ),
             partition="guidance",
             steering=guidance,

@@ -13,6 +13,7 @@ from lictor_bus.errors import BundleMissing, BusError
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import PAGE, read_from
 from lictor_schema.core.canonical_json import CanonicalError, hash_bytes
@@ -62,6 +63,8 @@ async def _find_bundle(client: Client, bundle_hash: str) -> bytes | None:
 
 def read_switch(stored: Delivery) -> SwitchAt | None:
     """The switch in a stored message; None when it is no switch, and so changes nothing."""
+    if is_foreign(stored):
+        return None
     try:
         return SwitchAt(stored.sequence, ConfigSwitch.from_json(stored.body))
     except (ValidationError, CanonicalError):

@@ -236,7 +236,9 @@ def _service(
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
-    api = [call for stream in (*declares, *looks_at, streams.DEAD) for call in _declaring(stream)]
+    # What stands where a dead letter would go is looked at: it may be somebody else's.
+    looks_at = tuple(dict.fromkeys((*looks_at, streams.DEAD)))
+    api = [call for stream in (*declares, *looks_at) for call in _declaring(stream)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
     asks = [each.wildcard for each in asked_by(name)]

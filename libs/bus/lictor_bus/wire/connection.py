@@ -15,6 +15,7 @@ from nats.errors import Error as NatsError
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
+from lictor_bus.wire.delivery import COPIED
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -30,11 +31,12 @@ Whereabouts = str | Callable[[], str | None]
 
 
 class TolerantClient(Client):
-    """nats-py with three changes; all reach into it, and tests fail if it changes.
+    """nats-py with four changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
-    reconnects for ever to the address it began with; this one looks the address up before each attempt.
+    reconnects for ever to the address it began with; this one looks the address up before each attempt. And
+    of headers that came twice nobody would know; this one notes it of those that the broker gives to a copy.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -86,6 +88,14 @@ class TolerantClient(Client):
     def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
         super()._remove_sub(sid, max_msgs)
         self._direct.pop(sid, None)
+
+    @staticmethod
+    def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        """Of a header that is there twice the last counts: what the broker adds to a stored message comes last."""
+        headers = Client._parse_header_lines(raw)  # pyright: ignore[reportPrivateUsage] -- see above
+        if raw.count(b"Nats-Stream:") > 1:
+            headers[COPIED] = "1"
+        return headers
 
     def _build_message(
         self,

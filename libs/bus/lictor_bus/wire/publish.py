@@ -17,6 +17,8 @@ from nats.nuid import NUID
 from lictor_bus.errors import BatchRefused, BusError, DuplicateInBatch, SequenceConflict
 from lictor_bus.wire.delivery import NO_HEADERS
 from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
+from lictor_bus.wire.provenance import LOG
+from lictor_bus.wire.read import stored_from
 
 # The broker's own limit for one atomic batch.
 MAX_BATCH = 1000
@@ -65,7 +67,13 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
     answer = await _request(client, message, _headers(message))
     content = json.loads(answer.data)
     if content.get("duplicate"):
-        return None
+        at = int(content["seq"])
+        found = await stored_from(client, stream, ">", at, 1, known=at)
+        if not found or found[0].sequence != at or found[0].subject == message.subject:
+            return None
+        # A copy of a message of ours has taken the id, elsewhere in the stream: it must not keep this one out.
+        answer = await _request(client, message, _headers(message._replace(message_id=None)))
+        return _stored_sequence(stream, answer)
     if _SUBJECT_IS_FULL in content.get("error", {}).get("description", ""):
         return None
     return _stored_sequence(stream, answer)
@@ -120,7 +128,8 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
 
 
 def _headers(message: Outgoing) -> dict[str, str]:
-    headers = dict(message.headers)
+    # Not what the message brings: it may be another's, read back to be stored here.
+    headers = {**message.headers, LOG: message.subject}
     if message.message_id is not None:
         headers["Nats-Msg-Id"] = message.message_id
     for name, value in headers.items():

@@ -24,6 +24,7 @@ from lictor.errors import LictorError, Unreachable
 from lictor_bus.errors import BusError, StreamMissing
 from lictor_bus.wire.delivery import Delivery, from_delivery
 from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.time import SECOND_NS
 
@@ -65,7 +66,8 @@ async def follow(
                     delivery = await consumer.next()
                     upcoming = delivery.sequence + 1
                     pause = _FIRST_PAUSE_S
-                    yield delivery
+                    if not is_foreign(delivery):
+                        yield delivery
         except _LostError as lost:
             log.debug("following %s again from %d: %s", stream, upcoming, lost)
         except NatsError as error:

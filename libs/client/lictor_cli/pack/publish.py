@@ -13,6 +13,7 @@ from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
 from lictor.installation.atomic_files import replace_file
 from lictor.installation.directories import changeable_packs
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.logs.packs import read_switches, store_bundle
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS, declare, partitions_of
@@ -153,8 +154,8 @@ async def _outcome(
             client, PACKS, subjects.pack_refusal(options.channel), sequence, 100
         )
         for stored in refused:
-            refusal = ReleaseRefusal.from_json(stored.body)
-            if refusal.sequence == sequence:
+            refusal = body_in(stored, ReleaseRefusal.from_json)
+            if refusal is not None and refusal.sequence == sequence:
                 return "refused", refusal.reason
         last = [(await read_switches(client, partition))[-1:] for partition in range(partitions)]
         switched = sum(bool(at) and at[0].switch.bundle_hash == bundled.bundle_hash for at in last)
