@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from lictor_bus.errors import BusError, JetStreamAway
 from lictor_bus.gate import Gate, Repeats
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates.history_desk import history_runner
 from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime
@@ -117,6 +118,7 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
     await declared(client, *service.spec.streams, streams.DEAD)
     loops: list[Runnable] = []
     try:
+        telemetry = ServiceTelemetry(service.name)
         loops += await service.loops(
             ServiceRuntime(
                 service=service.name,
@@ -125,9 +127,11 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
                 ),
                 client=client,
                 redis=redis,
-                telemetry=ServiceTelemetry(service.name),
+                telemetry=telemetry,
             )
         )
+        history = await connect_nats(endpoints.nats_url, name="history")
+        loops.append(history_runner(history, service.name, telemetry))
         yield [loop for loop in loops if isinstance(loop, GateRunner)]
     finally:
         await close_nats(client)
@@ -237,8 +241,13 @@ def why_denied(answer: Any) -> tuple[str | None, str | None]:
         assert answer.decision == "deny", answer
     elif "ok" in fields:
         assert answer.ok is False, answer
-    else:
+    elif "outcome" in fields:
         assert answer.outcome == "refused", answer
+    else:
+        # Of history: nothing is shown beside a refusal.
+        assert answer.policy_id, answer
+        assert not getattr(answer, "messages", ()), answer
+        assert not getattr(answer, "is_own", False), answer
     return answer.reason, answer.remedy
 
 
