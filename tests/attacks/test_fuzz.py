@@ -1,13 +1,14 @@
-"""A few examples of what `fuzz` tries by the ten thousand: the checker accepts nothing that is false."""
+"""A few examples of what `./taskw fuzz` tries by the thousand, and what it prints."""
 
 from pathlib import Path
 
 import pytest
-from fuzz import kernel_rules, mutated_certificates, run
+from fuzz import kernel_rules, mutated_certificates, run, stream_readers
 from fuzz.tally import Tally
 
 from lictor_ir.certificate.cpc.kernel import RULES
 from lictor_ir.certificate.cpc.rules import read_line
+from lictor_local.embedded_servers import Endpoints
 
 
 def test_no_rule_shows_what_is_false() -> None:
@@ -24,6 +25,12 @@ def test_no_changed_certificate_shows_what_is_false() -> None:
     assert tally.wrong == []
     assert tally.refused > 50
     assert tally.right > 5
+
+
+async def test_random_foreign_messages_stop_no_reader(clean_infra: Endpoints) -> None:
+    tally = await stream_readers.fuzz_server(clean_infra.nats_url, count=150, seed=15)
+    assert tally.wrong == []
+    assert tally.refused == tally.applied == 150
 
 
 def test_a_wrong_rule_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

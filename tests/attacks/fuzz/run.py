@@ -19,7 +19,7 @@ if __name__ == "__main__":
     _TESTS = Path(__file__).parents[2]
     sys.path[:0] = [str(_TESTS / "attacks"), str(_TESTS.parent / "libs/ir/tests")]
 
-from fuzz import bundles, hook_inputs, kernel_rules, mutated_certificates
+from fuzz import bundles, hook_inputs, kernel_rules, mutated_certificates, stream_readers
 from fuzz.tally import Tally, Told
 
 COLUMNS = ("applied", "refused", "right", "open", "wrong")
@@ -39,6 +39,7 @@ TARGETS: Mapping[str, Target] = {
     "certificates": Target(mutated_certificates.fuzz, 2_000),
     "bundles": Target(bundles.fuzz, 5_000),
     "hook-inputs": Target(hook_inputs.fuzz, 2_000),
+    "readers": Target(stream_readers.fuzz, 2_000),
 }
 
 
