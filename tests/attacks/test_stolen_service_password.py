@@ -10,6 +10,7 @@ from secured_nats import Secured, refused_publish, refused_subscription
 from lictor_bus.names.roles import roles
 from lictor_bus.names.streams import STREAMS
 from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.read import read_from
 
 SERVICES = [role.name for role in roles() if role.name not in ("ops", "deploy")]
 CHANGING = ("CREATE", "UPDATE", "DELETE", "PURGE", "RESTORE", "SNAPSHOT")
@@ -184,3 +185,44 @@ def test_every_stream_is_written_by_somebody_and_by_no_runtime_but_from_outside(
         kinds = {subject.split(".")[1] for subject in stream.subjects}
         own = {subject.split(".")[1] for subject in runtime.publish}
         assert bool(kinds & own) == stream.from_outside, name
+
+
+# What is left, so that SECURITY.md says neither more nor less: all services share an account.
+
+COPYING = [
+    # Who copies, the stream and a subject of its own, and a subject that is another's.
+    ("prover", "PROOFS", "lictor.proof.openclaw.proved.t", "lictor.patch.approved.p"),
+    ("feedback", "GUIDANCE", "lictor.guide.openclaw.s", "lictor.act.switch"),
+    ("ops", "PROGRAMS", "lictor.prog.openclaw.t", "lictor.dec.openclaw.allow.t"),
+]
+
+
+@pytest.mark.parametrize(("role", "stream", "own", "target"), COPYING)
+async def test_left_open_who_may_read_a_stream_can_have_the_broker_store_a_copy_elsewhere(
+    secured: Secured, role: str, stream: str, own: str, target: str
+) -> None:
+    """A consumer delivers wherever it is told, with the headers that were stored: readers can't tell who wrote it."""
+    ops = await connect_nats(secured.url("ops"), name="test")
+    thief = await connect_nats(secured.url(role), name="test")
+    assert await refused_publish(secured.url(role), target)
+    headers = {"Lictor-Log": target}
+    await thief.request(own, b'{"chosen":true}', timeout=5, headers=headers)
+    config = {
+        "name": "mine",
+        "deliver_subject": target,
+        "filter_subject": own,
+        "ack_policy": "none",
+    }
+    made = json.dumps({"stream_name": stream, "action": "create", "config": config}).encode()
+    await thief.request(f"$JS.API.CONSUMER.CREATE.{stream}.mine.{own}", made, timeout=5)
+    (elsewhere,) = [
+        name
+        for name, spec in STREAMS.items()
+        if any(subject.split(".")[1] == target.split(".")[1] for subject in spec.subjects)
+    ]
+    async with asyncio.timeout(60):
+        while not (found := await read_from(ops, elsewhere, target, 1, 1)):
+            await asyncio.sleep(0.02)
+    assert found[0].body == b'{"chosen":true}'
+    await thief.close()
+    await ops.close()
