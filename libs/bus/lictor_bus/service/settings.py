@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lictor_bus.errors import BusError
@@ -10,6 +10,7 @@ from lictor_bus.names.streams import DEFAULT_PARTITIONS
 
 DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+_SHORTEST_KEY = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,10 @@ class ServiceSettings:
 
     nats_url: str = DEFAULT_NATS_URL
     redis_url: str = DEFAULT_REDIS_URL
+    redis_ca: Path | None = None
+    """The certificates by which a Redis behind ``rediss://`` is known; those of the system without it."""
+    state_key: bytes | None = field(default=None, repr=False)
+    """What the tags on stored states are made with; None: anybody who writes to Redis can make them."""
     partitions: int = DEFAULT_PARTITIONS
     replicas: int = 1
     batch: int = 1000
@@ -33,6 +38,8 @@ class ServiceSettings:
         return cls(
             nats_url=environment.get("LICTOR_NATS_URL", DEFAULT_NATS_URL),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
+            redis_ca=path_setting(environment, "LICTOR_REDIS_CA"),
+            state_key=_state_key(environment),
             partitions=whole_setting(environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, 256),
             replicas=whole_setting(environment, "LICTOR_REPLICAS", 1, 1, 5),
             batch=whole_setting(environment, "LICTOR_BATCH", 1000, 1, 1000),
@@ -64,6 +71,32 @@ def whole_setting(
     if not low <= value <= high:
         raise BusError(f"{name} is {text!r}: it must be a whole number from {low} to {high}.")
     return value
+
+
+def _state_key(environment: Mapping[str, str]) -> bytes | None:
+    """The key itself in LICTOR_STATE_KEY, or a file that holds it in LICTOR_STATE_KEY_FILE."""
+    text, path = (
+        environment.get("LICTOR_STATE_KEY", ""),
+        environment.get("LICTOR_STATE_KEY_FILE", ""),
+    )
+    if text and path:
+        raise BusError("Set LICTOR_STATE_KEY or LICTOR_STATE_KEY_FILE, not both.")
+    variable = "LICTOR_STATE_KEY"
+    if path:
+        variable = "LICTOR_STATE_KEY_FILE"
+        try:
+            text = Path(path).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BusError(
+                f"LICTOR_STATE_KEY_FILE names {path}, which can't be read: {error}"
+            ) from None
+    if not text and not path:
+        return None
+    if len(text) < _SHORTEST_KEY:
+        raise BusError(
+            f"{variable} gives a key of {len(text)} characters; {_SHORTEST_KEY} are needed."
+        )
+    return text.encode()
 
 
 def _log_level(environment: Mapping[str, str]) -> str:

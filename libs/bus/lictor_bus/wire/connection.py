@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -57,7 +58,7 @@ class TolerantClient(Client):
             if url != self._found:
                 self._found = url
                 self.set_server_pool([each.strip() for each in url.split(",")])
-                raise NatsError(f"nats: the broker has moved to {_printable(url)}")
+                raise NatsError(f"nats: the broker has moved to {printable_address(url)}")
         await super()._connect_to_server(s)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
@@ -148,7 +149,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
-            log.warning("nats: disconnected from %s", _printable(client.found or url))
+            log.warning("nats: disconnected from %s", printable_address(client.found or url))
 
     async def on_reconnected() -> None:
         warnings.over()
@@ -180,7 +181,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
             )
     except (NatsError, OSError, TimeoutError) as error:
         raise BrokerUnreachable(
-            f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
+            f"NATS does not answer at {printable_address(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
         ) from None
     connected = True
@@ -209,11 +210,15 @@ async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
 
 
 async def connect_redis(
-    url: str, on_connect: Callable[[Any], Awaitable[None]] | None = None
+    url: str,
+    on_connect: Callable[[Any], Awaitable[None]] | None = None,
+    *,
+    ca: Path | None = None,
 ) -> "Redis":
     """A Redis client that retries short outages by itself; the first ping must succeed.
 
-    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``.
+    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``. ``ca``
+    names the certificates by which a server behind ``rediss://`` is known.
     """
     # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
     from redis.asyncio import Redis
@@ -221,6 +226,10 @@ async def connect_redis(
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import RedisError
 
+    where = printable_address(url)
+    tls: Mapping[str, Any] = (
+        {} if ca is None or not url.startswith("rediss://") else {"ssl_ca_certs": str(ca)}
+    )
     client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
         url,
         socket_connect_timeout=2,
@@ -228,13 +237,14 @@ async def connect_redis(
         health_check_interval=15,
         retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
         redis_connect_func=on_connect,
+        **tls,
     )
     try:
         await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async
     except (RedisError, OSError, TimeoutError) as error:
         await client.aclose()
         raise StoreUnreachable(
-            f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
+            f"Redis does not answer at {where} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_REDIS_URL."
         ) from None
     return client
@@ -256,14 +266,26 @@ def _parts(url: str) -> SplitResult:
     except ValueError:
         valid = False
     if not valid:
-        raise BusError(f"{url!r} is not an address such as nats://127.0.0.1:4222.")
+        raise BusError(
+            f"{printable_address(url)!r} is not an address such as nats://127.0.0.1:4222."
+        )
     return parts
 
 
-def _printable(url: str) -> str:
-    """The address without user and password."""
-    parts = _parts(url)
-    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+def printable_address(url: str) -> str:
+    """An address without user, password and options, whatever else is wrong with it."""
+    if url.startswith("unix:"):
+        return _without_secrets(url)
+    return ",".join(_without_secrets(each.strip()) for each in url.split(","))
+
+
+def _without_secrets(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        scheme, rest = "", url
+    # An '@' that is not escaped may stand in the password, and a '/', '?' or '#' too.
+    place = rest.rpartition("@")[2].partition("?")[0].partition("#")[0]
+    return f"{scheme}{mark}{place if scheme == 'unix' else place.partition('/')[0]}"
 
 
 def _cause(error: BaseException) -> str:
