@@ -14,6 +14,7 @@ from lictor.history.stream_contents import streams_at
 from lictor.installation.directories import agents_directory, data_directory, packs_directory
 from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
+from lictor_bus.wire.connection import printable_address
 from lictor_cli.main import INTERRUPTED, OK
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
@@ -42,14 +43,13 @@ def stack_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir", metavar="DIR", type=Path, help="where data is kept (default: .lictor)"
     )
-    for server in ("nats", "redis"):
-        parser.add_argument(
-            f"--{server}-port",
-            metavar="PORT",
-            type=port_number,
-            default=0,
-            help="the port of the embedded server (default: the one it had last, or any free one)",
-        )
+    parser.add_argument(
+        "--nats-port",
+        metavar="PORT",
+        type=port_number,
+        default=0,
+        help="the port of the embedded NATS (default: the one it had last, or any free one)",
+    )
     parser.add_argument(
         "--http",
         metavar="PORT",
@@ -71,7 +71,6 @@ def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSett
         nats_url=os.environ.get("LICTOR_NATS_URL"),
         redis_url=os.environ.get("LICTOR_REDIS_URL"),
         nats_port=options.nats_port,
-        redis_port=options.redis_port,
         http_port=_first_of(SERVICES, options.http),
         seal_key=Path(seal_key) if seal_key else None,
         log_origin=os.environ.get("LICTOR_LOG_ORIGIN") or DEFAULT_LOG_ORIGIN,
@@ -111,8 +110,8 @@ async def _say_where(stack: Stack, *, as_json: bool) -> None:
     say()
     say("Lictor is up. Ctrl-C stops it; the data stays.")
     for name, value in (
-        ("NATS", running.nats_url),
-        ("Redis", running.redis_url),
+        ("NATS", printable_address(running.nats_url)),
+        ("Redis", printable_address(running.redis_url)),
         ("packs", running.packs),
         ("agents", running.agents or "no directory found"),
         ("definitions", definitions),
@@ -146,5 +145,8 @@ def how_to_reach(running: Running) -> str:
             "From this directory or below: `lictor watch`, `lictor publish FILE`, `lictor doctor`."
         )
     addresses = {"LICTOR_NATS_URL": running.nats_url, "LICTOR_REDIS_URL": running.redis_url}
-    words = " ".join(f"{name}={shlex.quote(url)}" for name, url in addresses.items())
+    # Whoever gave us an address with a password has it; a terminal need not.
+    words = " ".join(
+        f"{name}={shlex.quote(printable_address(url))}" for name, url in addresses.items()
+    )
     return f"Elsewhere: export {words}"

@@ -5,6 +5,7 @@ Everything lives under one data directory; stopping keeps it, and the next start
 
 import asyncio
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from lictor.installation.endpoints import (
     write_running,
 )
 from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats, connect_redis, printable_address
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.kept_ports import HOST, KeptPorts, free_port, is_free
 from lictor_local.server_process import writable
@@ -60,7 +61,6 @@ class StackSettings:
     nats_url: str | None = None
     redis_url: str | None = None
     nats_port: int = 0
-    redis_port: int = 0
     http_port: int | None = None
     """Where the services' HTTP ports begin; 0 for any, None for no HTTP."""
     seal_key: Path | None = None
@@ -77,11 +77,12 @@ class Stack:
         self._servers = EmbeddedServers(
             self._data_dir,
             nats_port=None if settings.nats_url else settings.nats_port,
-            redis_port=None if settings.redis_url else settings.redis_port,
+            redis=settings.redis_url is None,
         )
         self._services: list[ServiceProcess] = []
         self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
+        self._state_key = Path()
         self._announced = False
 
     @property
@@ -127,15 +128,15 @@ class Stack:
         self._http_ports = self._service_ports()
         nats_url = self._settings.nats_url or self._servers.nats_url
         redis_url = self._settings.redis_url or self._servers.redis_url
-        key, trust = prepare_key(
-            self._data_dir / "keys", self._settings.seal_key, self._settings.log_origin
-        )
+        keys = self._data_dir / "keys"
+        key, trust = prepare_key(keys, self._settings.seal_key, self._settings.log_origin)
+        self._state_key = prepare_state_key(keys)
         try:
             client = await connect_nats(nats_url, name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
-                self._tell(StackEvent("ready", "nats", nats_url))
-                self._tell(StackEvent("ready", "redis", redis_url))
+                self._tell(StackEvent("ready", "nats", printable_address(nats_url)))
+                self._tell(StackEvent("ready", "redis", printable_address(redis_url)))
                 self._running = self._describe(nats_url, redis_url, trust)
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():
@@ -209,6 +210,8 @@ class Stack:
         environment = {
             "LICTOR_NATS_URL": running.nats_url,
             "LICTOR_REDIS_URL": running.redis_url,
+            "LICTOR_STATE_KEY": "",
+            "LICTOR_STATE_KEY_FILE": str(self._state_key),
             "LICTOR_PACKS": running.packs,
             "LICTOR_AGENTS": running.agents or "",
             # What we were started with names private keys: only the sealer gets any.
@@ -283,6 +286,18 @@ class Stack:
         # Nothing that goes wrong with the terminal may keep a child alive.
         with suppress(OSError):
             self._tell(happening)
+
+
+def prepare_state_key(folder: Path) -> Path:
+    """The file with the key for the tags on stored states: the one that is named, or one that is made here once."""
+    if given := os.environ.get("LICTOR_STATE_KEY_FILE"):
+        return Path(given).absolute()
+    path = folder / "state.key"
+    if given := os.environ.get("LICTOR_STATE_KEY"):
+        replace_file(path, f"{given}\n".encode(), mode=0o600)
+    elif not path.exists():
+        replace_file(path, f"{secrets.token_hex(32)}\n".encode(), mode=0o600)
+    return path
 
 
 def prepare_key(folder: Path, given: Path | None, origin: str) -> tuple[Path, Path]:
