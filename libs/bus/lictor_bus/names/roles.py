@@ -217,8 +217,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "runner",
             declares=(streams.APPROVALS, streams.RUNS),
-            # What was submitted and proved, to hold it against the approval.
-            looks_at=(streams.PROGRAMS, streams.PROOFS),
+            # What was submitted and proved, to hold it against the approval; certificates, to check them again.
+            looks_at=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
             writes=(
                 *(
                     subjects.APPROVAL.where(state=state)

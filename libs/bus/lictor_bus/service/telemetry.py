@@ -128,6 +128,12 @@ class ServiceTelemetry:
             unit="{answer}",
             description="Answers about guarded sessions other than gates', by operation and outcome: ok, refused",
         )
+        self._kept_answers = meter.create_counter(
+            "lictor.prover.kept",
+            unit="{answer}",
+            description="Proofs that were kept and asked for again, by what became of them: used, missing (no"
+            " certificate is stored), distrusted (somebody else wrote them)",
+        )
         self._approvals = meter.create_counter(
             "lictor.approvals",
             unit="{change}",
@@ -223,6 +229,10 @@ class ServiceTelemetry:
         self._sessions.add(
             1, {"service": self._service, "operation": operation, "outcome": outcome}
         )
+
+    def kept_answer(self, outcome: str) -> None:
+        """Count a kept proof that was found: ``used``, ``missing`` or ``distrusted``."""
+        self._kept_answers.add(1, {"service": self._service, "outcome": outcome})
 
     def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
         """Count a change of an approval request, and record how many wait now, by state."""
