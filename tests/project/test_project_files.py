@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 LOCKS = ["requirements.lock", "deploy/requirements.lock"]
 PACKAGES = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml")])
 COMPOSE: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-# Runs once, before the others, to hand a volume over.
-PREPARES_VOLUME = "nats-volume"
-RUNNING = {name: it for name, it in COMPOSE["services"].items() if name != PREPARES_VOLUME}
+# Run once, before the others: hand volumes over, and make the streams.
+PREPARING = ("volumes", "streams")
+RUNNING = {name: it for name, it in COMPOSE["services"].items() if name not in PREPARING}
 OURS = {name: it for name, it in RUNNING.items() if name not in ("nats", "redis")}
 
 
@@ -129,8 +129,8 @@ def test_a_container_is_reached_from_this_machine_only(name: str) -> None:
 
 
 def test_no_server_and_no_service_runs_as_root() -> None:
-    for name in ("nats", "redis"):
-        assert str(RUNNING[name]["user"]).split(":")[0] not in ("", "0", "root")
+    for service in RUNNING.values():
+        assert str(service["user"]).split(":")[0] not in ("", "0", "root")
     stage = (ROOT / "deploy/Dockerfile").read_text().split("FROM ")[-1]
     assert "\nUSER lictor\n" in stage
 
@@ -142,7 +142,20 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert service["command"] == ["python", "-m", module]
         assert service["healthcheck"]["test"][-2:] == ["lictor_bus.service.health", name]
         waits_for = {it: how["condition"] for it, how in service["depends_on"].items()}
-        assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
+        assert waits_for == {
+            "nats": "service_healthy",
+            "redis": "service_healthy",
+            "streams": "service_completed_successfully",
+        }
+
+
+def test_each_container_gets_its_own_password_in_a_file_and_none_in_its_environment() -> None:
+    for name, service in (*OURS.items(), ("deploy", COMPOSE["services"]["streams"])):
+        assert service["secrets"] == [{"source": name, "target": "nats_url"}]
+        assert service["environment"]["LICTOR_NATS_URL_FILE"] == "/run/secrets/nats_url"
+        assert "LICTOR_NATS_URL" not in service["environment"]
+        assert COMPOSE["secrets"][name] == {"file": f"deploy/secrets/credentials/{name}.url"}
+    assert "environment" not in RUNNING["nats"]
 
 
 def test_only_the_sealer_s_container_has_the_private_key() -> None:

@@ -68,7 +68,10 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
             domains=(),
         ),
         **(
-            {"certificate_hash": content_hash(["certificate", of.program]), "certificate_level": "c"}
+            {
+                "certificate_hash": content_hash(["certificate", of.program]),
+                "certificate_level": "c",
+            }
             if changes.get("verdict", ProofVerdict.PROVED) is ProofVerdict.PROVED
             else {}
         ),
