@@ -89,9 +89,11 @@ class Place:
 
     async def publish(self, submission: ProgramSubmission, result: ProofResult) -> None:
         """A program and its proof, with the rights of an agent and of the prover."""
-        program = Outgoing(subjects.program(submission.task_id), submission.to_json())
+        program = Outgoing(
+            subjects.program(submission.runtime, submission.task_id), submission.to_json()
+        )
         await publish_one(self.client, streams.PROGRAMS, program)
-        subject = subjects.proof(result.verdict.value, result.task_id)
+        subject = subjects.proof(result.runtime, result.verdict.value, result.task_id)
         await publish_one(self.client, streams.PROOFS, Outgoing(subject, result.to_json()))
 
 

@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -27,6 +27,7 @@ from lictor_bus.migration.stream_migration import migrate, to_migrate
 from lictor_bus.names.roles import DEPLOY, OPERATORS
 from lictor_bus.names.streams import STREAMS, declare
 from lictor_bus.service.settings import ServiceSettings, replicas_wanted
+from lictor_bus.wire.address import shown
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.accounts import Accounts
 from lictor_local.embedded_servers import EmbeddedServers
@@ -62,8 +63,8 @@ class StackSettings:
     data_dir: Path
     packs: Path
     agents: Path | None = None
-    nats_url: str | None = None
-    redis_url: str | None = None
+    nats_url: str | None = field(default=None, repr=False)
+    redis_url: str | None = field(default=None, repr=False)
     nats_port: int = 0
     redis_port: int = 0
     http_port: int | None = None
@@ -153,8 +154,8 @@ class Stack:
             client = await connect_nats(running.nats_url_of(OPERATORS), name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
-                self._tell(StackEvent("ready", "nats", nats_url))
-                self._tell(StackEvent("ready", "redis", redis_url))
+                self._tell(StackEvent("ready", "nats", shown(nats_url)))
+                self._tell(StackEvent("ready", "redis", shown(redis_url)))
                 self._running = running
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():
@@ -279,6 +280,9 @@ class Stack:
         if name == "sealer":
             previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
             environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "policy-evaluator":
+            memory = os.environ.get("LICTOR_PACK_MEMORY") or str(self._data_dir / "pack-releases")
+            environment["LICTOR_PACK_MEMORY"] = memory
         elif name == "supervisor":
             trust = os.environ.get("LICTOR_SEAL_TRUST") or running.trust_file
             environment["LICTOR_SEAL_TRUST"] = trust

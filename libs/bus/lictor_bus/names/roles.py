@@ -107,6 +107,7 @@ def _ours() -> tuple[Role, ...]:
                 subjects.MARK.any,
                 subjects.PACK_BUNDLE.any,
                 subjects.PACK_REFUSAL.any,
+                subjects.PACK_TAKEN.any,
             ),
             hears=(subjects.PACK_RELEASE.any,),
             # Whether an event was set aside, for the runtime that published it.
@@ -277,7 +278,9 @@ def _operators() -> Role:
             # Replays of dead letters, under the names of those who wrote them.
             subjects.EVENT.any,
             subjects.PROGRAM.any,
-            subjects.PACKS.any,
+            # Not what became of a release: evaluators remember by it what was in force.
+            subjects.PACK_BUNDLE.any,
+            subjects.PACK_RELEASE.any,
             subjects.DEFINITION.any,
             *(each.wildcard for each in asked_by(gate.OPERATORS)),
             subjects.HEALTH.any,

@@ -195,7 +195,7 @@ class ServiceTelemetry:
         self._reopened.add(1, {"service": self._service, "cause": cause})
 
     def release_seen(self, outcome: str) -> None:
-        """Count a release of policy packs: ``taken`` or ``refused``."""
+        """Count a release of policy packs: ``taken``, ``refused``, or ``expired`` while in force."""
         self._releases.add(1, {"service": self._service, "outcome": outcome})
 
     def gate_answered(self, gate: str, decision: str) -> None:
