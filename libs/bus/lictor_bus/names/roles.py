@@ -249,7 +249,9 @@ def _service(
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
-    sees = [f"$JS.API.STREAM.INFO.{stream}" for stream in (*declares, *looks_at, streams.DEAD)]
+    # What stands where a dead letter would go is looked at: it may be somebody else's.
+    looks_at = tuple(dict.fromkeys((*looks_at, streams.DEAD)))
+    sees = [f"$JS.API.STREAM.INFO.{stream}" for stream in (*declares, *looks_at)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
     asks = [each.wildcard for each in asked_by(name)]
@@ -296,13 +298,14 @@ def _deploy() -> Role:
         publish=(
             "$JS.API.STREAM.NAMES",
             "$JS.API.STREAM.LIST",
-            *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE")),
+            *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE", "PURGE")),
             *_reading("*"),
-            *_folding("*"),
-            # A migration refuses to work beside running services, and writes what is stored again, under the
-            # subject that it has now.
+            # A migration refuses to work beside running services, and sets consumers to where they were. The broker
+            # copies what is stored: nobody publishes it again.
             subjects.HEALTH.any,
-            *(subject for spec in streams.STREAMS.values() for subject in spec.subjects),
+            "$JS.API.CONSUMER.LIST.*",
+            "$JS.API.CONSUMER.RESET.*.>",
+            *(streams.placeholder_of(name) for name in streams.STREAMS),
         ),
     )
 
