@@ -202,7 +202,7 @@ def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
 
     async def on_own_server() -> Tally:
         with tempfile.TemporaryDirectory() as folder:
-            async with EmbeddedServers(Path(folder), redis_port=None, durable=False) as servers:
+            async with EmbeddedServers(Path(folder), redis=False, durable=False) as servers:
                 return await fuzz_server(servers.nats_url, count, seed, told)
 
     return asyncio.run(on_own_server())

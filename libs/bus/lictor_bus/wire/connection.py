@@ -5,7 +5,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -250,7 +250,9 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
 
     async def on_error(error: Exception) -> None:
         # Before the first connection the caller gets one error, not one line for each attempt.
-        if connected:
+        if not connected:
+            refusals.extend(["no such user or password"] if _REFUSED in str(error).lower() else [])
+        else:
             warnings.warn(str(error).removeprefix("nats: ") or type(error).__name__)
 
     async def on_disconnected() -> None:
@@ -262,6 +264,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
         log.info("nats: reconnected")
 
     connected = False
+    refusals: list[str] = []
     client = TolerantClient(where)
     if client.found is None:
         raise BrokerUnreachable(
@@ -288,6 +291,11 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
                 skip_subject_validation=True,
             )
     except (NatsError, OSError, TimeoutError) as error:
+        if refusals:
+            raise BrokerUnreachable(
+                f"NATS at {shown(url)} refuses the connection ({refusals[0]}); "
+                "`lictor account list` shows who has an account."
+            ) from None
         raise BrokerUnreachable(
             f"NATS does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
@@ -330,11 +338,15 @@ async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
 
 
 async def connect_redis(
-    url: str, on_connect: Callable[[Any], Awaitable[None]] | None = None
+    url: str,
+    on_connect: Callable[[Any], Awaitable[None]] | None = None,
+    *,
+    ca: Path | None = None,
 ) -> "Redis":
     """A Redis client that retries short outages by itself; the first ping must succeed.
 
-    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``.
+    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``. ``ca``
+    names the certificates by which a server behind ``rediss://`` is known.
     """
     # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
     from redis.asyncio import Redis
@@ -342,6 +354,9 @@ async def connect_redis(
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import RedisError
 
+    tls: Mapping[str, Any] = (
+        {} if ca is None or not url.startswith("rediss://") else {"ssl_ca_certs": str(ca)}
+    )
     try:
         client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
             url,
@@ -350,6 +365,7 @@ async def connect_redis(
             health_check_interval=15,
             retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
             redis_connect_func=on_connect,
+            **tls,
         )
     except ValueError:
         # Its text may hold a part of the password.
