@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import tarfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -71,14 +71,18 @@ def packs(tmp_path: Path) -> Path:
     return folder
 
 
-async def stored(client: Client) -> Stored:
+def as_it_is(subject: str) -> str:
+    return subject
+
+
+async def stored(client: Client, as_then: Callable[[str], str] = without_runtime) -> Stored:
     """Every message with its sequence, its time, its subject as 0.1 had it, its id and its hash."""
     return {
         stream: [
             (
                 each.sequence,
                 each.stored_at_ns,
-                without_runtime(each.subject),
+                as_then(each.subject),
                 each.headers.get("Nats-Msg-Id"),
                 hashlib.sha256(each.body).hexdigest(),
             )
@@ -103,7 +107,7 @@ async def before(data: Path, *, without_store: bool = False) -> Stored:
             await redis.flushall()
             await redis.aclose()
         async with connected(servers.nats_url) as client:
-            return await stored(client)
+            return await stored(client, as_it_is)
 
 
 async def settled(client: Client) -> Stored:

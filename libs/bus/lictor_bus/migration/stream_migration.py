@@ -270,6 +270,12 @@ class StreamMigration:
         return origin
 
     async def _create(self, config: Answer) -> None:
+        size, most = len(json.dumps(config)), self._client.max_payload
+        if size > most:
+            raise MigrationRefused(
+                f"the tasks in stream {self._name}, which belong to several runtimes, make a request of {size} bytes,"
+                f" and NATS takes {most}: raise its `max_payload` until the migration is done"
+            )
         await self._api.do(f"STREAM.CREATE.{config['name']}", config)
 
     async def _remove(self, stream: str) -> None:
