@@ -46,7 +46,9 @@ start_module = start_cold
 
 
 async def apply_streams(nats_url: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Do what `lictor streams apply` does, where NATS runs already."""
+    """Do what `lictor streams apply` does, where NATS runs already and has no users: else only `deploy` may."""
+    if "@" in nats_url:
+        return
     try:
         client = await connect_nats(nats_url, name="streams")
     except BrokerUnreachable:

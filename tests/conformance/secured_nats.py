@@ -39,6 +39,9 @@ class Secured:
     def change(self, change: Callable[[Accounts], Accounts]) -> None:
         """Write changed accounts, and have the server read them."""
         self.folder.write(change(self.folder.read()))
+        self.reload()
+
+    def reload(self) -> None:
         self.process.send_signal(signal.SIGHUP)
 
 

@@ -144,6 +144,7 @@ def program(task_id: str) -> Outgoing:
         submission_id="program-1",
         task_id=task_id,
         agent_id="agent-7",
+        runtime="python",
         correlation_id="flow",
         submitted_at=datetime.now(UTC),
         language="python",

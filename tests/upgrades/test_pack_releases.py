@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nats
@@ -20,14 +20,14 @@ from workload import story_events
 from lictor.history.stream_replay import replay
 from lictor_bus.logs.packs import read_switches, store_bundle
 from lictor_bus.names import subjects
-from lictor_bus.names.streams import PACKS
+from lictor_bus.names.streams import PACKS, declare
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy.packs.bundle import bundle_directory
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import canonical_json
-from lictor_schema.packs.release import PackBundle, PackRelease, ReleaseRefusal
+from lictor_schema.packs.release import PackBundle, PackRelease, ReleaseRefusal, ReleaseTaken
 from lictor_seal import SigningKey, TrustStore, sign_release
 
 KEY = SigningKey.generate("lictor-packs")
@@ -49,17 +49,19 @@ class Evaluator:
         at = next(n for n, line in enumerate(lines) if line.startswith("  version:"))
         path.write_text("\n".join([*lines[:at], f'  version: "{to}"', *lines[at + 1 :], ""]))
 
-    def release(self, *, rollback_of: str | None = None) -> PackRelease:
-        """A release of the packs as they are now."""
+    def release(self, *, rollback_of: str | None = None, days: int | None = 90) -> PackRelease:
+        """A release of the packs as they are now, which expires so many days from now."""
         bundled = bundle_directory(self.packs)
         self.number += 1
+        now = datetime.now(UTC)
         return PackRelease(
             channel="main",
             number=self.number,
             bundle_hash=bundled.bundle_hash,
             packs=bundled.config.packs,
             rollback_of=rollback_of,
-            released_at=utc_millis(datetime.now(UTC)),
+            released_at=utc_millis(now),
+            expires_at=None if days is None else utc_millis(now + timedelta(days=days)),
         )
 
     async def publish(self, release: PackRelease, key: SigningKey = KEY) -> int:
@@ -230,6 +232,201 @@ async def test_a_restart_goes_on_with_the_release_and_not_with_the_local_packs(
     async with started(clean_infra, tmp_path) as running:
         assert (await running.health())["config_hash"] == released
         assert {len(await read_switches(running.client, n)) for n in range(4)} == {2}
+
+
+async def test_a_refused_downgrade_does_not_come_into_force_at_a_restart(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    """The first release of a channel is held against the packs that it would replace, as any other."""
+    async with started(clean_infra, tmp_path) as running:
+        before = (await running.health())["config_hash"]
+        local = (tmp_path / "packs/no-silence/policy.yaml").read_text("utf-8")
+        running.raise_version("0.0.1")
+        at = await running.publish(running.release())
+        assert "is not newer than" in await running.refused(at)
+    (tmp_path / "packs/no-silence/policy.yaml").write_text(local)
+    for _ in range(2):
+        async with started(clean_infra, tmp_path) as running:
+            assert (await running.health())["config_hash"] == before
+            refusals = await read_from(running.client, PACKS, subjects.pack_refusal("main"), 1, 100)
+            assert len(refusals) == 1
+
+
+async def without_packs(client: Client) -> None:
+    """The broker's data is lost, but for EVENTS, which names a bundle that it can't hold."""
+    await client.jetstream().delete_stream(PACKS)
+    await client.jetstream().delete_stream("EVENTS")
+
+
+async def in_force_then_older_on_a_new_broker(
+    clean_infra: Endpoints, tmp_path: Path, **memory: str
+) -> tuple[PackRelease, str]:
+    """Two releases come into force, the broker is made anew; returns the first release, and what was in force."""
+    async with started(clean_infra, tmp_path, **memory) as running:
+        running.raise_version("9.0.0")
+        old = running.release()
+        await running.publish(old)
+        await running.until_in_force(bundle_directory(running.packs).config.config_hash)
+        running.raise_version("10.0.0")
+        await running.publish(running.release())
+        newest = bundle_directory(running.packs).config.config_hash
+        await running.until_in_force(newest)
+    client = await nats.connect(clean_infra.nats_url)
+    await without_packs(client)
+    await client.close()
+    return old, newest
+
+
+async def test_an_old_release_replayed_onto_a_new_broker_is_refused_by_the_file(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    memory = {"LICTOR_PACK_MEMORY": str(tmp_path / "memory")}
+    old, newest = await in_force_then_older_on_a_new_broker(clean_infra, tmp_path, **memory)
+    shutil.rmtree(tmp_path / "packs")
+    async with started(clean_infra, tmp_path, **memory) as running:
+        # Neither PACKS nor the local packs have it: the bundle beside the file does.
+        assert (await running.health())["config_hash"] == newest
+        running.raise_version("9.0.0")
+        at = await running.publish(old)
+        assert "not newer than 2, which came into force" in await running.refused(at)
+        assert (await running.health())["config_hash"] == newest
+        running.raise_version("11.0.0")
+        running.number = 2
+        await running.publish(running.release())
+        await running.until_in_force(bundle_directory(running.packs).config.config_hash)
+    # What came in while nobody followed is held to the same, and recorded.
+    shutil.rmtree(tmp_path / "memory")
+    client = await nats.connect(clean_infra.nats_url)
+    away = Evaluator(clean_infra, client, tmp_path / "packs")
+    at = await away.send(sign_release(old, KEY).encode())
+    async with started(clean_infra, tmp_path, **memory) as running:
+        # The file is gone too, and the stream remembers.
+        assert "not newer than 3, which came into force" in await running.refused(at)
+        assert (tmp_path / "memory/main.json").exists()
+    await client.close()
+
+
+async def test_with_both_memories_lost_a_floor_still_refuses_an_old_release(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    old, _ = await in_force_then_older_on_a_new_broker(clean_infra, tmp_path)
+    shutil.rmtree(tmp_path / "packs")
+    async with started(clean_infra, tmp_path, LICTOR_PACK_FLOOR="2") as running:
+        before = (await running.health())["config_hash"]
+        running.raise_version("9.0.0")
+        at = await running.publish(old)
+        assert "below LICTOR_PACK_FLOOR, 2" in await running.refused(at)
+        assert (await running.health())["config_hash"] == before
+
+
+async def test_an_expired_release_is_refused_running_and_at_the_start(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    async with started(clean_infra, tmp_path) as running:
+        before = (await running.health())["config_hash"]
+        local = (tmp_path / "packs/no-silence/policy.yaml").read_text("utf-8")
+        running.raise_version("9.0.0")
+        expired = running.release(days=-1)
+        at = await running.publish(expired)
+        assert "expired at" in await running.refused(at)
+        at = await running.publish(running.release())
+        await running.until_in_force(bundle_directory(running.packs).config.config_hash)
+        running.raise_version("10.0.0")
+        at = await running.publish(running.release(days=None))
+        assert "never expires, unlike 2" in await running.refused(at)
+        await without_packs(running.client)
+    client = await nats.connect(clean_infra.nats_url)
+    (tmp_path / "packs/no-silence/policy.yaml").write_text(local)
+    await declare(client, PACKS)
+    away = Evaluator(clean_infra, client, tmp_path / "packs")
+    at = await away.send(sign_release(expired, KEY).encode())
+    async with started(clean_infra, tmp_path) as running:
+        assert "expired at" in await running.refused(at)
+        assert (await running.health())["config_hash"] == before
+    await client.close()
+
+
+async def test_what_is_in_force_stays_when_it_expires_and_health_says_so(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    memory = tmp_path / "memory"
+    async with started(clean_infra, tmp_path, LICTOR_PACK_MEMORY=str(memory)) as running:
+        running.raise_version("9.0.0")
+        await running.publish(running.release())
+        released = bundle_directory(running.packs).config.config_hash
+        await running.until_in_force(released)
+        await without_packs(running.client)
+    # As it stands there long after: time can't be moved in another process.
+    taken = ReleaseTaken.from_json((memory / "main.json").read_bytes())
+    later = taken.model_copy(update={"expires_at": "2026-01-01T00:00:00.000Z"})
+    (memory / "main.json").write_bytes(later.to_json())
+    async with started(clean_infra, tmp_path, LICTOR_PACK_MEMORY=str(memory)) as running:
+        health = await running.health()
+        assert (health["config_hash"], health["ready"]) == (released, True)
+        assert "EXPIRED at 2026-01-01T00:00:00.000Z and stays in force" in health["detail"]
+
+
+async def test_a_release_in_force_that_can_not_be_used_stops_the_start_until_a_newer_one_comes(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    """Its key was revoked: neither an older release nor the local packs take its place."""
+    memory = {"LICTOR_PACK_MEMORY": str(tmp_path / "memory")}
+    async with started(clean_infra, tmp_path, **memory) as running:
+        running.raise_version("9.0.0")
+        await running.publish(running.release())
+        await running.until_in_force(bundle_directory(running.packs).config.config_hash)
+    heir = SigningKey.generate("lictor-packs-2")
+    trust = {"LICTOR_PACK_TRUST": str(tmp_path / "heir.json")}
+    (tmp_path / "heir.json").write_bytes(TrustStore.of([heir.verifying_key]).to_bytes())
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "lictor_policy_evaluator"),
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "LICTOR_NATS_URL": clean_infra.nats_url,
+            "LICTOR_REDIS_URL": clean_infra.redis_url,
+            "LICTOR_PACK_CHANNEL": "main",
+            **memory,
+            **trust,
+        },
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await process.communicate()
+    assert process.returncode == 1
+    assert "release 1 of channel main was in force and can't be used any more" in err.decode()
+    client = await nats.connect(clean_infra.nats_url)
+    away = Evaluator(clean_infra, client, tmp_path / "packs", number=1)
+    away.raise_version("10.0.0")
+    await away.publish(away.release(), heir)
+    async with started(clean_infra, tmp_path, **memory, **trust) as running:
+        released = bundle_directory(running.packs).config.config_hash
+        assert (await running.health())["config_hash"] == released
+    await client.close()
+
+
+async def test_a_memory_that_can_not_be_read_stops_the_start(
+    clean_infra: Endpoints, tmp_path: Path
+):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/main.json").write_text("{")
+    trust = tmp_path / "trust.json"
+    trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "lictor_policy_evaluator"),
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "LICTOR_NATS_URL": clean_infra.nats_url,
+            "LICTOR_REDIS_URL": clean_infra.redis_url,
+            "LICTOR_PACK_CHANNEL": "main",
+            "LICTOR_PACK_TRUST": str(trust),
+            "LICTOR_PACK_MEMORY": str(tmp_path / "memory"),
+        },
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await process.communicate()
+    assert process.returncode == 1
+    assert "says which release was in force" in err.decode()
 
 
 async def test_a_pin_refuses_every_other_bundle(clean_infra: Endpoints, tmp_path: Path):

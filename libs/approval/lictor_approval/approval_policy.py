@@ -150,17 +150,20 @@ def needs_findings(policy: ApprovalPolicy) -> bool:
 
 
 def needs_certificate(policy: ApprovalPolicy) -> bool:
-    """Whether a rule asks what the certificate shows."""
-    return any(rule.when.certificate_level_at_least for rule in policy.rules)
+    """Whether a rule asks what the certificate shows; every rule that allows does."""
+    return any(certificate_level(rule) is not None for rule in policy.rules)
+
+
+def certificate_level(rule: PolicyRule) -> CertificateLevel | None:
+    """What the certificate has to show; unless a rule that allows says otherwise, that no solver is believed."""
+    return rule.when.certificate_level_at_least or ("c" if rule.decision == "allow" else None)
 
 
 def judge(
     policy: ApprovalPolicy, request: ApprovalRequest, findings: ProofFindings
 ) -> PolicyVerdict:
     """What the policy says about a request."""
-    judged = tuple(
-        RuleJudgement(rule, _holds(rule.when, request, findings)) for rule in policy.rules
-    )
+    judged = tuple(RuleJudgement(rule, _holds(rule, request, findings)) for rule in policy.rules)
 
     def first(decision: Decision, *truths: bool | None) -> RuleJudgement | None:
         return next(
@@ -190,7 +193,8 @@ def _told(judged: RuleJudgement) -> str:
     return f"{judged.rule.reason} ({judged.truth.why})"
 
 
-def _holds(when: PolicyConditions, request: ApprovalRequest, findings: ProofFindings) -> Truth:
+def _holds(rule: PolicyRule, request: ApprovalRequest, findings: ProofFindings) -> Truth:
+    when = rule.when.model_copy(update={"certificate_level_at_least": certificate_level(rule)})
     truths = [check(when, request, findings) for check in _CHECKS]
     asked = [truth for truth in truths if truth is not None]
     for wanted in (False, None):

@@ -67,6 +67,14 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
             level="entailment",
             domains=(),
         ),
+        **(
+            {
+                "certificate_hash": content_hash(["certificate", of.program]),
+                "certificate_level": "c",
+            }
+            if changes.get("verdict", ProofVerdict.PROVED) is ProofVerdict.PROVED
+            else {}
+        ),
         "decided_at": NOW,
         "elapsed_ms": 1,
         "engine": "prover-1",

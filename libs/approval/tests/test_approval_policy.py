@@ -25,17 +25,18 @@ from lictor_approval.approval_policy import (
 )
 from lictor_approval.errors import ConfigRefused
 from lictor_approval.request_binding import asked
+from lictor_schema.approvals.approval import ApprovalRequest
 from lictor_schema.approvals.approval_policy import ApprovalPolicy
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport, CoverageStatus, DomainCoverage
-from lictor_schema.proofs.proof import GuaranteeResult, ProofVerdict
+from lictor_schema.proofs.proof import CertificateLevel, GuaranteeResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 
 AT_MOST = {"contract": "tools.mail.trusted.contracts.at_most", "arguments": [50]}
 TEXT = "tools.mail.trusted.contracts.at_most(50)"
 ALLOW = {"entails": [AT_MOST], "coverage_at_most": "covered_by_entailment"}
 YES, NO, UNKNOWN = Truth(True, "yes"), Truth(False, "no"), Truth(None, "who knows")
-GOOD = ProofFindings(frozenset({"send_mail"}), {TEXT: YES}, "not looked at")
+GOOD = ProofFindings(frozenset({"send_mail"}), {TEXT: YES}, "not looked at", certificate_level="c")
 
 
 def policy(*rules: dict[str, Any]) -> ApprovalPolicy:
@@ -190,7 +191,7 @@ def test_bad_coverage_is_rejected_and_unknown_coverage_asked_about(
         ({"only_effects": ["list_contacts"]}, False),
         ({"strength": "every_prefix"}, True),
         ({"strength": "on_completion"}, True),
-        ({"certificate": True}, False),
+        ({"certificate": True}, True),
     ],
 )
 def test_each_condition_restricts_an_allow_rule(when: dict[str, Any], holds: bool) -> None:
@@ -292,6 +293,26 @@ def test_a_certificate_counts_for_what_it_was_found_to_show_not_for_what_the_pro
     assert said(rules, found, about)[0] == said_then
 
 
-def test_without_a_certificate_no_level_is_reached() -> None:
-    rules = policy(rule("allow", **ALLOW, certificate_level_at_least="a"))
-    assert said(rules, replace(GOOD, certificate_level="c"))[0] == "ask"
+def without_certificate() -> ApprovalRequest:
+    submitted = submission()
+    proved = proof(submitted, certificate_hash=None, certificate_level=None)
+    return asked(submitted, 3, proved, 5, at=NOW, within=LIMITS.decide_within)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"certificate_level_at_least": "a"}, {"certificate": True}])
+def test_without_a_certificate_nothing_is_allowed_whatever_the_rule_says(
+    wanted: dict[str, Any],
+) -> None:
+    rules = policy(rule("allow", **ALLOW, **wanted))
+    assert said(rules, about=request())[0] == "allow"
+    assert said(rules, about=without_certificate())[0] == "ask"
+
+
+@pytest.mark.parametrize("shown", [None, "a", "b"])
+def test_a_rule_that_does_not_say_how_much_allows_only_what_no_solver_is_believed_for(
+    shown: CertificateLevel | None,
+) -> None:
+    rules = policy(rule("allow", **ALLOW))
+    assert needs_certificate(rules)
+    assert said(rules, replace(GOOD, certificate_level=shown))[0] == "ask"
+    assert not needs_certificate(policy(rule("reject", tasks=["t-1"])))

@@ -1,5 +1,7 @@
 """What can go wrong on the bus, each with one sentence for a human."""
 
+from nats.errors import Error as NatsError
+
 from lictor_schema.errors import FieldProblem
 
 
@@ -80,8 +82,8 @@ class MalformedQuestion(BusError):
         self.problems = problems
 
 
-class NotAllowed(BusError):
-    """The broker does not let this user do that."""
+class NotAllowed(BusError, NatsError):
+    """The broker does not let this user do that; an error of NATS too, for those who turn these into a denial."""
 
 
 class MessageRefused(BusError):

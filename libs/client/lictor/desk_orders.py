@@ -9,7 +9,8 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from pydantic import ValidationError
 
-from lictor.errors import LictorError, Unreachable
+from lictor.errors import LictorError, NotAllowed, Unreachable
+from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.names import subjects
 from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError
@@ -52,10 +53,14 @@ async def ask_desk(
             f"the service `{of}` does not answer: no desk is open; start it with `lictor up`, or see"
             " `lictor doctor`."
         ) from None
+    except BrokerRefuses:
+        raise NotAllowed(
+            f"this NATS user may not ask the desk of `{of}`; connect as an operator."
+        ) from None
     except NatsTimeout:
         raise Unreachable(
             f"the desk of `{of}` did not answer within {timeout_s:g} s; ask again, and look whether"
-            " it was done (this user may not be allowed to ask)."
+            " it was done."
         ) from None
     except NatsError as error:
         raise Unreachable(f"the desk of `{of}` could not be asked: {error}") from None

@@ -13,6 +13,10 @@ class Unreachable(LictorError):
     """A server or a service does not answer."""
 
 
+class NotAllowed(LictorError):
+    """The broker does not let this NATS user do that; nothing was done."""
+
+
 class LayerUnusable(LictorError):
     """A trusted layer can't be used: no program is judged by it."""
 

@@ -25,7 +25,8 @@ from nats.errors import TimeoutError as NatsTimeout
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from lictor.errors import EventRefused, InvalidEvent, Unreachable
+from lictor.errors import EventRefused, InvalidEvent, NotAllowed, Unreachable
+from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.names import subjects
 from lictor_bus.names.subjects import event_message_id
 from lictor_bus.wire.connection import own_message_id
@@ -106,6 +107,11 @@ async def _store(
             answer = await client.request(
                 subject, body, timeout=min(_ATTEMPT_S, left), headers=headers
             )
+        except BrokerRefuses:
+            raise NotAllowed(
+                f"the event was not stored: this NATS user may not publish to {subject}; a runtime publishes under its"
+                " own name, so name that one, or connect as the user of the other."
+            ) from None
         except (ConnectionClosedError, ConnectionDrainingError):
             raise Unreachable("the connection to NATS is closed; connect again.") from None
         except MaxPayloadError:

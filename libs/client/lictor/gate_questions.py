@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
+from lictor_bus.errors import NotAllowed
 from lictor_bus.names import subjects
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.errors import FieldProblem, describe_validation_error
@@ -60,6 +61,11 @@ async def ask_gate(
         return unanswered(
             f"no service answers gate {gate}",
             "start the services with `lictor up`, or see `lictor doctor`, and ask again",
+        )
+    except NotAllowed:
+        return unanswered(
+            f"this NATS user may not ask gate {gate} as runtime {request.runtime}",
+            "ask under the name of your own runtime, or connect as the user of the other",
         )
     except NatsTimeout:
         return unanswered(

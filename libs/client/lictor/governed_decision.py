@@ -25,6 +25,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from lictor.errors import LictorError
 from lictor.fast.verdicts import MALFORMED_ANSWER, MALFORMED_QUESTION, UNANSWERED
 from lictor.gate_questions import GATE_TIMEOUT_S, ask_gate, build_question
+from lictor_bus.errors import NotAllowed
 from lictor_bus.names import subjects
 from lictor_schema.contracts.action import Precondition, SafeActionContract
 from lictor_schema.contracts.decision_log import RetriesSeen
@@ -299,6 +300,8 @@ async def ask_contract(
     for _ in range(_TRIES):
         try:
             reply = await client.request(subject, body, timeout=timeout_s)
+        except NotAllowed as error:
+            return _refused(answer_type, request_id, UNANSWERED, str(error))
         except (NatsError, TimeoutError) as error:
             problem = str(error).removeprefix("nats: ") or type(error).__name__
             continue

@@ -6,8 +6,9 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
-from lictor.errors import LictorError, Unreachable
+from lictor.errors import LictorError, NotAllowed, Unreachable
 from lictor.history.stored_history import StoredHistory
+from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.gates.history import DECISIONS, RECEIPTS
 from lictor_bus.names import subjects
 from lictor_schema.core.canonical_json import CanonicalError
@@ -26,6 +27,11 @@ async def send_report(
     try:
         reply = await client.request(subject, report.to_json(), timeout=timeout_s)
         return ReceiptAnswer.from_json(reply.data)
+    except BrokerRefuses:
+        raise NotAllowed(
+            f"this NATS user may not report receipts as runtime {report.runtime}; a runtime reports under its own name,"
+            " so name that one, or connect as the user of the other."
+        ) from None
     except (NatsError, TimeoutError) as error:
         told = str(error).removeprefix("nats: ") or type(error).__name__
         raise Unreachable(

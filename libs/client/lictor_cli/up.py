@@ -17,6 +17,7 @@ from lictor.installation.directories import agents_directory, data_directory, pa
 from lictor.installation.endpoints import Running, find_running
 from lictor_bus.errors import BusError
 from lictor_bus.names.roles import OPERATORS
+from lictor_bus.wire.address import shown
 from lictor_cli.main import INTERRUPTED, OK, USAGE
 from lictor_cli.output.interruption import ending_by_signal
 from lictor_cli.output.stack_progress import StackProgress
@@ -134,14 +135,15 @@ async def run(options: Namespace) -> int:
 async def _say_where(stack: Stack, *, as_json: bool) -> None:
     running = stack.running
     if as_json:
-        say_json({"what": "up", **running.to_json_value(), "services": stack.services})
+        told = running.shown().to_json_value()
+        say_json({"what": "up", **told, "services": stack.services})
         return
     definitions = await _definitions(running)
     say()
     say("Lictor is up. Ctrl-C stops it; the data stays.")
     for name, value in (
-        ("NATS", running.nats_url),
-        ("Redis", running.redis_url),
+        ("NATS", running.shown().nats_url),
+        ("Redis", running.shown().redis_url),
         ("credentials", running.credentials or "none (without --secured nobody needs any)"),
         ("packs", running.packs),
         ("agents", running.agents or "no directory found"),
@@ -178,5 +180,9 @@ def how_to_reach(running: Running) -> str:
     addresses = {"LICTOR_NATS_URL": running.nats_url, "LICTOR_REDIS_URL": running.redis_url}
     if running.credentials is not None:
         addresses = {"LICTOR_NATS_URL_FILE": credential_file(running.credentials, OPERATORS)}
+        hidden = ""
+    else:
+        hidden = ", with user and password" * any(shown(url) != url for url in addresses.values())
+        addresses = {name: shown(url) for name, url in addresses.items()}
     words = " ".join(f"{name}={shlex.quote(url)}" for name, url in addresses.items())
-    return f"Elsewhere: export {words}"
+    return f"Elsewhere{hidden}: export {words}"

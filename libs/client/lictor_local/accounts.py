@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 from lictor.errors import LictorError
 from lictor.fast.broker_address import credential_file
@@ -57,7 +56,7 @@ class Accounts:
         """With these runtimes too, and with a user for every role that has none yet."""
         names = tuple(dict.fromkeys((*self.runtimes, *runtimes)))
         users = {
-            role.name: self.users.get(role.name) or {role.name: _new_password()}
+            role.name: self.users.get(role.name) or {role.user: _new_password()}
             for role in _roles(names)
         }
         return replace(self, runtimes=names, users=users)
@@ -69,9 +68,9 @@ class Accounts:
             raise LictorError(
                 f"{role} has two passwords already; retire the older one with `lictor account retire {role}` first."
             )
-        _, _, number = next(iter(users)).removeprefix(role).rpartition(".")
-        generation = int(number or 1) + 1
-        return self._with(role, {**users, f"{role}.{generation}": _new_password()})
+        user, _, generation = next(iter(users)).partition(".")
+        following = f"{user}.{int(generation or 1) + 1}"
+        return self._with(role, {**users, following: _new_password()})
 
     def retired(self, role: str) -> "Accounts":
         """With the newest user of a role alone."""
@@ -98,7 +97,7 @@ class Accounts:
         user, password = list(self._of(role).items())[-1 if newest else 0]
         ours = role not in (*self.runtimes, roles.OPERATORS)
         place = self.service_address if ours else self.address
-        return f"nats://{quote(user, safe='')}:{password}@{place}"
+        return f"nats://{user}:{password}@{place}"
 
     def config(self) -> str:
         """The server's configuration."""

@@ -28,6 +28,7 @@ from lictor.installation.endpoints import FoundAddress, find_running, in_use, na
 from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names.streams import MINIMUM_SERVER
 from lictor_bus.service.health import ask_health
+from lictor_bus.wire.address import shown
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.kept_ports import HOST
 from lictor_local.server_process import EmbeddedError, find_nats_server, find_redis_server
@@ -280,7 +281,7 @@ async def nats(where: FoundAddress) -> tuple[Client | None, DoctorFinding]:
         return None, DoctorFinding("nats", False, f"{_what(error)} (address: {where.source})")
     found = client.connected_server_version
     version = f"{found.major}.{found.minor}.{found.patch}"
-    return client, DoctorFinding("nats", True, f"{version} at {where.url} ({where.source})")
+    return client, DoctorFinding("nats", True, f"{version} at {shown(where.url)} ({where.source})")
 
 
 async def redis(where: FoundAddress) -> DoctorFinding:
@@ -290,7 +291,7 @@ async def redis(where: FoundAddress) -> DoctorFinding:
     except BusError as error:
         return DoctorFinding("redis", False, f"{_what(error)} (address: {where.source})")
     await client.aclose()
-    return DoctorFinding("redis", True, f"{where.url} ({where.source})")
+    return DoctorFinding("redis", True, f"{shown(where.url)} ({where.source})")
 
 
 async def health(client: Client, service: str, start: str) -> DoctorFinding:

@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -27,6 +27,7 @@ from lictor_bus.migration.stream_migration import migrate, to_migrate
 from lictor_bus.names.roles import DEPLOY, OPERATORS
 from lictor_bus.names.streams import STREAMS, declare
 from lictor_bus.service.settings import ServiceSettings, replicas_wanted
+from lictor_bus.wire.address import shown
 from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_local.accounts import Accounts
 from lictor_local.embedded_servers import EmbeddedServers
@@ -62,8 +63,8 @@ class StackSettings:
     data_dir: Path
     packs: Path
     agents: Path | None = None
-    nats_url: str | None = None
-    redis_url: str | None = None
+    nats_url: str | None = field(default=None, repr=False)
+    redis_url: str | None = field(default=None, repr=False)
     nats_port: int = 0
     redis_port: int = 0
     http_port: int | None = None
@@ -91,6 +92,7 @@ class Stack:
         )
         self._accounts = self._servers.accounts
         self._accounts_read: tuple[int, int] | None = None
+        self._reloads = 0
         self._services: list[ServiceProcess] = []
         self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
@@ -152,8 +154,8 @@ class Stack:
             client = await connect_nats(running.nats_url_of(OPERATORS), name="lictor-up")
             try:
                 await (await connect_redis(redis_url)).aclose()
-                self._tell(StackEvent("ready", "nats", nats_url))
-                self._tell(StackEvent("ready", "redis", redis_url))
+                self._tell(StackEvent("ready", "nats", shown(nats_url)))
+                self._tell(StackEvent("ready", "redis", shown(redis_url)))
                 self._running = running
                 self._tell(StackEvent("starting", "services"))
                 for name, module in SERVICES.items():
@@ -278,6 +280,9 @@ class Stack:
         if name == "sealer":
             previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
             environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "policy-evaluator":
+            memory = os.environ.get("LICTOR_PACK_MEMORY") or str(self._data_dir / "pack-releases")
+            environment["LICTOR_PACK_MEMORY"] = memory
         elif name == "supervisor":
             trust = os.environ.get("LICTOR_SEAL_TRUST") or running.trust_file
             environment["LICTOR_SEAL_TRUST"] = trust
@@ -293,9 +298,16 @@ class Stack:
             await asyncio.sleep(_LOOK_S)
             for name in await self._servers.revive():
                 self._tell(StackEvent("restarted", name, "it had died; its data is kept"))
-            if self._settings.secured and (stamp := self._accounts.stamp()) != self._accounts_read:
-                self._accounts_read = stamp
-                self._servers.reload_nats()
+            if self._settings.secured:
+                self._reload_accounts()
+
+    def _reload_accounts(self) -> None:
+        """Have the server read accounts that changed; twice, since it uses the imports of a new one from then on."""
+        if (stamp := self._accounts.stamp()) != self._accounts_read:
+            self._accounts_read, self._reloads = stamp, 2
+        if self._reloads:
+            self._reloads -= 1
+            self._servers.reload_nats()
 
     async def _tend_service(self, service: ServiceProcess) -> None:
         pause = _FIRST_PAUSE_S

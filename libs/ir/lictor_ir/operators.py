@@ -218,6 +218,13 @@ def _digits(number: int) -> str:
     return ("-" if number < 0 else "") + str(rest) + "".join(reversed(parts))
 
 
+def bits(value: object) -> int:
+    """How long a number is, with both parts of a fraction; 0 for what does not grow."""
+    if isinstance(value, Fraction):
+        return value.numerator.bit_length() + value.denominator.bit_length()
+    return value.bit_length() if isinstance(value, int) else 0
+
+
 def decimal(number: int) -> str:
     """The digits of a number of any size, as solvers read them."""
     return _digits(number)

@@ -38,6 +38,9 @@ string over theirs that no term can tell apart; what compares with a higher char
 
 MAX_FOLDED: Final = 100_000
 """Folding never makes a string or number longer than this."""
+MAX_FOLDED_REAL: Final = 16_384
+"""The same for fractions, where every operation finds a common divisor."""
+_ARITHMETIC: Final = frozenset({"add", "sub", "mul", "floordiv", "mod", "rdiv", "real_of_int"})
 
 
 class Term:
@@ -358,8 +361,9 @@ def _folded(op: str, args: tuple[Term, ...], param: str) -> Term | None:
 
 def _small(op: str, values: Sequence[Any]) -> bool:
     """Whether the outcome stays small: a program must not make the prover multiply itself out of memory."""
-    if op == "mul":
-        return sum(v.bit_length() for v in values if isinstance(v, int)) <= MAX_FOLDED
+    if op in _ARITHMETIC:
+        real = op == "real_of_int" or any(isinstance(v, Fraction) for v in values)
+        return sum(map(operators.bits, values)) <= (MAX_FOLDED_REAL if real else MAX_FOLDED)
     if op == "replace":
         return len(values[0]) * (len(values[2]) + 1) <= MAX_FOLDED
     if op in ("concat", "str_of_int"):

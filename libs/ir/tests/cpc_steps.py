@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from unittest.mock import patch
 
 import z3  # pyright: ignore[reportMissingTypeStubs]
 from cpc_instances import written
 
 from lictor_ir.certificate.cpc import check, kernel
+from lictor_ir.certificate.cpc.kernel import RULES
+from lictor_ir.certificate.cpc.parser import tokens
 from lictor_ir.certificate.cpc.rules import Rule
 from lictor_ir.certificate.cpc.terms import Term, Terms
 
@@ -73,3 +77,42 @@ def follows(terms: Terms, premises: Sequence[Term], shown: Term) -> bool | None:
     solver.from_string("\n".join(lines))
     found = solver.check()
     return None if found == z3.unknown else found == z3.unsat
+
+
+def changed_proof(chance: Random, proof: str) -> str:
+    """The proof with one thing changed, of a kind that a forger or a bad disk would change."""
+    lines = proof.splitlines()
+    steps = [at for at, line in enumerate(lines) if line.startswith(("(step", "(assume"))]
+    at, other = chance.choice(steps), chance.choice(steps)
+    line = lines[at]
+    match chance.randrange(9):
+        case 0:
+            lines[at] = re.sub(r":rule \S+", f":rule {chance.choice(list(RULES))}", line)
+        case 1:
+            names = re.findall(r"@p\d+", proof)
+            lines[at] = re.sub(r"(?<=[( ])@p\d+(?=[ )])", lambda _: chance.choice(names), line)
+        case 2:
+            del lines[at]
+        case 3:
+            lines[at], lines[other] = lines[other], lines[at]
+        case 4:
+            defined = re.findall(r"@t\d+", proof) or ["true"]
+            lines[at] = re.sub(r"@t\d+", lambda _: chance.choice(defined), line, count=1)
+        case 5:
+            numbered = [where for where, each in enumerate(lines) if re.search(r" -?\d+[ )]", each)]
+            where = chance.choice(numbered or [at])
+            number = str(chance.randrange(-2, 12))
+            lines[where] = re.sub(r"(?<= )-?\d+(?=[ )])", number, lines[where], count=1)
+        case 6:
+            spelled = [where for where, each in enumerate(lines) if re.search(r'"[^"]+"', each)]
+            where = chance.choice(spelled or [at])
+            lines[where] = re.sub(r'"[^"]', '"q', lines[where], count=1)
+        case 7:
+            found = tokens(line)
+            swapped = chance.randrange(len(found))
+            found[swapped] = chance.choice(tokens(proof))
+            lines[at] = " ".join(found)
+        case _:
+            character = chance.randrange(len(line))
+            lines[at] = line[:character] + chr(chance.randrange(32, 127)) + line[character + 1 :]
+    return "\n".join(lines)

@@ -87,7 +87,13 @@ from lictor_schema.gates.history import (
 from lictor_schema.gates.task_standing import StandingRequest, TaskStanding
 from lictor_schema.packs.overlay import PolicyOverlay, SuppressionWindow
 from lictor_schema.packs.pack import PolicyPack, RuleSet, TemplateSet
-from lictor_schema.packs.release import ConfigSwitch, PackBundle, PackRelease, ReleaseRefusal
+from lictor_schema.packs.release import (
+    ConfigSwitch,
+    PackBundle,
+    PackRelease,
+    ReleaseRefusal,
+    ReleaseTaken,
+)
 from lictor_schema.proofs.coverage import CoverageReport
 from lictor_schema.proofs.program import ProgramSubmission
 from lictor_schema.proofs.proof import ProofResult
@@ -241,6 +247,7 @@ def exported_models() -> dict[str, type[Model]]:
         "pack-bundle": PackBundle,
         "pack-release": PackRelease,
         "pack-release-refusal": ReleaseRefusal,
+        "pack-release-taken": ReleaseTaken,
         "config-switch": ConfigSwitch,
     }
 

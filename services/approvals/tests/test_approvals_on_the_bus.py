@@ -11,6 +11,7 @@ from approval_samples import submission as sample
 
 from lictor.approvals import approval_of
 from lictor.errors import NotInTime
+from lictor.history.everyones_history import EveryonesHistory
 from lictor_approval.decision_validity import ran, withdrawn
 from lictor_approval.signed_decisions import sign_decision
 from lictor_bus.names import streams, subjects
@@ -64,11 +65,13 @@ async def test_an_agent_is_told_where_its_approval_stands_now_and_not_what_was_s
         await bus.until_states("requested")
         (life,) = await bus.lives()
         await bus.decide(life)
-        assert (await approval_of(bus.client, result, 10)).state is ApprovalState.APPROVED
+        assert (
+            await approval_of(EveryonesHistory(bus.client), result, 10)
+        ).state is ApprovalState.APPROVED
         # The runner finds that it can't run: what was approved is so no more.
         (life,) = await bus.lives()
         await bus.write(withdrawn(life, ApprovalState.STALE, bus.now(), "the layer is another"))
-        told = await approval_of(bus.client, result, 10)
+        told = await approval_of(EveryonesHistory(bus.client), result, 10)
         assert (told.state, told.reason) == (ApprovalState.STALE, "the layer is another")
         # A request in its place is waited for, and counts instead.
         bus.layers[:] = [OTHER_LAYER]
@@ -76,9 +79,11 @@ async def test_an_agent_is_told_where_its_approval_stands_now_and_not_what_was_s
         await bus.until_states("stale", "requested")
         _, again = await bus.lives()
         with pytest.raises(NotInTime):
-            await approval_of(bus.client, result, 0.5)
+            await approval_of(EveryonesHistory(bus.client), result, 0.5)
         await bus.decide(again)
-        assert (await approval_of(bus.client, result, 10)).state is ApprovalState.APPROVED
+        assert (
+            await approval_of(EveryonesHistory(bus.client), result, 10)
+        ).state is ApprovalState.APPROVED
 
 
 async def test_proofs_that_come_again_make_one_request(bus: Bus) -> None:

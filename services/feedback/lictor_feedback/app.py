@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from lictor_bus.errors import BusError
@@ -13,7 +12,7 @@ from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
@@ -84,7 +83,9 @@ SPEC = ServiceSpec(
 )
 
 
-async def make_engine(runtime: ServiceRuntime, client: Client, sessions: Sessions) -> Engine:
+async def make_engine(
+    runtime: ServiceRuntime, client: TolerantClient, sessions: Sessions
+) -> Engine:
     """The sessions of this instance, on a connection to the store of its own."""
     age = ServerAge()
     url = runtime.settings.redis_url
@@ -105,7 +106,7 @@ async def make_engine(runtime: ServiceRuntime, client: Client, sessions: Session
     async def on_doubt(message: Msg) -> None:
         engine.doubt(message.data.decode("utf-8", "replace"))
 
-    await client.subscribe(subjects.SESSION_DOUBT, cb=on_doubt)
+    await client.subscribe_surely(subjects.SESSION_DOUBT, cb=on_doubt)
     return engine
 
 

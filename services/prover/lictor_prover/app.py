@@ -11,13 +11,20 @@ from datetime import UTC, datetime
 from nats.errors import Error as NatsError
 
 from lictor_bus.errors import BusError
-from lictor_bus.logs.certificates import has_certificate, largest_certificate, store_certificate
+from lictor_bus.logs.certificates import (
+    largest_certificate,
+    load_certificate,
+    store_certificate,
+)
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
+from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
+from lictor_ir.certificate.format import FrontEnd
 from lictor_prove.certificate.creation import CertificateLimits
+from lictor_prove.certificate.kept_proof import KeptCertificate
 from lictor_prove.errors import ProverConfigError, Reason
 from lictor_prove.fingerprint import fingerprint
 from lictor_prove.layers.installed import InstalledLayers, installed_layers
@@ -25,11 +32,11 @@ from lictor_prove.proof.result import Progress, Proof, rejected
 from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.workers.pool import Job, Pool
 from lictor_prover import __version__
-from lictor_prover.answer_cache import AnswerCache
+from lictor_prover.answer_cache import AnswerCache, ForgedAnswer
 from lictor_prover.proof_results import answer, answered_before, result_id
 from lictor_prover.submission_loop import proving_loop
 from lictor_schema.proofs.program import ProgramSubmission
-from lictor_schema.proofs.proof import ProofProgress, ProofResult
+from lictor_schema.proofs.proof import ProofProgress, ProofResult, ProofVerdict
 
 log = logging.getLogger("lictor.prover")
 
@@ -99,12 +106,14 @@ class Prover:
         pool: Pool,
         layers: InstalledLayers,
         settings: ProverSettings,
+        telemetry: ServiceTelemetry,
     ) -> None:
         self._client = client
         self._answers = answers
         self._pool = pool
         self._layers = layers
         self._settings = settings
+        self._telemetry = telemetry
         self._build = fingerprint()
 
     async def judge(self, submission: ProgramSubmission, delivery: Delivery) -> ProofResult:
@@ -117,9 +126,10 @@ class Prover:
         layer_hash, roots = found
         certify = self._settings.certificates(largest_certificate(self._client))
         key = f"{self._build} {limits.key} {certify.key if certify else 'no certificate'}"
-        before = await self._answers.find(submission, layer_hash, key)
-        if before is not None and await self._is_kept(before.certificate_hash):
+        before = await self._before(submission, layer_hash, key)
+        if before is not None and before.verdict is not ProofVerdict.PROVED:
             return answered_before(submission, before, datetime.now(UTC))
+        kept = None if before is None else await self._certificate(submission, before)
         job = Job(
             submission.program.encode() if submission.language == "ir" else submission.program,
             language="python" if submission.language == "ir" else submission.language,
@@ -129,6 +139,7 @@ class Prover:
             layer_hash=layer_hash,
             settings=limits,
             certify=certify,
+            kept=kept,
         )
         try:
             proof = await self._proved(job, submission)
@@ -137,22 +148,54 @@ class Prover:
             proof = rejected(Reason("layer.broken", str(error), remedy), layer_hash=layer_hash)
         if proof.layer_hash is None:
             proof = replace(proof, layer_hash=layer_hash)
+        if proof.distrusted:
+            self._alarm(submission, f"its certificate: {proof.distrusted}")
+        elif kept is not None and proof.certificate is not None:
+            self._telemetry.kept_answer("used")
+            result = answer(submission, proof, datetime.now(UTC))
+            return result.model_copy(update={"cached": True})
         # A reader of the result can fetch what it names.
         await self._keep_certificate(proof)
         result = answer(submission, proof, datetime.now(UTC))
-        if not proof.uncertified:
-            await self._answers.keep(submission, result, key)
+        await self._answers.keep(submission, result, key)
         return result
+
+    async def _before(
+        self, submission: ProgramSubmission, layer_hash: str, key: str
+    ) -> ProofResult | None:
+        """The answer that is kept; what nobody here has written is reported, and not used."""
+        try:
+            return await self._answers.find(submission, layer_hash, key)
+        except ForgedAnswer as forged:
+            self._alarm(submission, str(forged))
+            return None
+
+    async def _certificate(
+        self, submission: ProgramSubmission, before: ProofResult
+    ) -> KeptCertificate | None:
+        """The certificate that a kept `proved` names; without it, the program is proved anew."""
+        named = before.certificate_hash or ""
+        data = await load_certificate(self._client, named)
+        if data is None:
+            log.warning("%s: certificate %s is not stored", submission.submission_id, named)
+            self._telemetry.kept_answer("missing")
+            return None
+        front_end = FrontEnd.DOCUMENT if submission.language == "ir" else submission.language
+        return KeptCertificate(named, data, FrontEnd(front_end))
+
+    def _alarm(self, submission: ProgramSubmission, why: str) -> None:
+        self._telemetry.kept_answer("distrusted")
+        log.error(
+            "ALARM: the kept answer about submission %s is not used, and Redis may have been written to by others: %s",
+            submission.submission_id,
+            why,
+        )
 
     async def _keep_certificate(self, proof: Proof) -> None:
         if proof.uncertified:
             log.warning("%s has no certificate: %s", proof.ir_hash, proof.uncertified)
         if proof.certificate is not None:
             await store_certificate(self._client, proof.certificate.hash, proof.certificate.data)
-
-    async def _is_kept(self, certificate_hash: str | None) -> bool:
-        """Whether what an answer names can be fetched; an answer that names nothing has all it needs."""
-        return certificate_hash is None or await has_certificate(self._client, certificate_hash)
 
     async def _proved(self, job: Job, submission: ProgramSubmission) -> Proof:
         latest = Progress("waiting")
@@ -255,6 +298,7 @@ def make_service() -> Service:
             pool,
             layers,
             settings,
+            runtime.telemetry,
         )
         proving = proving_loop(
             runtime.client,

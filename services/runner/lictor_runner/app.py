@@ -23,6 +23,7 @@ from lictor_runner import __version__
 from lictor_runner.runner import Runner, Surroundings
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.approvals.run import AnyRunEntry
+from lictor_schema.proofs.proof import CertificateLevel
 
 NAME = "runner"
 
@@ -37,6 +38,8 @@ class RunnerSettings:
     limits: RunLimits
     shown: tuple[str, ...]
     """The variables of the environment that trusted layers see."""
+    certificate_level: CertificateLevel = "c"
+    """What the certificate of a program has to show that a policy approved."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "RunnerSettings":
@@ -53,6 +56,7 @@ class RunnerSettings:
                 file_mb=whole_setting(environment, "LICTOR_RUN_FILE_MB", 64, 1, 1024 * 1024),
             ),
             shown=tuple(name.strip() for name in names if name.strip()),
+            certificate_level=_level(environment.get("LICTOR_RUN_CERTIFICATE_LEVEL") or "c"),
         )
 
     def approvers(self) -> Approvers:
@@ -64,11 +68,23 @@ class RunnerSettings:
         return {name: environment[name] for name in self.shown if name in environment}
 
 
+def _level(text: str) -> CertificateLevel:
+    if text not in ("a", "b", "c"):
+        raise BusError(f"LICTOR_RUN_CERTIFICATE_LEVEL is {text!r}: it must be a, b or c.")
+    return text
+
+
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
     description="Runs exactly what was approved, once.",
-    streams=(streams.APPROVALS, streams.RUNS, streams.PROGRAMS, streams.PROOFS),
+    streams=(
+        streams.APPROVALS,
+        streams.RUNS,
+        streams.PROGRAMS,
+        streams.PROOFS,
+        streams.CERTIFICATES,
+    ),
     channels=(
         StreamChannel(
             subject=subjects.APPROVAL.documented(state="approved"),
@@ -111,6 +127,7 @@ def make_service() -> Service:
             installed_layers=partial(installed_layers, environment),
             limits=settings.limits,
             environment=settings.environment(environment),
+            certificate_level=settings.certificate_level,
             now=lambda: datetime.now(UTC),
         )
         runner = Runner(runtime.client, f"{NAME}@{socket.gethostname()}"[:256], around)

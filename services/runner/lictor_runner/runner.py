@@ -24,6 +24,7 @@ from lictor_approval.request_life import RequestLife, folded
 from lictor_approval.signed_decisions import Approvers
 from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.ledger import WholeLedger, WholeLog
+from lictor_bus.logs.certificates import load_certificate
 from lictor_bus.logs.entry_logs import read_entry
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
@@ -31,6 +32,7 @@ from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import read_all, read_from
+from lictor_prove.certificate.recheck import recheck
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import InstalledLayers
 from lictor_run.approved_run import Run
@@ -48,6 +50,7 @@ from lictor_runner.approved_program import (
 from lictor_runner.run_journal import StreamJournal
 from lictor_schema.approvals.approval import (
     ApprovalBinding,
+    ApprovalDecision,
     ApprovalEntry,
     ApprovalRequest,
     ApprovalState,
@@ -55,10 +58,11 @@ from lictor_schema.approvals.approval import (
 from lictor_schema.approvals.run import RunFinished, RunReason, RunStarted, RunTakenOver
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.proofs.program import ProgramSubmission
-from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.proofs.proof import CertificateLevel, ProofResult
 
 log = logging.getLogger("lictor.runner")
 
+_CHECK_WITHIN_S = 20.0
 _LOST = RunReason(
     code="runner.lost",
     message="the runner that began it is gone",
@@ -90,6 +94,8 @@ class Surroundings:
     installed_layers: Callable[[], InstalledLayers]
     limits: RunLimits
     environment: dict[str, str]
+    certificate_level: CertificateLevel
+    """What the certificate of a program has to show that a policy approved."""
     now: Callable[[], datetime]
 
 
@@ -128,8 +134,10 @@ class Runner:
     async def _run(self, life: RequestLife) -> str | None:
         request = life.request
         try:
-            self._permitted(life)
+            decision = self._permitted(life)
             approved, place = await self._prepared(request)
+            if decision.automatic is not None:
+                await self._check_certificate(request)
             return await self._executed(life, approved, place)
         except ApprovalError as error:
             return await self._withhold(request.request_id, str(error))
@@ -148,14 +156,14 @@ class Runner:
             why = f"a defect of the runner, report it: {type(error).__name__}: {error}"
             return await self._withhold(request.request_id, why)
 
-    def _permitted(self, life: RequestLife) -> str:
-        """By whose decision it may run now; StepRefused when it may not."""
+    def _permitted(self, life: RequestLife) -> ApprovalDecision:
+        """The decision by which it may run now; StepRefused when it may not."""
         try:
             approvers = self._around.approvers()
         except ConfigRefused as error:
             # Nothing is said against the approval; nobody here can say anything for it.
             raise BusError(f"the approvers' keys can't be read: {error}") from None
-        return permission(life, approvers, self._around.now()).by
+        return permission(life, approvers, self._around.now())
 
     async def _prepared(self, request: ApprovalRequest) -> tuple[Approved, LayerPlace]:
         layers = await self._installed_layers()
@@ -163,6 +171,23 @@ class Runner:
         submissions = await self._submissions(request.binding)
         approved = approved_of(request, submissions, proof, tuple(layers.layers))
         return approved, self._place(layers, approved.layer_hash)
+
+    async def _check_certificate(self, request: ApprovalRequest) -> None:
+        """Raise StaleApproval unless its certificate, checked here, shows enough: of a policy, nobody has looked."""
+        named = request.binding.certificate_hash
+        if named is None:
+            raise StaleApproval("a policy approved it, and its proof has no certificate")
+        data = await load_certificate(self._client, named)
+        if data is None:
+            raise StaleApproval(f"a policy approved it, and its certificate {named} is not stored")
+        checked = await recheck(request, data, _CHECK_WITHIN_S)
+        if checked.level is None:
+            raise StaleApproval(f"a policy approved it, and {checked.problem}")
+        if checked.level < self._around.certificate_level:
+            raise StaleApproval(
+                f"a policy approved it, and its certificate shows level {checked.level}, less than"
+                f" {self._around.certificate_level}"
+            )
 
     async def _executed(self, life: RequestLife, approved: Approved, place: LayerPlace) -> str:
         request = life.request
@@ -180,7 +205,7 @@ class Runner:
         )
 
         async def begin() -> None:
-            by, signed = await self._claim(request.request_id)
+            by, signed = await self._claim(life)
             await run.write(
                 RunStarted,
                 runner=self._name,
@@ -199,15 +224,18 @@ class Runner:
         await self._tell(request.request_id, journal, ended)
         return ended.outcome.value
 
-    async def _claim(self, request_id: str) -> tuple[str, str]:
-        """Make the approval this runner's; who gave it, and the signed decision."""
+    async def _claim(self, found: RequestLife) -> tuple[str, str]:
+        """Make the approval that was found this runner's; who gave it, and the signed decision."""
+        request_id = found.request.request_id
         granted: tuple[str, str] | None = None
 
         def judge(life: RequestLife | None) -> ApprovalEntry:
             nonlocal granted
             if life is None or life.signed is None or life.state is not ApprovalState.APPROVED:
                 raise Fenced(f"request {request_id} is not approved any more, or runs elsewhere")
-            granted = self._permitted(life), life.signed
+            if life.signed != found.signed:
+                raise Fenced(f"request {request_id} is approved by another decision now")
+            granted = self._permitted(life).by, life.signed
             # A name of its own for every try: the broker would take a second one of the same name for the first.
             execution = execution_of(life, self._name, str(uuid.uuid4()), ())
             return ran(life, ApprovalState.EXECUTING, execution, self._around.now(), None)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -29,6 +29,7 @@ from lictor_local.embedded_servers import Endpoints
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.layers.installed import InstalledLayers, installed_layers
 from lictor_prove.proof.prover import prove
+from lictor_prove.proof.result import Proof
 from lictor_prover.proof_results import answer
 from lictor_run.run_limits import RunLimits
 from lictor_runner.app import SPEC
@@ -87,6 +88,7 @@ class Bus:
             "installed_layers": self.installed_layers,
             "limits": self.limits,
             "environment": {},
+            "certificate_level": "c",
             "now": self.now,
         }
         return Runner(self.client, "runner@test", Surroundings(**{**given, **changes}))
@@ -124,12 +126,14 @@ class Bus:
         assert place is not None
         return place, submission
 
-    async def request(self, source: str, **fields: Any) -> RequestLife:
-        """A program is submitted, proved, and asked about."""
+    async def request(
+        self, source: str, certify: Callable[[Proof], Proof] = lambda proof: proof, **fields: Any
+    ) -> RequestLife:
+        """A program is submitted, proved (without a certificate, unless one is made), and asked about."""
         place, submission = await self.submit(source, **fields)
         layer = load_layer(discover_trusted_roots([self.bank.root]), [self.bank.root])
         proof = prove(source, name=submission.source_name, layer=layer, target=submission.target)
-        result = answer(submission, proof, datetime.now(UTC))
+        result = answer(submission, certify(proof), datetime.now(UTC))
         assert result.verdict == "proved", result.reasons
         message = Outgoing(
             subjects.proof(result.runtime, "proved", result.task_id), result.to_json()
@@ -155,7 +159,8 @@ class Bus:
             "nonce": str(uuid.uuid4()),
         }
         signed = sign_decision(ApprovalDecision(**{**said, **changes}), key)
-        trusting = Approvers(TrustStore.of([key.verifying_key]))
+        known = TrustStore.of([key.verifying_key])
+        trusting = Approvers(policies=known) if "automatic" in changes else Approvers(known)
         entry = decided(life, signed, trusting, now, ApprovalLimits())
         return await self.stored(entry)
 

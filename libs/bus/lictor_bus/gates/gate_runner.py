@@ -194,7 +194,7 @@ class GateRunner:
                 _Question(bound, message.subject, message.reply, message.data, now() + within_s)
             )
 
-        subscription = await self._client.subscribe(
+        subscription = await self._client.subscribe_surely(
             bound.gate.wildcard, queue=self._service, cb=take_message
         )
         # The queue and the task that nats-py has for each subscription cost as much as a short answer.

@@ -9,10 +9,9 @@ from lictor_bus.errors import BusError
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import CERTIFICATES
 from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_bus.wire.read import last_on_subjects, last_sequence
+from lictor_bus.wire.read import last_on_subjects
 
 _HEADROOM = 1024
-_ASK_S = 10.0
 
 
 def largest_certificate(client: Client) -> int:
@@ -35,9 +34,3 @@ async def load_certificate(client: Client, certificate_hash: str) -> bytes | Non
     """The certificate of this name; None when it is not kept here."""
     found = await last_on_subjects(client, CERTIFICATES, [subjects.certificate(certificate_hash)])
     return found[-1].body if found else None
-
-
-async def has_certificate(client: Client, certificate_hash: str) -> bool:
-    """Whether the certificate of this name is kept here."""
-    subject = subjects.certificate(certificate_hash)
-    return bool(await last_sequence(client, CERTIFICATES, subject, timeout_s=_ASK_S))

@@ -1,10 +1,11 @@
-"""Policy packs on the bus: bundles under their own hash, and the switches among the events.
+"""Policy packs on the bus: bundles under their own hash, what became of releases, and the switches among the events.
 
 A bundle is stored before the first switch that names it, so whoever reads a switch can load what it names.
 Readers take what hashes to the name and nothing else: a foreign message on the subject harms nobody.
 """
 
-from typing import NamedTuple
+import logging
+from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 from pydantic import ValidationError
@@ -14,9 +15,13 @@ from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_bus.wire.read import PAGE, read_from
+from lictor_bus.wire.read import PAGE, read_all, read_from
+from lictor_schema.core.base_model import Model
 from lictor_schema.core.canonical_json import CanonicalError, hash_bytes
-from lictor_schema.packs.release import ConfigSwitch
+from lictor_schema.packs.release import ConfigSwitch, ReleaseRefusal, ReleaseTaken
+
+log = logging.getLogger("lictor.bus")
+M = TypeVar("M", bound=Model)
 
 
 class SwitchAt(NamedTuple):
@@ -58,6 +63,26 @@ async def _find_bundle(client: Client, bundle_hash: str) -> bytes | None:
                 return stored.body
         sequence = page[-1].sequence + 1
     return None
+
+
+async def read_taken(client: Client, channel: str) -> list[ReleaseTaken]:
+    """The releases of a channel that came into force, as evaluators recorded them."""
+    return await _recorded(client, subjects.pack_taken(channel), ReleaseTaken)
+
+
+async def read_refusals(client: Client, channel: str) -> list[ReleaseRefusal]:
+    """The releases of a channel that evaluators refused."""
+    return await _recorded(client, subjects.pack_refusal(channel), ReleaseRefusal)
+
+
+async def _recorded(client: Client, subject: str, model: type[M]) -> list[M]:
+    found: list[M] = []
+    async for stored in read_all(client, PACKS, subject):
+        try:
+            found.append(model.from_json(stored.body))
+        except (ValidationError, CanonicalError):
+            log.error("PACKS %d on %s can't be read; passed over", stored.sequence, subject)
+    return found
 
 
 def read_switch(stored: Delivery) -> SwitchAt | None:

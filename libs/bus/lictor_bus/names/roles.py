@@ -39,9 +39,14 @@ class Role:
     """Whether it has an account of its own: then it publishes and hears across its border only."""
 
     @property
+    def user(self) -> str:
+        """The name of its first user; addresses hold it, so it is a token."""
+        return subjects.token(self.name)
+
+    @property
     def subscribe(self) -> tuple[str, ...]:
         """What it hears, and its inboxes."""
-        return (*self.hears, f"{subjects.inboxes(self.name)}.>")
+        return (*self.hears, f"{subjects.inboxes(self.user)}.>")
 
 
 def roles(runtimes: Iterable[str] = ()) -> tuple[Role, ...]:
@@ -57,13 +62,8 @@ def _runtimes(names: Iterable[str], ours: Sequence[Role]) -> Iterable[Role]:
     services = [role.name for role in ours if role.name not in (OPERATORS, DEPLOY)]
     found: dict[str, Role] = {}
     for name in names:
-        if not name.isprintable() or not name.strip() or set(name) & set('"\\:@/'):
-            raise ReservedName(f"a runtime can't be called {name!r}: use a plain name")
-        if name != subjects.role_of(name):
-            raise ReservedName(
-                f"a runtime can't be called {name!r}: a number behind a dot is the generation of a password;"
-                " give the runtime another name"
-            )
+        if not name.isprintable() or not name.strip():
+            raise ReservedName(f"a runtime can't be called {name!r}: use a name that can be read")
         other = taken.setdefault(_look(name), name)
         if _look(name) in reserved:
             raise ReservedName(
@@ -107,6 +107,7 @@ def _ours() -> tuple[Role, ...]:
                 subjects.MARK.any,
                 subjects.PACK_BUNDLE.any,
                 subjects.PACK_REFUSAL.any,
+                subjects.PACK_TAKEN.any,
             ),
             hears=(subjects.PACK_RELEASE.any,),
             # Whether an event was set aside, for the runtime that published it.
@@ -217,8 +218,8 @@ def _ours() -> tuple[Role, ...]:
         _service(
             "runner",
             declares=(streams.APPROVALS, streams.RUNS),
-            # What was submitted and proved, to hold it against the approval.
-            looks_at=(streams.PROGRAMS, streams.PROOFS),
+            # What was submitted and proved, to hold it against the approval; certificates, to check them again.
+            looks_at=(streams.PROGRAMS, streams.PROOFS, streams.CERTIFICATES),
             writes=(
                 *(
                     subjects.APPROVAL.where(state=state)
@@ -277,7 +278,9 @@ def _operators() -> Role:
             # Replays of dead letters, under the names of those who wrote them.
             subjects.EVENT.any,
             subjects.PROGRAM.any,
-            subjects.PACKS.any,
+            # Not what became of a release: evaluators remember by it what was in force.
+            subjects.PACK_BUNDLE.any,
+            subjects.PACK_RELEASE.any,
             subjects.DEFINITION.any,
             *(each.wildcard for each in asked_by(gate.OPERATORS)),
             subjects.HEALTH.any,

@@ -273,7 +273,7 @@ STREAMS: dict[str, StreamSpec] = {
         StreamSpec(
             name=PACKS,
             subjects=(subjects.PACKS.any,),
-            description="policy packs: bundles by hash, signed releases, refusals",
+            description="policy packs: bundles by hash, signed releases, which of them came into force or were refused",
             audit=True,
         ),
         StreamSpec(

@@ -102,7 +102,7 @@ def is_config_switch(stored_subject: str) -> bool:
 
 
 PACKS = SubjectPattern("lictor.packs.{kind}.{name}")
-"""Bundles, releases and refusals."""
+"""Bundles, releases, and what became of them."""
 PACK_BUNDLE = SubjectPattern("lictor.packs.bundle.{hash}")
 
 
@@ -125,6 +125,14 @@ PACK_REFUSAL = SubjectPattern("lictor.packs.refused.{channel}")
 def pack_refusal(channel: str) -> str:
     """Where evaluators report which releases of a channel they did not take."""
     return PACK_REFUSAL.at(token(channel))
+
+
+PACK_TAKEN = SubjectPattern("lictor.packs.taken.{channel}")
+
+
+def pack_taken(channel: str) -> str:
+    """Where evaluators keep which releases of a channel came into force."""
+    return PACK_TAKEN.at(token(channel))
 
 
 DECISION = SubjectPattern("lictor.dec.{runtime}.{decision}.{task}")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +19,9 @@ DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 class ServiceSettings:
     """Where the broker and the store are, and how a service runs."""
 
-    nats_url: Whereabouts = DEFAULT_NATS_URL
-    redis_url: str = DEFAULT_REDIS_URL
+    # They may hold passwords, which a repr must not show.
+    nats_url: Whereabouts = field(default=DEFAULT_NATS_URL, repr=False)
+    redis_url: str = field(default=DEFAULT_REDIS_URL, repr=False)
     partitions: int = DEFAULT_PARTITIONS
     batch: int = 1000
     http_port: int | None = None

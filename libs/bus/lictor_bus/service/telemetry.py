@@ -128,6 +128,12 @@ class ServiceTelemetry:
             unit="{answer}",
             description="Answers about guarded sessions other than gates', by operation and outcome: ok, refused",
         )
+        self._kept_answers = meter.create_counter(
+            "lictor.prover.kept",
+            unit="{answer}",
+            description="Proofs that were kept and asked for again, by what became of them: used, missing (no"
+            " certificate is stored), distrusted (somebody else wrote them)",
+        )
         self._approvals = meter.create_counter(
             "lictor.approvals",
             unit="{change}",
@@ -189,7 +195,7 @@ class ServiceTelemetry:
         self._reopened.add(1, {"service": self._service, "cause": cause})
 
     def release_seen(self, outcome: str) -> None:
-        """Count a release of policy packs: ``taken`` or ``refused``."""
+        """Count a release of policy packs: ``taken``, ``refused``, or ``expired`` while in force."""
         self._releases.add(1, {"service": self._service, "outcome": outcome})
 
     def gate_answered(self, gate: str, decision: str) -> None:
@@ -223,6 +229,10 @@ class ServiceTelemetry:
         self._sessions.add(
             1, {"service": self._service, "operation": operation, "outcome": outcome}
         )
+
+    def kept_answer(self, outcome: str) -> None:
+        """Count a kept proof that was found: ``used``, ``missing`` or ``distrusted``."""
+        self._kept_answers.add(1, {"service": self._service, "outcome": outcome})
 
     def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
         """Count a change of an approval request, and record how many wait now, by state."""

@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,9 +15,10 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BrokerUnreachable, BusError, StoreUnreachable
+from lictor_bus.errors import BrokerUnreachable, BusError, NotAllowed, StoreUnreachable
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
+from lictor_bus.wire.address import shown
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -33,6 +35,10 @@ Whereabouts = str | Callable[[], str | None]
 """A broker's address; or how to look it up, where it may change: None while it has none."""
 
 
+# nats-py gives the broker's text in lower case.
+_VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"')
+
+
 def url_in_file(path: Path) -> str | None:
     """The address in a file that holds nothing else; None while there is none."""
     try:
@@ -47,7 +53,9 @@ class TolerantClient(Client):
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
     reconnects for ever to the address it began with; this one looks the address up before each attempt. And it
-    closes for good when the server ends its password; this one, if it can look up another, reconnects with that.
+    closes for good when the server ends its password; this one, if it can look up another, reconnects with that. And it
+    only logs that the broker does not permit something, and lets whoever waits for it run out of time; here they get
+    NotAllowed at once.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -55,6 +63,8 @@ class TolerantClient(Client):
         self._direct: dict[int, DirectHandler] = {}
         self._where = where
         self._found = where if isinstance(where, str) else where()
+        self._waiting: dict[str, dict[asyncio.Future[Any], str]] = {}
+        self._unheard: set[str] = set()
 
     @property
     def found(self) -> str | None:
@@ -70,13 +80,73 @@ class TolerantClient(Client):
             if url != self._found:
                 self._found = url
                 self.set_server_pool([each.strip() for each in url.split(",")])
-                raise NatsError(f"nats: the broker has moved to {_printable(url)}")
+                raise NatsError(f"nats: the broker has moved to {shown(url)}")
+        # Permissions may have changed, and what is refused again is said again.
+        self._unheard.clear()
         await super()._connect_to_server(s)
+
+    def fail_if_refused(self, subject: str, waiting: "asyncio.Future[Any]") -> None:
+        """Let a future end with NotAllowed if the broker refuses a message or subscription to a subject."""
+        key = subject.lower()
+        futures = self._waiting.setdefault(key, {})
+        futures[waiting] = subject
+
+        def forget(done: "asyncio.Future[Any]") -> None:
+            futures.pop(done, None)
+            if not futures and self._waiting.get(key) is futures:
+                del self._waiting[key]
+
+        waiting.add_done_callback(forget)
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        reply: str = "",
+        headers: dict[str, Any] | None = None,
+    ) -> None:
+        """As nats-py does; a request that goes out by it is told if it may not."""
+        prefix = self._resp_sub_prefix
+        if reply and prefix and reply.startswith(inbox := prefix.decode()):
+            waiting = self._unanswered.get(reply[len(inbox) :])
+            if waiting is not None:
+                self.fail_if_refused(subject, waiting)
+                # Where no answer could be heard, nobody need wait for one.
+                if f"{inbox}*".lower() in self._unheard:
+                    waiting.set_exception(_not_allowed("subscription", f"{inbox}*"))
+        await super().publish(subject, payload, reply, headers)
+
+    async def subscribe_surely(self, subject: str, queue: str = "", **options: Any) -> Subscription:
+        """Subscribe, and know that the broker permits it; raises NotAllowed."""
+        refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.fail_if_refused(subject, refused)
+        subscription = await self.subscribe(subject, queue, **options)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
+        # The broker answers in order: what it refuses comes before its answer to this.
+        await self.flush()
+        if refused.done():
+            self._remove_sub(subscription._id)  # pyright: ignore[reportPrivateUsage] -- the broker has none to end
+            refused.result()
+        refused.cancel()
+        return subscription
+
+    @property
+    def _unanswered(self) -> "dict[str, asyncio.Future[Any]]":
+        return self._resp_map  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] -- nats-py leaves its Future open
 
     async def _process_err(self, err_msg: str) -> None:
         if _REFUSED in err_msg.lower() and self.is_connected and not isinstance(self._where, str):
             await self._process_op_err(NatsError("nats: the password is not valid any more"))
             return
+        if found := _VIOLATION.search(err_msg):
+            what, subject = found.groups()
+            waiting = dict(self._waiting.get(subject, {}))
+            answers = f"{(self._resp_sub_prefix or b'').decode()}*"
+            if what == "subscription" and subject == answers.lower():
+                self._unheard.add(subject)
+                waiting = dict.fromkeys(self._unanswered.values(), answers)
+            for each, spelled in waiting.items():
+                if not each.done():
+                    each.set_exception(_not_allowed(what, spelled))
         await super()._process_err(err_msg)
 
     async def subscribe_direct(self, subject: str, handler: DirectHandler) -> Subscription:
@@ -119,6 +189,14 @@ class TolerantClient(Client):
             return super()._build_message(sid, subject, reply, data, headers)
         except UnicodeDecodeError:
             return super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+
+
+def _not_allowed(what: str, subject: str) -> NotAllowed:
+    does = "publish" if what == "publish" else "subscribe"
+    return NotAllowed(
+        f"the broker does not permit this NATS user to {does} to {subject}; connect as a user that may, or have its"
+        " permissions changed"
+    )
 
 
 async def _never(message: Msg) -> None:
@@ -167,7 +245,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
 
     async def on_disconnected() -> None:
         if not client.is_closed and not client.is_draining:
-            log.warning("nats: disconnected from %s", _printable(client.found or url))
+            log.warning("nats: disconnected from %s", shown(client.found or url))
 
     async def on_reconnected() -> None:
         warnings.over()
@@ -201,7 +279,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
             )
     except (NatsError, OSError, TimeoutError) as error:
         raise BrokerUnreachable(
-            f"NATS does not answer at {_printable(url)} ({_cause(error)}); "
+            f"NATS does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
         ) from None
     connected = True
@@ -254,20 +332,26 @@ async def connect_redis(
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import RedisError
 
-    client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
-        url,
-        socket_connect_timeout=2,
-        socket_timeout=10,
-        health_check_interval=15,
-        retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
-        redis_connect_func=on_connect,
-    )
+    try:
+        client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
+            url,
+            socket_connect_timeout=2,
+            socket_timeout=10,
+            health_check_interval=15,
+            retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
+            redis_connect_func=on_connect,
+        )
+    except ValueError:
+        # Its text may hold a part of the password.
+        raise BusError(
+            f"{shown(url)!r} is not an address such as redis://127.0.0.1:6379/0."
+        ) from None
     try:
         await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async
     except (RedisError, OSError, TimeoutError) as error:
         await client.aclose()
         raise StoreUnreachable(
-            f"Redis does not answer at {_printable(url)} ({_cause(error)}); "
+            f"Redis does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_REDIS_URL."
         ) from None
     return client
@@ -289,14 +373,8 @@ def _parts(url: str) -> SplitResult:
     except ValueError:
         valid = False
     if not valid:
-        raise BusError(f"{url!r} is not an address such as nats://127.0.0.1:4222.")
+        raise BusError(f"{shown(url)!r} is not an address such as nats://127.0.0.1:4222.")
     return parts
-
-
-def _printable(url: str) -> str:
-    """The address without user and password."""
-    parts = _parts(url)
-    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def _cause(error: BaseException) -> str:

@@ -14,7 +14,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, TooManySubjects
+from lictor_bus.errors import BusError, NotAllowed, TooManySubjects
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery, from_direct_get
 
 _TOO_MANY_RESULTS = "413"
@@ -47,6 +48,8 @@ async def direct_last(client: Client, stream: str, subject: str, within_s: float
             json.dumps({"last_by_subj": subject}).encode(),
             timeout=max(0.01, within_s),
         )
+    except NotAllowed:
+        raise
     except (NatsError, TimeoutError) as error:
         raise BusError(f"{stream} could not be asked for its last message: {error}") from None
     headers = answer.headers or {}
@@ -81,13 +84,16 @@ async def direct_get(
             kind = TooManySubjects if status == _TOO_MANY_RESULTS else BusError
             done.set_exception(kind(f"reading {stream} failed: {status} {description}".rstrip()))
 
-    inbox = client.new_inbox()
+    inbox, subject = client.new_inbox(), f"$JS.API.DIRECT.GET.{stream}"
+    if isinstance(client, TolerantClient):
+        client.fail_if_refused(inbox, done)
+        client.fail_if_refused(subject, done)
     subscription = await client.subscribe(
         inbox, cb=on_message, pending_msgs_limit=-1, pending_bytes_limit=-1
     )
     try:
         await client.publish(
-            f"$JS.API.DIRECT.GET.{stream}",
+            subject,
             json.dumps({"max_bytes": BYTES_PER_ANSWER, **request}).encode(),
             reply=inbox,
         )
@@ -96,6 +102,7 @@ async def direct_get(
     except TimeoutError:
         raise BusError(f"reading {stream} failed: no answer in {within_s:.3g} s") from None
     finally:
+        done.cancel()
         if not client.is_closed:
             await subscription.unsubscribe()
     # An answer that holds nothing has no end to go on from.

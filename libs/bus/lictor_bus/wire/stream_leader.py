@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BusError, StreamMissing
+from lictor_bus.errors import BusError, NotAllowed, StreamMissing
 from lictor_bus.wire.delivery import nanoseconds
 from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
 from lictor_schema.core.time import from_micros
@@ -115,7 +115,7 @@ async def leader_finds(
 
 def _view(client: Client, stream: str, told: dict[str, Any]) -> LeaderView:
     state = told["state"]
-    metadata: dict[str, str] = told["config"].get("metadata") or {}
+    metadata: dict[str, Any] = told["config"].get("metadata") or {}
     view = LeaderView(
         from_micros(nanoseconds(metadata.get(MADE, told["created"])) // 1000),
         int(state["messages"]),
@@ -158,6 +158,8 @@ async def _ask(
             json.dumps(request).encode(),
             timeout=max(0.01, min(_ANSWER_WITHIN_S, patience.left_s)),
         )
+    except NotAllowed:
+        raise
     except (NatsError, TimeoutError):
         return None
     told: dict[str, Any] = json.loads(answer.data)

@@ -28,6 +28,9 @@ class Address(Value):
     user: "str | None" = None
     password: "str | None" = None
 
+    def __repr__(self) -> str:
+        return f"Address({self.shown})"
+
     @property
     def shown(self) -> str:
         """Without user and password."""
@@ -143,7 +146,7 @@ def addresses(url: str) -> "list[Address]":
 def _address(url: str) -> Address:
     scheme, marked, rest = url.partition("://")
     if not marked or scheme not in ("nats", "tls"):
-        raise ValueError(f"{_harmless(url)} is not an address such as {DEFAULT_URL}")
+        raise ValueError(f"what names the broker is not an address such as {DEFAULT_URL}")
     credentials, _, place = rest.split("/")[0].rpartition("@")
     user, with_password, password = credentials.partition(":")
     if place.startswith("["):
@@ -152,7 +155,7 @@ def _address(url: str) -> Address:
     else:
         host, _, port = place.partition(":")
     if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
-        raise ValueError(f"{_harmless(url)} is not an address such as {DEFAULT_URL}")
+        raise ValueError(f"what names the broker is not an address such as {DEFAULT_URL}")
     return Address(
         host=host,
         port=int(port or 4222),
@@ -160,11 +163,6 @@ def _address(url: str) -> Address:
         user=_unquoted(user) or None,
         password=_unquoted(password) if with_password else None,
     )
-
-
-def _harmless(url: str) -> str:
-    """Without a password, for a message."""
-    return repr(url.rpartition("@")[2][:200])
 
 
 def _unquoted(text: str) -> str:

@@ -27,6 +27,14 @@ _READ = 64 * 1024
 AWAY = "see that the broker and the services run (`lictor doctor`), and try again"
 
 
+def refused(subject: str) -> Silence:
+    """What it is called when the broker does not permit a question."""
+    return Silence(
+        reason=f"the broker does not permit this NATS user to ask on {subject}",
+        remedy="name the runtime whose user LICTOR_NATS_URL names (LICTOR_RUNTIME), or connect as the user of this one",
+    )
+
+
 class Broken(Exception):
     """The connection can't be used any more; the message says why."""
 
@@ -74,7 +82,7 @@ class Connection:
             reply = f"{self._inbox}.{self._asked}"
             head = f"PUB {subject} {reply} {len(body)}\r\n".encode()
             self._send(head + body + b"\r\n", deadline)
-            return self._answer(reply.encode(), deadline)
+            return self._answer(subject, reply.encode(), deadline)
         except TimeoutError:
             self.close()
             return Silence(reason=f"no answer on {subject} in time ({timeout_s:g} s at most)")
@@ -164,21 +172,27 @@ class Connection:
         hello = b"CONNECT " + jsontext.write(options) + f"\r\nSUB {self._inbox}.* 1\r\n".encode()
         self._send(hello, deadline)
 
-    def _answer(self, reply: bytes, deadline: float) -> "bytes | Silence":
+    def _answer(self, subject: str, reply: bytes, deadline: float) -> "bytes | Silence":
         """The message on this inbox; those of questions that were given up are passed over."""
         while True:
             line = self._line(deadline)
             word, _, rest = line.partition(b" ")
             if word in (b"MSG", b"HMSG"):
-                subject, in_headers, size = _message_head(rest, with_headers=word == b"HMSG")
+                inbox, in_headers, size = _message_head(rest, with_headers=word == b"HMSG")
                 content = self._exactly(size + 2, deadline)[:-2]
-                if subject != reply:
+                if inbox != reply:
                     continue
                 if content[:in_headers].startswith(b"NATS/1.0 503"):
                     return Silence(reason="no service answers this question", remedy=AWAY)
                 return content[in_headers:]
             if word == b"PING":
                 self._send(b"PONG\r\n", deadline)
+            elif word == b"-ERR" and b"permissions violation" in rest.lower():
+                if f'"{subject}"'.encode() in rest:
+                    return refused(subject)
+                # Else about an earlier question, that was given up.
+                if b"subscription" in rest.lower():
+                    raise Broken("the broker does not permit this NATS user to hear answers")
             elif word == b"-ERR":
                 raise Broken(f"the broker refuses: {rest.decode('utf-8', 'replace').strip()}")
             elif word not in (b"PONG", b"+OK", b"INFO"):

@@ -20,8 +20,10 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from lictor.errors import LictorError, Unreachable
+from lictor.errors import LictorError, NotAllowed, Unreachable
 from lictor_bus.errors import BusError, StreamMissing
+from lictor_bus.errors import NotAllowed as BrokerRefuses
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery, from_delivery
 from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
 from lictor_bus.wire.stream_leader import leader_view
@@ -66,6 +68,8 @@ async def follow(
                     upcoming = delivery.sequence + 1
                     pause = FIRST_PAUSE_S
                     yield delivery
+        except BrokerRefuses as error:
+            raise NotAllowed(f"{stream} can't be followed: {error}.") from None
         except _LostError as lost:
             log.debug("following %s again from %d: %s", stream, upcoming, lost)
         except NatsError as error:
@@ -97,6 +101,8 @@ async def _next_sequence(client: Client, stream: str) -> int:
         except StreamMissing:
             # Whatever will be in it is new.
             return 1
+        except BrokerRefuses as error:
+            raise NotAllowed(f"{stream} can't be followed: {error}.") from None
         except BusError:
             await wait_out(client, pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
@@ -132,6 +138,8 @@ class _Consumer:
         self._last_heard = 0.0
         self._connection = -1
         self._inbox = ""
+        self._next_subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{self._name}"
+        self._refused: asyncio.Future[None] | None = None
         self._subscription: Subscription | None = None
 
     async def __aenter__(self) -> Self:
@@ -153,6 +161,11 @@ class _Consumer:
             {"stream_name": self._stream, "config": config},
         )
         self._inbox = self._client.new_inbox()
+        if isinstance(self._client, TolerantClient):
+            self._refused = asyncio.get_running_loop().create_future()
+            for subject in (self._inbox, self._next_subject):
+                self._client.fail_if_refused(subject, self._refused)
+            self._refused.add_done_callback(lambda _: self._wake.set())
         self._subscription = await self._client.subscribe(  # pyright: ignore[reportUnknownMemberType] -- nats-py leaves its Future open
             self._inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
@@ -164,6 +177,8 @@ class _Consumer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._refused is not None and not self._refused.cancel():
+            self._refused.exception()
         # Only politeness: the broker forgets an unused consumer by itself.
         if self._subscription is not None and self._client.is_connected:
             try:
@@ -181,6 +196,8 @@ class _Consumer:
             self._wake.clear()
             if self._arrived:
                 return self._arrived.popleft()
+            if self._refused is not None and self._refused.done():
+                self._refused.result()
             if self._lost is not None:
                 raise _LostError(self._lost)
             if (
@@ -207,7 +224,7 @@ class _Consumer:
             "idle_heartbeat": int(_HEARTBEAT_S * SECOND_NS),
         }
         await self._client.publish(
-            f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}",
+            self._next_subject,
             json.dumps(request).encode(),
             reply=self._inbox,
         )

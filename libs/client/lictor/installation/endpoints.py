@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -35,8 +35,9 @@ class Running:
     """What `lictor up` says about itself while it runs."""
 
     pid: int
-    nats_url: str
-    redis_url: str
+    # They may hold passwords, which a repr must not show.
+    nats_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
     data_dir: str
     packs: str
     trust_file: str
@@ -65,12 +66,18 @@ class Running:
         """The content of the file."""
         return {"format": ENDPOINTS_FORMAT, **asdict(self)}
 
+    def shown(self) -> "Running":
+        """The same for people to see: addresses without passwords."""
+        from lictor_bus.wire.address import shown
+
+        return replace(self, nats_url=shown(self.nats_url), redis_url=shown(self.redis_url))
+
 
 @dataclass(frozen=True)
 class FoundAddress:
     """An address, and why this one."""
 
-    url: str
+    url: str = field(repr=False)
     source: str
     again: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)
     """How to look it up again, where it may change: None while what was found does not run."""
@@ -189,6 +196,7 @@ def find_running() -> Running | None:
 
 def write_running(data_dir: Path, running: Running) -> None:
     """Leave the address where other commands look for it; readers see the whole file or none."""
+    # For this user only, as readers are: an address may hold a password.
     replace_file(data_dir / ENDPOINTS_FILE, _content(running), mode=0o600)
 
 

@@ -9,7 +9,8 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from lictor.fast.answer_reader import Silence
-from lictor.fast.nats_wire import AWAY
+from lictor.fast.nats_wire import AWAY, refused
+from lictor_bus.errors import NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -62,6 +63,8 @@ async def request(client: Client, ask: "Ask") -> bytes | Silence:
         return (await client.request(ask.subject, ask.body, timeout=ask.timeout_s)).data
     except NoRespondersError:
         return Silence(reason="no service answers this question", remedy=AWAY)
+    except NotAllowed:
+        return refused(ask.subject)
     except NatsTimeout:
         return Silence(reason=f"no answer on {ask.subject} within {ask.timeout_s:g} s")
     except (NatsError, OSError, RuntimeError) as error:

@@ -7,15 +7,17 @@ from functools import partial
 from lictor.errors import LictorError
 from lictor_cli.account.sources import (
     RELOAD,
+    RELOAD_TWICE,
     accounts_folder,
     folder_argument,
     runs_here,
-    server_knows,
+    until_server,
 )
 from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json
 from lictor_cli.verb import Verb
 from lictor_local.accounts import Accounts
+from lictor_local.permission import is_permitted, reaches_services
 
 Change = Callable[[Accounts, str], Accounts]
 _ENDING = ("retire", "remove")
@@ -35,10 +37,8 @@ async def _run(verb: str, change: Change, told: str, options: Namespace) -> int:
         after = change(before, name)
         folder.write(after)
     read = runs_here(folder)
-    if read and verb in _ENDING:
-        await server_knows(before.url(name, newest=False), permitted=False)
-    elif read:
-        await server_knows(after.url(name), permitted=True)
+    if read:
+        await until_server(partial(_is_read, verb, before, after, name))
     credential = str(folder.credential(name)) if name in after.users else None
     if options.json:
         say_json({"what": verb, "role": name, "credential": credential, "read": read})
@@ -47,8 +47,17 @@ async def _run(verb: str, change: Change, told: str, options: Namespace) -> int:
     if credential is not None:
         say(f"  {'credential':<12}  {credential}")
     if not read:
-        say(RELOAD)
+        say(RELOAD_TWICE if verb == "add" else RELOAD)
     return OK
+
+
+async def _is_read(verb: str, before: Accounts, after: Accounts, name: str) -> bool:
+    """Whether the server does as the change says."""
+    if verb in _ENDING:
+        return not await is_permitted(before.url(name, newest=False))
+    if verb == "add":
+        return await reaches_services(after.url(name))
+    return await is_permitted(after.url(name))
 
 
 def _arguments(what: str, parser: ArgumentParser) -> None:

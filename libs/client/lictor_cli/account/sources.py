@@ -2,16 +2,16 @@
 
 import asyncio
 from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from lictor.errors import LictorError
 from lictor.installation.directories import data_directory, packs_directory
 from lictor.installation.endpoints import find_running
-from lictor_bus.errors import BusError
-from lictor_bus.wire.connection import connect_nats
 from lictor_local.accounts import AccountsFolder
 
 RELOAD = "Have the server read it with SIGHUP; under Compose: docker compose kill -s HUP nats"
+RELOAD_TWICE = f"{RELOAD}\nRun it twice: the server uses what crosses into a new account from its next reload on."
 _WITHIN_S = 15.0
 _LOOK_S = 0.1
 
@@ -48,23 +48,14 @@ def runs_here(folder: AccountsFolder) -> bool:
     )
 
 
-async def server_knows(url: str, *, permitted: bool) -> None:
-    """Wait until the server permits this address, or does not any more."""
+async def until_server(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until the running server has read the accounts, by what it does."""
     try:
         async with asyncio.timeout(_WITHIN_S):
             # Nothing tells when a server has read its configuration.
-            while await _is_permitted(url) != permitted:  # noqa: ASYNC110
+            while not await is_so():  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_S)
-    except TimeoutError:
+    except (OSError, TimeoutError):
         raise LictorError(
             "the accounts are written, but the server has not taken them; see its log, and `lictor doctor`."
         ) from None
-
-
-async def _is_permitted(url: str) -> bool:
-    try:
-        client = await connect_nats(url, name="lictor-account")
-    except BusError:
-        return False
-    await client.close()
-    return True

@@ -105,8 +105,10 @@ def _guarantee(each: GuaranteeResult) -> str:
 def _certificate(request: ApprovalRequest) -> str:
     binding = request.binding
     if binding.certificate_hash is None:
-        return "no certificate: the prover's word"
-    return f"certificate of level {binding.certificate_level}, {binding.certificate_hash}"
+        return "NO CERTIFICATE: nothing but the prover's word; no policy approves it, only a person can"
+    return (
+        f"certificate {binding.certificate_hash}; the prover says level {binding.certificate_level}"
+    )
 
 
 def _fields(*pairs: tuple[str, str]) -> Iterable[str]:

@@ -20,7 +20,8 @@ lictor-ir installed.
 A certificate can't show that a program's text means its Effect IR. With --program, the program is read again under its
 trusted layer (whose code is run to learn what it declares), and the outcome compared.
 
-Exit code 0: valid, at the level demanded or above; 1: refused, or it shows less; 2: can't be read.
+Exit code 0: valid, at the level demanded or above; 1: refused, it shows less, or it could not be checked within the
+limits; 2: can't be read.
 """
 
 
@@ -47,23 +48,25 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Check, and compare."""
-    from lictor_ir.certificate.command import run as check
+    from lictor_ir.certificate.command import checked
 
     quiet_logs()
     if options.program is not None and len(options.files) != 1:
         raise LictorError("--program compares one certificate; name one file.")
-    outcome = check(options)
+    outcomes = [checked(path, options) for path in options.files]
+    outcome = max(code for code, _ in outcomes)
     if outcome != OK or options.program is None:
         return outcome
-    return _compare(options)
+    return _compare(outcomes[0][1], options)
 
 
-def _compare(options: Namespace) -> int:
-    from lictor_ir.certificate.command import checked
-    from lictor_ir.json.document import document_hash
+def _compare(data: bytes, options: Namespace) -> int:
+    """Whether a certificate that was found to be valid is about the program."""
+    from lictor_ir.certificate.format import read
+    from lictor_ir.json.document import document_hash, from_json
 
-    report = checked(options.files[0], options.timeout)
-    carried, front_end = report.document, report.certificate.front_end
+    certificate = read(data)
+    carried, front_end = from_json(certificate.ir), certificate.front_end
     why = ""
     try:
         if document_hash(_derived(options, carried, front_end.value)) != document_hash(carried):

@@ -1,5 +1,7 @@
 """Where `lictor log` finds the log: in its stream, or in a directory that it was exported to."""
 
+import os
+import stat
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -28,6 +30,8 @@ from lictor_seal.log.tiles import Edge
 
 CHECKPOINT_FILE = "checkpoint"
 _MAX_NOTE = 1_000_000
+# Far more than 256 episodes have; what is larger is not read into memory.
+_MAX_ENTRIES = 2**30
 
 
 def size_of_tree(text: str) -> int:
@@ -56,11 +60,32 @@ def reader(directory: Path) -> Callable[[str], bytes | None]:
 
     def read(path: str) -> bytes | None:
         try:
-            return (directory / path).read_bytes()
+            # A pipe would be waited for, and a link may lead to another log, or to one that changes.
+            file = os.open(directory / path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise LictorError(f"{directory / path} can't be read ({error.strerror}).") from None
+        with os.fdopen(file, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise LictorError(f"{directory / path} is no regular file, so it holds no log.")
+            limit = _MAX_ENTRIES if "entries" in path else _MAX_NOTE
+            data = opened.read(limit + 1)
+        if len(data) > limit:
+            raise LictorError(f"{directory / path} has more than {limit} bytes: it holds no log.")
+        return data
 
     return read
+
+
+def names_in(directory: Path) -> list[str]:
+    """All that lies in an exported log, by path: files, and links and whatever else is no folder."""
+    found: list[str] = []
+    for folder, folders, files in os.walk(directory):
+        links = [each for each in folders if (Path(folder) / each).is_symlink()]
+        inside = Path(folder).relative_to(directory)
+        found += (str(inside / each) for each in (*files, *links))
+    return found
 
 
 def exported_note(directory: Path) -> str:
@@ -74,8 +99,15 @@ def exported_note(directory: Path) -> str:
 
 
 def exported_tree(directory: Path) -> TileTree:
-    """The tree of an exported log."""
-    return TileTree(checkpoint_in(exported_note(directory)).size, reader(directory))
+    """The tree of an exported log; its tiles must have the root that its checkpoint states."""
+    stated = checkpoint_in(exported_note(directory))
+    tree = TileTree(stated.size, reader(directory))
+    if tree.root() != stated.root:
+        raise LictorError(
+            f"the tiles in {directory} do not have the root of its checkpoint: they were changed;"
+            " see `lictor log verify`."
+        )
+    return tree
 
 
 def read_note(path: Path) -> str:

@@ -8,6 +8,7 @@ from lictor_cli.log.sources import (
     episodes_stream,
     known_checkpoint,
     messages,
+    names_in,
     reader,
     trust_argument,
 )
@@ -38,7 +39,8 @@ async def run(options: Namespace) -> int:
     trust = TrustStore.load(Path(options.trust))
     known = known_checkpoint(options.since, trust)
     if options.directory is not None:
-        report = audit_files(reader(Path(options.directory)), trust, known)
+        folder = Path(options.directory)
+        report = audit_files(reader(folder), trust, known, names=names_in(folder))
     else:
         report = await _audit_stream(options.url, trust, known)
     if options.json:

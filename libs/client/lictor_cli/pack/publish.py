@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from argparse import ArgumentParser, Namespace
-from datetime import UTC, datetime
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from nats.aio.client import Client
@@ -12,19 +12,18 @@ from lictor.errors import LictorError
 from lictor.history.stream_contents import streams_at
 from lictor.installation.atomic_files import replace_file
 from lictor.installation.directories import changeable_packs
-from lictor_bus.logs.packs import read_switches, store_bundle
+from lictor_bus.logs.packs import read_refusals, read_switches, read_taken, store_bundle
 from lictor_bus.names import subjects
 from lictor_bus.names.stream_check import require
 from lictor_bus.names.streams import EVENTS, PACKS, partitions_of
 from lictor_bus.wire.publish import Outgoing, publish_one
-from lictor_bus.wire.read import read_from
 from lictor_cli.main import FAILED, OK
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json, warn
 from lictor_cli.pack import lint, test
 from lictor_cli.pack.sources import methods_argument
 from lictor_policy.packs.bundle import Bundled, bundle_directory
 from lictor_schema.core.base_model import utc_millis
-from lictor_schema.packs.release import PackRelease, ReleaseRefusal
+from lictor_schema.packs.release import PackRelease
 from lictor_seal import SigningKey, TrustStore, sign_release
 
 HELP = """\
@@ -32,6 +31,8 @@ Check the packs of a directory, run their examples, sign them, and publish them 
 evaluator that follows the channel and trusts the key switches to them, without a restart.
 """
 _LOOK_S = 0.1
+_MOST_DAYS = 3650
+EXPIRES_DAYS = 90
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -65,6 +66,14 @@ def arguments(parser: ArgumentParser) -> None:
         help="take back what is in force: versions need not be newer",
     )
     parser.add_argument(
+        "--expires",
+        metavar="DAYS",
+        type=_days,
+        default=EXPIRES_DAYS,
+        help="no evaluator takes it after so many days; what is in force by then stays, and health says so"
+        " (default: 90)",
+    )
+    parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=float,
@@ -72,6 +81,12 @@ def arguments(parser: ArgumentParser) -> None:
         help="how long to wait until it is in force or refused; 0 for not at all (default: 10)",
     )
     common_arguments(parser)
+
+
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_DAYS):
+        raise ArgumentTypeError(f"{text!r} is not a number of days, from 1 to {_MOST_DAYS}")
+    return int(text)
 
 
 async def run(options: Namespace) -> int:
@@ -89,8 +104,12 @@ async def run(options: Namespace) -> int:
     bundled = bundle_directory(directory, [name for name in names if name])
     key = _key(Path(options.key), options)
     async with streams_at(options.url, "pack-publish") as client:
-        sequence = await _publish(client, bundled, key, options)
-        told = {"bundle_hash": bundled.bundle_hash, "config_hash": bundled.config.config_hash}
+        sequence, number = await _publish(client, bundled, key, options)
+        told = {
+            "bundle_hash": bundled.bundle_hash,
+            "config_hash": bundled.config.config_hash,
+            "number": number,
+        }
         if options.json:
             say_json({"what": "published", "sequence": sequence, **told})
         else:
@@ -116,24 +135,30 @@ def _key(path: Path, options: Namespace) -> SigningKey:
     return SigningKey.load(path, options.key_name)
 
 
-async def _publish(client: Client, bundled: Bundled, key: SigningKey, options: Namespace) -> int:
+async def _publish(
+    client: Client, bundled: Bundled, key: SigningKey, options: Namespace
+) -> tuple[int, int]:
+    """Publish a release; returns its place in PACKS and its number."""
     await require(client, PACKS)
     in_force = (await read_switches(client, 0))[-1:] if options.rollback else []
     if options.rollback and not in_force:
         raise LictorError("nothing is in force yet that could be taken back.")
     await store_bundle(client, bundled.body)
+    taken = await read_taken(client, options.channel)
+    now = datetime.now(UTC)
     release = PackRelease(
         channel=options.channel,
-        # Grows without asking anybody; evaluators refuse one that is not above what they have.
-        number=time.time_ns() // 1_000_000,
+        # By the clock, so that it grows on a broker that was made anew too; by the stream, where a clock was wrong.
+        number=max([time.time_ns() // 1_000_000, *(each.number + 1 for each in taken)]),
         bundle_hash=bundled.bundle_hash,
         packs=bundled.config.packs,
         rollback_of=in_force[0].switch.bundle_hash if in_force else None,
-        released_at=utc_millis(datetime.now(UTC)),
+        released_at=utc_millis(now),
+        expires_at=utc_millis(now + timedelta(days=options.expires)),
     )
     signed = sign_release(release, key).encode()
     message = Outgoing(subjects.pack_release(options.channel), signed)
-    return await publish_one(client, PACKS, message) or 0
+    return await publish_one(client, PACKS, message) or 0, release.number
 
 
 async def _outcome(
@@ -145,16 +170,14 @@ async def _outcome(
     switched = 0
     deadline = time.monotonic() + options.wait
     while time.monotonic() < deadline:
-        refused = await read_from(
-            client, PACKS, subjects.pack_refusal(options.channel), sequence, 100
-        )
-        for stored in refused:
-            refusal = ReleaseRefusal.from_json(stored.body)
+        for refusal in await read_refusals(client, options.channel):
             if refusal.sequence == sequence:
                 return "refused", refusal.reason
+        taken = await read_taken(client, options.channel)
         last = [(await read_switches(client, partition))[-1:] for partition in range(partitions)]
         switched = sum(bool(at) and at[0].switch.bundle_hash == bundled.bundle_hash for at in last)
-        if switched == partitions:
+        # The same packs may be in force already, by an older release.
+        if switched == partitions and any(each.sequence == sequence for each in taken):
             return "in force", f"in all {partitions} partitions"
         await asyncio.sleep(_LOOK_S)
     return (

@@ -94,6 +94,7 @@ async def run(options: Namespace) -> int:
             profiles=options.profiles,
             methods=options.methods,
             rollback=False,
+            expires=publish.EXPIRES_DAYS,
             wait=options.wait,
             json=options.json,
             url=options.url,

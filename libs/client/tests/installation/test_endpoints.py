@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def registered_up(data: Path, port: int) -> None:
     endpoints.write_running(data, running(data, port=port))
 
 
-@pytest.mark.parametrize("find", [endpoints.nats_url, endpoints.judge_url])
+@pytest.mark.parametrize("find", [endpoints.nats_url, partial(endpoints.judge_url, runtime="rt")])
 def test_an_address_is_looked_up_again_with_the_same_lictor_up(
     tmp_path: Path, here: Path, find: Callable[[], endpoints.FoundAddress]
 ) -> None:
@@ -134,7 +135,7 @@ def test_an_address_is_looked_up_again_with_the_same_lictor_up(
     assert found.now() is None
 
 
-@pytest.mark.parametrize("find", [endpoints.nats_url, endpoints.judge_url])
+@pytest.mark.parametrize("find", [endpoints.nats_url, partial(endpoints.judge_url, runtime="rt")])
 def test_whoever_comes_before_lictor_up_finds_it_when_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, find: Callable[[], endpoints.FoundAddress]
 ) -> None:
@@ -153,6 +154,6 @@ def test_whoever_comes_before_lictor_up_finds_it_when_it_is_there(
 
 def test_an_address_that_is_given_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LICTOR_NATS_URL", "nats://elsewhere:1")
-    found = endpoints.judge_url()
+    found = endpoints.judge_url(runtime="rt")
     monkeypatch.setenv("LICTOR_NATS_URL", "nats://elsewhere:2")
     assert found.now() == "nats://elsewhere:1"

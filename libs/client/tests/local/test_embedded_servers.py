@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import nats
 import psutil
@@ -173,7 +174,7 @@ async def test_a_durable_broker_syncs_before_it_acknowledges_and_the_store_keeps
 
 @pytest.mark.parametrize("server", ["nats", "redis"])
 async def test_a_taken_port_is_named(tmp_path: Path, taken_port: int, server: str) -> None:
-    ports = {f"{server}_port": taken_port}
+    ports: dict[str, Any] = {f"{server}_port": taken_port}
     message = await failure(EmbeddedServers(tmp_path, durable=False, **ports))
     assert message == (
         f"Port {taken_port} on 127.0.0.1 is taken by another process, so {server}-server cannot"

@@ -33,6 +33,11 @@ def call(name, arguments):
     if name == "slow":
         while not Path(arguments["until"]).exists():
             time.sleep(0.005)
+    if name == "say":
+        # Whatever a server could say besides, before the answer.
+        with WRITING:
+            sys.stdout.write("".join(json.dumps(line) + "\n" for line in arguments["lines"]))
+            sys.stdout.flush()
     if name == "break":
         raise RuntimeError("no such thing")
     if name == "environment":
@@ -55,11 +60,15 @@ def respond(request):
         }
 
 
+def wants_answer(message):
+    return "id" in message and "method" in message
+
+
 def serve(value):
     if isinstance(value, list):
-        told = [respond(each) for each in value if "id" in each]
+        told = [respond(each) for each in value if wants_answer(each)]
     else:
-        told = respond(value) if "id" in value else None
+        told = respond(value) if wants_answer(value) else None
     if told:
         with WRITING:
             # Spaces that a proxy which writes anew would lose.

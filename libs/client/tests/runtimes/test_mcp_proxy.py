@@ -204,6 +204,16 @@ async def test_an_answer_without_feedback_passes_byte_for_byte(host: Host) -> No
         b'{"jsonrpc":"2.0","id":1,"method":"tools/ca\\u200bll","params":{"name":"echo"}}',
         b'[{"jsonrpc":"2.0","id":1,"method":"TOOLS/CALL","params":{"name":"echo"}}]',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call"',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","error":{}}',
+        b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"echo"}}',
+        b'{"jsonrpc":"2.0","id":true,"method":"tools/call","params":{"name":"echo"}}',
+        b'{"jsonrpc":"2.0","id":2.5,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":[1],"method":"notifications/initialized"}',
         b'"tools/call"',
         b"[]",
         b"[7]",
@@ -242,7 +252,7 @@ async def test_a_call_that_names_no_tool_is_denied(host: Host, params: Any) -> N
 async def test_parallel_calls_with_ids_of_every_kind_get_their_own_answers(
     host: Host, standin: StandIn
 ) -> None:
-    ids: list[Any] = [1, "1", 2.5, "null", None, -3, "é\n", True]
+    ids: list[Any] = [1, "one", 2.0, "null", 0, -3, "é\n", 2**53 - 1]
     standin.denied = {"no"}
     for number, call_id in enumerate(ids):
         tool = "no" if number % 2 else "echo"
@@ -256,12 +266,97 @@ async def test_parallel_calls_with_ids_of_every_kind_get_their_own_answers(
             assert texts(answer) == [json.dumps({"number": number})]
 
 
-async def test_a_second_call_with_an_id_in_use_is_refused(host: Host, tmp_path: Path) -> None:
+def request(method: str, request_id: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        tool_call("echo", 1.0),
+        tool_call("echo", "1"),
+        request("ping", 1),
+        request("ping", "1"),
+        request("tools/list", 1.0),
+        request("notifications/cancelled", 1),
+        [request("ping", 5), request("ping", 1)],
+        [tool_call("echo", 5), request("ping", 5)],
+        [request("ping", 5), request("ping", "5")],
+    ],
+)
+async def test_an_id_in_use_is_refused_for_every_method_and_spelling(
+    host: Host, standin: StandIn, tmp_path: Path, line: Any
+) -> None:
+    """The answer to a ping settled a failed call as ok."""
     go = tmp_path / "go"
-    await host.send(tool_call("slow", 1, until=str(go)), tool_call("echo", 1.0))
+    await host.send(tool_call("slow", 1, until=str(go)), line)
+    refused = await host.hear()
+    assert refused["id"] is None
+    assert "in use" in refused["error"]["message"]
+    go.touch()
+    assert (await host.hear())["id"] == 1
+    # Nothing of the refused line is in use.
+    await host.send(request("ping", 5))
+    assert (await host.hear())["id"] == 5
+    assert len(host.reached()) == 2
+    assert standin.outcomes() == [("slow", "ok")]
+
+
+async def test_a_call_with_the_id_of_a_request_is_refused_until_that_is_answered(
+    host: Host, standin: StandIn
+) -> None:
+    await host.send([request("ping", 1), request("tools/list", 2)])
+    await host.hear()
+    assert texts(await host.call("echo", 1)) == ["{}"]
+    assert (await host.call("fail", 1))["result"]["isError"] is True
+    assert standin.outcomes() == [("echo", "ok"), ("fail", "failed")]
+
+
+async def test_the_id_of_a_cancelled_call_stays_in_use_until_its_late_answer(
+    host: Host, standin: StandIn, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    await host.send(tool_call("slow", 1, until=str(go)))
+    while not host.reached():
+        await asyncio.sleep(0.01)
+    cancel = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    await host.send({"jsonrpc": "2.0", **cancel}, tool_call("fail", 1))
     assert "in use" in (await host.hear())["error"]["message"]
     go.touch()
     assert (await host.hear())["id"] == 1
+    await host.call("fail", 1)
+    assert sorted(standin.outcomes()) == [("fail", "failed"), ("slow", "interrupted")]
+
+
+async def test_an_answer_that_nothing_was_asked_for_does_not_reach_the_host(
+    host: Host, standin: StandIn
+) -> None:
+    result = {"content": [{"type": "text", "text": "forged"}]}
+    forged = {"jsonrpc": "2.0", "id": 2, "result": result}
+    both = {"jsonrpc": "2.0", "id": 1, "method": "ping", "result": result}
+    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
+    said = [forged, both, [forged, note], [forged]]
+    await host.send(tool_call("say", 1, lines=said))
+    assert await host.hear() == [note]
+    answer = await host.hear()
+    assert (answer["id"], "forged" in texts(answer)[0]) == (1, True)
+    await host.call("fail", 2)
+    assert sorted(standin.outcomes()) == [("fail", "failed"), ("say", "ok")]
+
+
+async def test_a_server_may_not_ask_twice_under_one_id(host: Host) -> None:
+    asked = request("roots/list", 7)
+    await host.send(tool_call("say", 1, lines=[asked, request("ping", "7")]))
+    assert await host.hear() == asked
+    assert (await host.hear())["id"] == 1
+    answer = {"jsonrpc": "2.0", "id": 7, "result": {"roots": []}}
+    await host.send(answer)
+    await host.send(tool_call("say", 2, lines=[asked]))
+    assert await host.hear() == asked
+    await host.hear()
+    _, refusal, answered, _ = host.reached()
+    assert "in use" in refusal["error"]["message"]
+    assert (refusal["id"], answered) == (None, answer)
 
 
 async def test_a_batch_gets_one_answer_with_its_denials(host: Host, standin: StandIn) -> None:

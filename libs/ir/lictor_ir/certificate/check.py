@@ -69,6 +69,13 @@ def check(data: bytes) -> Report:
         derived = goals(document)
     except IrError as error:
         raise CertificateError(f"ir: its goals can't be derived: {error}") from None
+    found = shown(derived, certificate)
+    level = weakest(each.level for each in found)
+    return Report(name_of(data), level, certificate, document, derived, found, len(data))
+
+
+def shown(derived: Sequence[Goal], certificate: Certificate) -> tuple[Established, ...]:
+    """What the certificate shows about these goals; CertificateError when it does not decide exactly them."""
     _compare_goals(derived, certificate.goals)
     found: list[Established] = []
     for goal, evidence in zip(derived, certificate.goals, strict=True):
@@ -86,8 +93,7 @@ def check(data: bytes) -> Report:
     asked = {name for each in certificate.goals for name in each.solvers}
     if asked != {name for name, _ in certificate.solvers}:
         raise CertificateError("solvers: they are not those that the goals name")
-    level = weakest(each.level for each in found)
-    return Report(name_of(data), level, certificate, document, derived, tuple(found), len(data))
+    return tuple(found)
 
 
 def weakest(levels: Iterable[Level]) -> Level:
@@ -153,6 +159,12 @@ def _document(certificate: Certificate) -> Document:
         document = from_json(certificate.ir)
     except IrError as error:
         raise CertificateError(f"ir: {error}") from None
+    check_names(certificate, document)
+    return document
+
+
+def check_names(certificate: Certificate, document: Document) -> None:
+    """Raise a CertificateError when the certificate names another program or layer than its Effect IR."""
     if certificate.layer_hash != document.layer_hash:
         raise CertificateError("layer_hash: the Effect IR names another layer")
     of_program = certificate.front_end is not FrontEnd.DOCUMENT
@@ -160,7 +172,6 @@ def _document(certificate: Certificate) -> Document:
         of_program and document.source_hash is None
     ):
         raise CertificateError("program_hash: the Effect IR is not of this program")
-    return document
 
 
 def _compare_goals(derived: Sequence[Goal], carried: Sequence[Evidence]) -> None:

@@ -1,24 +1,23 @@
 """`python -m lictor_ir check CERT…`: the checker as a command that needs this library alone.
 
-A file comes from anybody: reading is bounded in size, checking in time and memory.
+A file comes from anybody: reading is bounded in size, and checking is done in a child with limits on time and memory.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lictor_ir.certificate.check import Report, asked_goal, check, script_of
 from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
 from lictor_ir.document import Guarantee
-from lictor_ir.errors import CertificateError, FormError, IrError
+from lictor_ir.errors import CertificateError, FormError
+from lictor_ir.forked_child import Forked, Tell
 from lictor_ir.goals import Strength, strengths
 from lictor_ir.text.document_writer import write_contract
 
@@ -28,8 +27,8 @@ HELP: Final = """\
 Check certificates of proofs: every goal is derived again from the Effect IR that the certificate carries, and its
 evidence is gone through. No solver is asked, and no program is looked at.
 
-exit codes: 0 every certificate is valid, at the level demanded or above; 1 one is refused, or shows less; 2 one can't
-be read.
+exit codes: 0 every certificate is valid, at the level demanded or above; 1 one is refused, shows less, or could not be
+checked within the limits on time and memory; 2 one can't be read.
 """
 ETHOS: Final = (
     "ethos --include=CVC5/proofs/eo/cpc/Cpc.eo --reference-define-fun --require-proof-of-false"
@@ -77,52 +76,78 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Check each file, and tell; the worst outcome is the command's."""
-    outcomes = [_one(path, options) for path in options.files]
-    return max(outcomes)
+    return max(checked(path, options)[0] for path in options.files)
 
 
-def _one(path: Path, options: Namespace) -> int:
+def checked(path: Path, options: Namespace) -> tuple[int, bytes]:
+    """Check one file in a child, and tell: the exit code, and the bytes that it is about."""
     try:
-        report = checked(path, options.timeout)
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        outcome = _refused(path, UNREADABLE, "unreadable", error.strerror or str(error), options)
+        data = b""
+    else:
+        outcome = _within_limits(path, data, options)
+    sys.stdout.write(outcome.text)
+    return outcome.code, data
+
+
+class _Outcome(NamedTuple):
+    code: int
+    text: str
+
+
+def _within_limits(path: Path, data: bytes, options: Namespace) -> _Outcome:
+    """What a child finds; it is killed when its time is up, because a file may keep one operation busy for long."""
+
+    def work(tell: Tell) -> None:
+        # Little garbage is made, and memory is limited.
+        gc.disable()
+        tell(json.dumps(_one(path, data, options)).encode())
+
+    seconds = max(1, options.timeout)
+    with Forked(work, MEMORY_MB) as child:
+        try:
+            frame = child.told(seconds)
+        except TimeoutError:
+            why = f"it could not be checked within {seconds} s; give it more with --timeout"
+            return _refused(path, REFUSED, "unchecked", why, options)
+    if frame is None:
+        why = f"the process that checked it broke off, perhaps for want of memory ({MEMORY_MB} MB)"
+        return _refused(path, REFUSED, "unchecked", why, options)
+    return _Outcome(*json.loads(frame))
+
+
+def _one(path: Path, data: bytes, options: Namespace) -> _Outcome:
+    try:
+        report = check(data)
         if options.extract is not None:
             extract(report, options.extract)
+        return _found(path, report, options)
     except CertificateError as error:
         return _refused(path, REFUSED, "refused", str(error), options)
     except FormError as error:
         return _refused(path, UNREADABLE, "unreadable", str(error), options)
     except OSError as error:
-        why = error.strerror or str(error)
-        return _refused(path, UNREADABLE, "unreadable", why, options)
+        return _refused(path, UNREADABLE, "unreadable", error.strerror or str(error), options)
+    except (MemoryError, RecursionError):
+        why = (
+            f"it is deeper or larger than is checked, with {MEMORY_MB} MB; nobody should rely on it"
+        )
+        return _refused(path, REFUSED, "unchecked", why, options)
+    except Exception as error:  # noqa: BLE001 -- whatever a file does to the checker, it is not shown to be valid
+        why = f"it could not be checked: {type(error).__name__}: {error}; report this file"
+        return _refused(path, REFUSED, "unchecked", why, options)
+
+
+def _found(path: Path, report: Report, options: Namespace) -> _Outcome:
     enough = report.level >= Level(options.level)
     if options.json:
-        _say(json.dumps({"file": str(path), "valid": enough, **told(report)}))
+        lines = iter([json.dumps({"file": str(path), "valid": enough, **told(report)})])
     else:
-        for line in _lines(path, report, options.level):
-            _say(line)
-    return VALID if enough else REFUSED
-
-
-def checked(path: Path, timeout_s: int) -> Report:
-    """The report about a file; what takes too long or too much memory is refused."""
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    try:
-        with _limited(timeout_s):
-            return check(data)
-    except TimeoutError:
-        raise CertificateError(
-            f"it could not be checked within {timeout_s} s; give it more with --timeout"
-        ) from None
-    except IrError:
-        raise
-    except (MemoryError, RecursionError):
-        raise CertificateError(
-            f"it is deeper or larger than is checked, with {MEMORY_MB} MB; nobody should rely on it"
-        ) from None
-    except Exception as error:  # noqa: BLE001 -- whatever a file does to the checker, it is not shown to be valid
-        raise CertificateError(
-            f"it could not be checked: {type(error).__name__}: {error}; report this file"
-        ) from None
+        lines = _lines(path, report, options.level)
+    return _Outcome(VALID if enough else REFUSED, "".join(f"{line}\n" for line in lines))
 
 
 def told(report: Report) -> dict[str, Any]:
@@ -214,47 +239,15 @@ def _guarantees(report: Report) -> Iterator[tuple[Guarantee, Strength]]:
     return zip(report.document.guarantees, held, strict=True)
 
 
-def _refused(path: Path, code: int, word: str, message: str, options: Namespace) -> int:
+def _refused(path: Path, code: int, word: str, message: str, options: Namespace) -> _Outcome:
     if options.json:
-        _say(json.dumps({"file": str(path), "valid": False, word: message}))
+        line = json.dumps({"file": str(path), "valid": False, word: message})
     else:
-        _say(f"{word}  {printable(str(path))}: {printable(message)}")
-    return code
+        line = f"{word}  {printable(str(path))}: {printable(message)}"
+    return _Outcome(code, f"{line}\n")
 
 
 def printable(text: str) -> str:
     """The text on one line, without what could speak to a terminal."""
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     return shown if len(shown) <= 500 else shown[:500] + "…"
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-
-
-@contextmanager
-def _limited(seconds: int) -> Generator[None]:
-    """Time and memory for what is done inside; only in the main thread of a process that does nothing else."""
-    # Not everywhere: Windows has neither.
-    import resource
-
-    def stop(_signal: int, _frame: object) -> None:
-        raise TimeoutError
-
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
-    most = pages * resource.getpagesize() + MEMORY_MB * 1024 * 1024
-    old = signal.signal(signal.SIGALRM, stop)
-    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
-    # An error that is raised while garbage is collected would be lost. There is little garbage, and memory is limited.
-    collecting = gc.isenabled()
-    gc.disable()
-    signal.alarm(max(1, seconds))
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        if collecting:
-            gc.enable()
-        signal.signal(signal.SIGALRM, old)
-        resource.setrlimit(resource.RLIMIT_AS, before)

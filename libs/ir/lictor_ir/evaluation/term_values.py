@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, cast
 
 from lictor_ir import operators
@@ -204,8 +205,11 @@ def has_nan(found: Any) -> bool:
 
 def _size(op: str, values: Sequence[Any]) -> int:
     match op:
-        case "mul":
-            return sum(each.bit_length() for each in values if isinstance(each, int))
+        case "add" | "sub" | "mul" | "rdiv" if any(isinstance(each, Fraction) for each in values):
+            # Finding the common divisor takes the square of the length.
+            return 100 * sum(map(operators.bits, values))
+        case "mul" | "floordiv" | "mod":
+            return sum(map(operators.bits, values))
         case "concat":
             return sum(map(len, values))
         case "replace":

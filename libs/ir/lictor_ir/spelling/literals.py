@@ -15,6 +15,10 @@ from lictor_ir.errors import FormError
 
 MAX_DECIMAL_BITS: Final = 8_192
 """Longer integers are spelled in hex: Python refuses to read very long decimals, and would be slow at it."""
+MAX_INT_BITS: Final = 131_072
+"""Longer integers are neither written nor read: no program that is proved has them."""
+MAX_REAL_BITS: Final = 16_384
+"""The same for each part of a fraction. Reading one finds its common divisor, which takes the square of its length."""
 
 _DECIMAL: Final = re.compile(r"-?[0-9]+", re.ASCII)
 _HEX: Final = re.compile(r"-?0x[0-9a-f]+", re.ASCII)
@@ -22,12 +26,17 @@ _T = TypeVar("_T")
 
 
 def spell_int(value: int) -> str:
-    """`-12`, or `0x…` from about 2 400 digits on."""
-    return str(value) if value.bit_length() <= MAX_DECIMAL_BITS else hex(value)
+    """`-12`, or `0x…` from about 2 400 digits on. FormError when it is too long to be read again."""
+    bits = value.bit_length()
+    if bits > MAX_INT_BITS:
+        raise FormError(f"an integer has {bits} bits; at most {MAX_INT_BITS} can be spelled")
+    return str(value) if bits <= MAX_DECIMAL_BITS else hex(value)
 
 
 def read_int(text: str) -> int:
     """The integer that `spell_int` spells so."""
+    if len(text) > MAX_INT_BITS // 4 + len("-0x"):
+        raise FormError(f"{_shown(text)} is too long; an integer has at most {MAX_INT_BITS} bits")
     if _HEX.fullmatch(text):
         return _same(text, int(text, 16), spell_int)
     if _DECIMAL.fullmatch(text) and len(text) <= MAX_DECIMAL_BITS // 3:
@@ -36,7 +45,8 @@ def read_int(text: str) -> int:
 
 
 def spell_real(value: Fraction) -> str:
-    """`3/4`; whole numbers too have a denominator."""
+    """`3/4`; whole numbers too have a denominator. FormError when it is too long to be read again."""
+    _check_parts(value.numerator, value.denominator)
     return f"{spell_int(value.numerator)}/{spell_int(value.denominator)}"
 
 
@@ -45,10 +55,17 @@ def read_real(text: str) -> Fraction:
     above, slash, below = text.partition("/")
     if not slash:
         raise FormError(f"{_shown(text)} is no fraction: write 3/4, or 3/1 for a whole number")
-    denominator = read_int(below)
+    numerator, denominator = read_int(above), read_int(below)
     if denominator <= 0:
         raise FormError(f"{_shown(text)} is no fraction: its denominator must be positive")
-    return _same(text, Fraction(read_int(above), denominator), spell_real)
+    _check_parts(numerator, denominator)
+    return _same(text, Fraction(numerator, denominator), spell_real)
+
+
+def _check_parts(numerator: int, denominator: int) -> None:
+    bits = max(numerator.bit_length(), denominator.bit_length())
+    if bits > MAX_REAL_BITS:
+        raise FormError(f"a fraction has a part of {bits} bits; it may have {MAX_REAL_BITS}")
 
 
 def spell_float(value: float) -> str:

@@ -4,21 +4,31 @@ from collections.abc import Iterable
 
 from lictor_policy.version import ENGINE_VERSION
 from lictor_schema.decisions.decision import PackStamp
-from lictor_schema.packs.release import PackRelease
+from lictor_schema.packs.release import PackRelease, ReleaseTaken
 
 
 def why_not(
     release: PackRelease,
     *,
-    in_force: str,
+    in_force: str | None,
     packs: Iterable[PackStamp],
-    number: int,
+    taken: ReleaseTaken | None,
+    now: str,
 ) -> str | None:
-    """Why a release may not follow the bundle in force, its packs and its number; None when it may."""
-    if release.number <= number:
+    """Why a release may not follow the bundle in force, its packs and the release taken last; None when it may.
+
+    `now` is spelled as the release spells its times.
+    """
+    if taken is not None and release.number <= taken.number:
         return (
-            f"release {release.number} is not newer than {number}, which is in force:"
+            f"release {release.number} is not newer than {taken.number}, which came into force:"
             " it was published before"
+        )
+    if release.expires_at is not None and release.expires_at <= now:
+        return f"release {release.number} expired at {release.expires_at}; publish the packs again"
+    if release.expires_at is None and taken is not None and taken.expires_at is not None:
+        return (
+            f"release {release.number} never expires, unlike {taken.number}, which came into force"
         )
     if release.rollback_of is not None:
         if release.rollback_of == in_force:

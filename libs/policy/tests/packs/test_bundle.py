@@ -12,7 +12,7 @@ from lictor_policy.packs.bundle import bundle_directory, read_bundle
 from lictor_policy.packs.releases import why_not
 from lictor_schema.core.canonical_json import canonical_json, parse_json
 from lictor_schema.decisions.decision import PackStamp
-from lictor_schema.packs.release import PackRelease
+from lictor_schema.packs.release import PackRelease, ReleaseTaken
 
 PACKS = Path(__file__).parents[4] / "policy-packs"
 OLD, NEW = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -63,7 +63,24 @@ def test_a_bundle_with_a_name_that_leads_out_is_refused(name: str) -> None:
         read_bundle(canonical_json(document))
 
 
-def release(number: int, version: str, pack_hash: str, rollback_of: str | None = None):
+TAKEN = ReleaseTaken(
+    channel="main",
+    sequence=3,
+    number=5,
+    bundle_hash=OLD,
+    expires_at="2026-07-01T00:00:00.000Z",
+    received_at="2026-05-01T00:00:00.000Z",
+    release="signed",
+)
+
+
+def release(
+    number: int,
+    version: str,
+    pack_hash: str,
+    rollback_of: str | None = None,
+    expires_at: str | None = "2026-08-01T00:00:00.000Z",
+):
     return PackRelease(
         channel="main",
         number=number,
@@ -71,6 +88,7 @@ def release(number: int, version: str, pack_hash: str, rollback_of: str | None =
         packs=(PackStamp(pack_id="p", pack_version=version, pack_hash=pack_hash),),
         rollback_of=rollback_of,
         released_at="2026-06-01T00:00:00.000Z",
+        expires_at=expires_at,
     )
 
 
@@ -88,15 +106,30 @@ def release(number: int, version: str, pack_hash: str, rollback_of: str | None =
         (release(6, "1.0", NEW, rollback_of=OLD), None),
         (release(6, "1.0", NEW, rollback_of=NEW), "but .* is in force"),
         (release(5, "1.0", NEW, rollback_of=OLD), "not newer than 5"),
+        (release(6, "1.3", NEW, expires_at="2026-06-02T00:00:00.000Z"), "expired at 2026-06-02"),
+        (release(6, "1.0", NEW, OLD, "2026-06-02T00:00:00.000Z"), "expired at 2026-06-02"),
+        (release(6, "1.3", NEW, expires_at=None), "never expires, unlike 5"),
     ],
 )
 def test_a_release_goes_forward_or_says_what_it_takes_back(
     given: PackRelease, problem: str | None
 ) -> None:
     in_force = [PackStamp(pack_id="p", pack_version="1.2.0", pack_hash=OLD)]
-    reason = why_not(given, in_force=OLD, packs=in_force, number=5)
+    reason = why_not(
+        given, in_force=OLD, packs=in_force, taken=TAKEN, now="2026-06-02T00:00:00.000Z"
+    )
     if problem is None:
         assert reason is None
     else:
         assert reason is not None
         assert re.search(problem, reason)
+
+
+def test_a_release_that_never_expires_follows_only_its_like() -> None:
+    given = release(6, "1.3", NEW, expires_at=None)
+    forever = TAKEN.model_copy(update={"expires_at": None})
+    for taken in (None, forever):
+        assert (
+            why_not(given, in_force=OLD, packs=(), taken=taken, now="2026-06-02T00:00:00.000Z")
+            is None
+        )

@@ -37,6 +37,7 @@ from lictor_ir.certificate.format import (
     write,
 )
 from lictor_ir.errors import CertificateError, IrError
+from lictor_ir.forked_child import Forked, Tell
 from lictor_ir.goals import Goal, GoalKind, goals, never_reached
 from lictor_ir.places import Place
 from lictor_ir.solver.answers import Conclusion, SolverModel
@@ -47,7 +48,6 @@ from lictor_ir.values import EnumValue
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.certificate.second_solver import ask, solver_version
 from lictor_prove.errors import ProveError
-from lictor_prove.forked_child import Forked, Tell
 from lictor_prove.proof.result import CertificateFile, Proof, unknown
 from lictor_prove.proof.settings import DEFAULT, ENGINE, ProofSettings
 from lictor_schema.core.canonical_json import hash_bytes

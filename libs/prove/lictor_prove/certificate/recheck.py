@@ -65,18 +65,27 @@ def _found(request: ApprovalRequest, out: bytes, status: int | None) -> Rechecke
     try:
         told: dict[str, Any] = json.loads(out)
         if status != 0 or told["valid"] is not True:
-            why = told.get("refused") or told.get("unreadable") or "it is not valid"
+            words = ("refused", "unreadable", "unchecked")
+            why = next((told[word] for word in words if word in told), "it is not valid")
             return Rechecked(None, f"the certificate is refused: {str(why)[:_MAX_WHY]}")
         shown = [
             (each["name"], each["required_by"] is not None, each["strength"])
             for each in told["guarantees"]
         ]
-        about = (told["hash"], told["ir_hash"], told["layer_hash"])
+        about = (told["hash"], told["ir_hash"], told["layer_hash"], told["front_end"])
+        program = (told["program_hash"], told["program"], told["target"])
         level = told["level"]
     except (ValueError, KeyError, TypeError):
         return Rechecked(None, "the process that checked the certificate broke off")
-    if about != (binding.certificate_hash, binding.ir_hash, binding.layer_hash):
+    bound = (binding.certificate_hash, binding.ir_hash, binding.layer_hash, binding.language)
+    if about != bound:
         return Rechecked(None, "the certificate is about another document or layer")
+    # An older binding has the hash of the program's quotation, which no certificate has.
+    named = binding.program_hash if binding.program_hash_of == "bytes" else program[0]
+    if program != (named, binding.source_name, binding.target):
+        return Rechecked(
+            None, "the certificate is about another program, or another function of it"
+        )
     # The order is that of the document for both.
     if shown != [(each.name, each.required, each.strength) for each in request.guarantees]:
         return Rechecked(None, "the certificate shows other guarantees, or of other runs")

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from lictor_ir.analysis import Budget, Signature, entails
+from lictor_ir.certificate.format import Level
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Document
 from lictor_ir.errors import DocumentError, IrError
@@ -22,12 +23,14 @@ from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, und
 from lictor_ir.solver.z3_lowering import decide
 from lictor_ir.terms import FALSE
 from lictor_ir.validation.document import validate
+from lictor_prove.certificate.kept_proof import KeptCertificate, why_not_shown
 from lictor_prove.errors import Reason, Rejected
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers.signature import signature_of
 from lictor_prove.proof.counterexamples import Candidate
 from lictor_prove.proof.guarantee_analysis import analysis_of
 from lictor_prove.proof.result import (
+    CertificateFile,
     Counterexample,
     GuaranteeResult,
     Ir,
@@ -80,8 +83,12 @@ def prove(
     language: Executable = "python",
     settings: ProofSettings = DEFAULT,
     progress: OnProgress | None = None,
+    kept: KeptCertificate | None = None,
 ) -> Proof:
-    """The verdict about a program. ProverConfigError when the layer demands what it does not have."""
+    """The verdict about a program. ProverConfigError when the layer demands what it does not have.
+
+    `kept`: a certificate of an earlier proof. Solvers are not asked what it shows; all else is found out as without it.
+    """
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
     try:
@@ -91,7 +98,7 @@ def prove(
     read_ms = _since(begun)
     document = program.document
     signature = signature_of(layer, document)
-    proof = prove_document(document, settings, progress=progress, signature=signature)
+    proof = prove_document(document, settings, progress=progress, signature=signature, kept=kept)
     told = time.perf_counter()
     coverage = _coverage(source, program, proof, layer, target, settings, signature)
     timings = replace(
@@ -232,8 +239,9 @@ def prove_document(
     *,
     progress: OnProgress | None = None,
     signature: Signature | None = None,
+    kept: KeptCertificate | None = None,
 ) -> Proof:
-    """The verdict about a document. `signature`: what its calls do besides, where a layer says so."""
+    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above."""
     begun = time.perf_counter()
     try:
         validate(document)
@@ -242,11 +250,20 @@ def prove_document(
             Reason("ir.invalid", str(error), "correct the document at the path that is named")
         )
     todo = goals(document)
+    distrusted = None if kept is None else why_not_shown(kept, document, todo)
+    certificate = (
+        CertificateFile(kept.hash, Level.C, kept.data)
+        if kept is not None and distrusted is None
+        else None
+    )
     deciding = _Deciding(document, settings, begun)
     # What needs no solver comes first: it is done even if time runs out.
     order = sorted(range(len(todo)), key=lambda at: todo[at].refute is not FALSE)
     found: dict[str, _Found] = {}
     for done, at in enumerate(order):
+        if certificate is not None:
+            found[todo[at].id] = _found_shown(todo[at])
+            continue
         if not todo[at].folded:
             _tell(progress, Progress("solving", done, len(todo)))
         found[todo[at].id] = deciding.found(todo[at])
@@ -273,6 +290,8 @@ def prove_document(
         document.layer_hash,
         analysis=analysis,
         timings=Timings(solve_ms=solve_ms, analysis_ms=analysis.ms if analysis else 0.0),
+        certificate=certificate,
+        distrusted=distrusted or "",
     )
 
 
@@ -285,6 +304,11 @@ class _Found:
     ms: float
     needs_promises: bool = False
     """It was proved with what trusted calls promise."""
+
+
+def _found_shown(goal: Goal) -> _Found:
+    """What is known of a goal that a certificate shows."""
+    return _Found(ProofVerdict.PROVED, "evaluation" if goal.folded else "proof", "", None, 0.0)
 
 
 class _Deciding:

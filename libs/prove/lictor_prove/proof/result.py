@@ -170,6 +170,8 @@ class Proof:
     certificate: CertificateFile | None = None
     uncertified: str = ""
     """Why there is no certificate, where one was asked for."""
+    distrusted: str = ""
+    """Why a certificate that was kept from an earlier proof was not relied on."""
     cannot_run: Reason | None = None
     """Why no runner will run the program, whatever was proved."""
 

@@ -20,6 +20,7 @@ from lictor_ir.terms import TRUE, Term, const, result
 from lictor_ir.text import read, write_contract
 from lictor_ir.types import NONE
 from lictor_ir.validation.document import validate
+from lictor_prove.certificate.kept_proof import KeptCertificate
 from lictor_prove.coverage.required_contracts import with_required, with_row_identity
 from lictor_prove.errors import ProveError, Reason, Rejected
 from lictor_prove.layer_model import Layer, Predicate, TrustedFunction
@@ -55,6 +56,7 @@ def prove_bound(
     settings: ProofSettings = DEFAULT,
     *,
     progress: OnProgress | None = None,
+    kept: KeptCertificate | None = None,
 ) -> Proof:
     """The verdict about a document that somebody hands in, under a layer and its required contracts."""
     try:
@@ -65,7 +67,7 @@ def prove_bound(
     used = [policy for policy in layer.policies if called & set(policy.when_used)]
     whole = with_row_identity(with_required(bound, layer, used))
     signature = signature_of(layer, whole)
-    proof = prove_document(whole, settings, progress=progress, signature=signature)
+    proof = prove_document(whole, settings, progress=progress, signature=signature, kept=kept)
     return dataclasses.replace(proof, layer_hash=layer.hash)
 
 

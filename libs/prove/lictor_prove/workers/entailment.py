@@ -20,9 +20,9 @@ from typing import Any, Final, Literal
 
 from lictor_ir.contracts import Contract
 from lictor_ir.errors import IrError
+from lictor_ir.forked_child import limit_memory
 from lictor_prove.coverage.required_contracts import is_contract
 from lictor_prove.errors import ProveError, ProverConfigError
-from lictor_prove.forked_child import limit_memory
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers.installed import installed_layers
 from lictor_prove.workers.process import Roots

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 
+from lictor_ir.forked_child import Forked, Tell
 from lictor_prove.errors import ProveError, ProverConfigError
-from lictor_prove.forked_child import Forked, Tell
 from lictor_prove.proof.result import Proof, unknown
 from lictor_prove.proof.settings import ProofSettings
 

@@ -18,10 +18,11 @@ from typing import Any, BinaryIO, Final
 
 from lictor_ir.certificate.format import FrontEnd
 from lictor_ir.errors import IrError
+from lictor_ir.forked_child import end_with_parent, limit_memory
 from lictor_prove.certificate.creation import CertificateLimits, certified
+from lictor_prove.certificate.kept_proof import KeptCertificate
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.errors import ProveError, Reason
-from lictor_prove.forked_child import end_with_parent, limit_memory
 from lictor_prove.layer_model import Layer
 from lictor_prove.proof.result import Progress, Proof, rejected, unknown
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
@@ -56,6 +57,8 @@ class Job:
     settings: ProofSettings = DEFAULT
     certify: CertificateLimits | None = None
     """Make a certificate of what is proved, within these limits."""
+    kept: KeptCertificate | None = None
+    """Of an earlier proof: what it shows, solvers are not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
             ),
             spent=True,
         )
-    if job.certify is None or proof.verdict is not ProofVerdict.PROVED:
+    if job.certify is None or proof.verdict is not ProofVerdict.PROVED or proof.certificate:
         return Done(proof)
     write_frame(outgoing, Proved(proof))
     return _certified(job, proof, job.certify)
@@ -159,8 +162,8 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
             reason = Reason("ir.unreadable", str(error), "send a document in one of its two forms")
             return rejected(reason)
         if layer is None:
-            return prove_document(document, job.settings, progress=progress)
-        return prove_bound(document, layer, job.settings, progress=progress)
+            return prove_document(document, job.settings, progress=progress, kept=job.kept)
+        return prove_bound(document, layer, job.settings, progress=progress, kept=job.kept)
     if layer is None:
         raise ProveError("a program is proved under a trusted layer, and none is given")
     return prove(
@@ -171,6 +174,7 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
         layer=layer,
         settings=job.settings,
         progress=progress,
+        kept=job.kept,
     )
 
 

@@ -17,6 +17,7 @@ from lictor_ir.certificate.check import check, established, satisfied, script_of
 from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level
 from lictor_ir.document import Document, Obligation, ObligationKind, Parameter
 from lictor_ir.errors import CertificateError
+from lictor_ir.forked_child import Forked
 from lictor_ir.goals import Goal, GoalKind, goals
 from lictor_ir.json.document import to_json
 from lictor_ir.solver.answers import Read, SolverModel
@@ -32,7 +33,6 @@ from lictor_prove.certificate.creation import (
     model_values,
 )
 from lictor_prove.certificate.second_solver import ask
-from lictor_prove.forked_child import Forked
 from lictor_prove.proof.prover import prove_document
 from lictor_prove.proof.result import Ir, Proof
 from lictor_prove.workers.pool import Job, Pool

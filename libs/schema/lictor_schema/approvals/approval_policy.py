@@ -95,7 +95,8 @@ class PolicyConditions(Model):
     )
     certificate_level_at_least: CertificateLevel | None = Field(
         default=None,
-        description="The certificate was checked again, and shows this much: `a` the least, `c` the most",
+        description="The certificate was checked again, and shows this much: `a` the least, `c` the most."
+        " A rule that allows and does not say so demands `c`",
     )
 
 

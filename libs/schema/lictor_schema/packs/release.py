@@ -69,6 +69,30 @@ class PackRelease(Model):
         " needs a newer version",
     )
     released_at: UtcMillis = Field(description="When it was signed, by the signer's clock")
+    expires_at: UtcMillis | None = Field(
+        default=None,
+        description="From then on no evaluator takes it any more; none in releases of before 0.2, which no evaluator"
+        " takes after one that has it",
+    )
+
+
+class ReleaseTaken(Model):
+    """A release that came into force: what an evaluator remembers, in stream PACKS and in a file of its own."""
+
+    format: Literal["lictor-pack-release-taken/v1"] = Field(
+        default="lictor-pack-release-taken/v1", description="The form of this document"
+    )
+    channel: ReleaseChannel = Field(description="The channel it came on")
+    sequence: Count = Field(
+        description="Its place in stream PACKS; 0 when it came on another broker"
+    )
+    number: Positive = Field(description="Its number: no release of the channel up to it is taken")
+    bundle_hash: ContentHash = Field(description="The bundle that it put in force")
+    expires_at: UtcMillis | None = Field(description="When it expires; none if it never does")
+    received_at: UtcMillis = Field(
+        description="When the broker stored it: its key was trusted then"
+    )
+    release: FileText = Field(description="The release as it was signed")
 
 
 class ReleaseRefusal(Model):

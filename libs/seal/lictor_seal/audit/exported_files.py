@@ -3,17 +3,18 @@
 The tree is rebuilt from the entries alone, and everything else is held against it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json, parse_json
+from lictor_seal.audit.present_files import PresentFiles
 from lictor_seal.audit.report import AuditReport, Findings, Leaves, witness_names
 from lictor_seal.errors import CheckpointError, MerkleError, SealError
 from lictor_seal.log.checkpoint import Checkpoint
 from lictor_seal.log.entry_bundles import read_entries
 from lictor_seal.log.key_handover import KeySuccession, hand_over_in, hand_over_path
 from lictor_seal.log.merkle import Frontier
-from lictor_seal.log.tiles import TILE_WIDTH, Edge, Read
+from lictor_seal.log.tiles import TILE_WIDTH, Edge, Read, TileFile
 from lictor_seal.note.signed_note import parse_note, verify_note
 from lictor_seal.trust import TrustStore
 from lictor_seal.verify import checkpoint_since, count_witnesses, read_known_head, verify_seal
@@ -21,9 +22,20 @@ from lictor_seal.verify import checkpoint_since, count_witnesses, read_known_hea
 CHECKPOINT_PATH: Final = "checkpoint"
 
 
-def audit_files(read: Read, trust: TrustStore, known: Checkpoint | None = None) -> AuditReport:
-    """Check an exported log: its checkpoint, every entry and its seal, every change of keys, and every tile."""
+def audit_files(
+    read: Read,
+    trust: TrustStore,
+    known: Checkpoint | None = None,
+    *,
+    names: Iterable[str] = (),
+) -> AuditReport:
+    """Check an exported log: its checkpoint, every entry and its seal, every change of keys, and every tile.
+
+    And every file of ``names``, those that are there: none may be anything but a part of this log.
+    """
     findings = Findings()
+    present = PresentFiles(names, read, findings)
+    present.expect(CHECKPOINT_PATH)
     leaves = Leaves(known, findings)
     note = read(CHECKPOINT_PATH)
     origin: str | None = None
@@ -36,7 +48,10 @@ def audit_files(read: Read, trust: TrustStore, known: Checkpoint | None = None) 
         leaves.refuse_other_log(origin)
         writers = _FileWriters(KeySuccession(origin), read, trust, findings)
         hand_overs = writers.hand_overs
-        _audit_entries(stated, read, writers, leaves, findings)
+        for number in range(hand_overs):
+            present.expect(hand_over_path(number))
+        _audit_entries(stated, read, writers, leaves, findings, present)
+        present.finish()
         writers.finish(note.decode("utf-8"), stated)
         # It is younger than every seal under it: a key that had retired by then can't have signed it.
         checkpoint_since(note.decode("utf-8"), leaves.sealed_at, trust)
@@ -131,7 +146,12 @@ class _FileWriters:
 
 
 def _audit_entries(
-    stated: Checkpoint, read: Read, writers: _FileWriters, leaves: Leaves, findings: Findings
+    stated: Checkpoint,
+    read: Read,
+    writers: _FileWriters,
+    leaves: Leaves,
+    findings: Findings,
+    present: PresentFiles,
 ) -> None:
     edge, size = Edge(), stated.size
     writers.passed(leaves.frontier)
@@ -141,19 +161,22 @@ def _audit_entries(
         for number, leaf in enumerate(entries, first):
             _audit_entry(number, leaf, stated.origin, writers, leaves, findings)
             writers.passed(leaves.frontier)
+        present.entries(first // TILE_WIDTH, entries)
         edge, completed = edge.append(entries)
         for tile in completed:
-            _compare_tile(tile.path, tile.data, read, findings)
+            _compare_tile(tile, read, findings, present)
     for tile in edge.partial_tiles():
-        _compare_tile(tile.path, tile.data, read, findings)
+        _compare_tile(tile, read, findings, present)
 
 
-def _compare_tile(path: str, data: bytes, read: Read, findings: Findings) -> None:
-    found = read(path)
+def _compare_tile(tile: TileFile, read: Read, findings: Findings, present: PresentFiles) -> None:
+    found = read(tile.path)
     if found is None:
-        findings.add(path, "the tile is missing")
-    elif found != data:
-        findings.add(path, "the tile is not that of the entries below it")
+        findings.add(tile.path, "the tile is missing")
+    elif found != tile.data:
+        findings.add(tile.path, "the tile is not that of the entries below it")
+    present.expect(tile.path)
+    present.tile(tile)
 
 
 def _audit_entry(

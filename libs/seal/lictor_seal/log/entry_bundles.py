@@ -13,6 +13,8 @@ from lictor_seal.log.tiles import TILE_WIDTH, Read, TileFile, index_path
 _LIMIT: Final = 0xFFFF
 _STANDARD: Final = ("tile/entries", 2)
 _LONG: Final = ("entries-u32", 4)
+ENTRY_FOLDERS: Final = (_STANDARD[0], _LONG[0])
+"""Where entries are: never in both at once."""
 
 
 def entry_file(index: int, leaves: Sequence[bytes]) -> TileFile:

@@ -27,9 +27,6 @@ class Standings:
         except NotCaughtUp:
             problem = "the task's last event has not been judged yet; ask again"
             return TaskStanding(request_id=request.request_id, known=False, problem=problem)
-        if found.state is not None and found.state.runtime != request.runtime:
-            # Another runtime's: nothing is told of it.
-            return TaskStanding(request_id=request.request_id, known=False)
         return stand(request.request_id, found)
 
 

@@ -2,12 +2,13 @@
 
 What a proxy judges must be what the server does. So a line that two readers could take for different messages is
 refused: keys that are named twice, keys that differ from ours only in case, methods that are no plain word or look
-like a call and are none, a bare carriage return in the middle. What ends a line for some readers is escaped.
+like a call and are none, ids that are neither a text nor a whole number, requests that are answers too, a bare carriage
+return in the middle. What ends a line for some readers is escaped.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,6 +21,8 @@ _ENVELOPE = frozenset(("jsonrpc", "id", "method", "params"))
 _CALL_PARAMS = frozenset(("name", "arguments", "task"))
 # What else some readers take for the end of a line. JSON has them in texts only, where an escape means the same.
 _LINE_ENDS = {char.encode(): f"\\u{ord(char):04x}".encode() for char in "\u0085\u2028\u2029"}
+
+_MOST_ID = 2**53 - 1
 
 Message = dict[str, Any]
 
@@ -40,11 +43,6 @@ class HostLine:
     """As the server gets it."""
     messages: tuple[Message, ...]
     is_batch: bool
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether any of them calls a tool."""
-        return any(is_call(message) for message in self.messages)
 
 
 def read_host(line: bytes) -> HostLine:
@@ -84,11 +82,49 @@ def is_answer(message: object) -> bool:
     return isinstance(message, dict) and "id" in message and "method" not in message
 
 
+def is_request(message: Message) -> bool:
+    """Whether it wants an answer."""
+    return "id" in message and "method" in message
+
+
+def is_two_things(message: Message) -> bool:
+    """Whether some would take it for a request, and some for an answer."""
+    return "method" in message and ("result" in message or "error" in message)
+
+
 def id_key(message_id: object) -> str:
-    """A name for an id of any JSON type: 1 is not "1", nor true, but is 1.0."""
+    """A name for an id: 1, 1.0 and "1" have the same, because some servers answer one by the other."""
     if isinstance(message_id, float) and message_id.is_integer():
         message_id = int(message_id)
-    return json.dumps(message_id, sort_keys=True)
+    return message_id if isinstance(message_id, str) else json.dumps(message_id, sort_keys=True)
+
+
+class RequestIds:
+    """The ids of one side's requests that the other has not answered: each is used by one request at a time.
+
+    Otherwise the answer to one would be taken for that of the other. A request that was cancelled may still be
+    answered, so its id stays in use.
+    """
+
+    def __init__(self) -> None:
+        self._in_use: set[str] = set()
+
+    def claim(self, sent: Iterable[Message]) -> None:
+        """Note the requests among these messages; Refused if an id is in use, and then none is noted."""
+        claimed: set[str] = set()
+        for message in filter(is_request, sent):
+            key = id_key(message["id"])
+            if key in self._in_use or key in claimed:
+                raise Refused(INVALID_REQUEST, f"id {key} is in use by another request")
+            claimed.add(key)
+        self._in_use |= claimed
+
+    def release(self, message_id: object) -> bool:
+        """Note the answer to a request; whether there was one to answer."""
+        key = id_key(message_id)
+        found = key in self._in_use
+        self._in_use.discard(key)
+        return found
 
 
 def cancelled_id(message: Message) -> object | None:
@@ -173,6 +209,10 @@ def _refuse_doubtful(message: object) -> None:
     _refuse_lookalikes(fields, _ENVELOPE)
     if "method" in fields:
         _refuse_doubtful_method(fields["method"])
+    if is_two_things(fields):
+        raise Refused(INVALID_REQUEST, "a message is a request and an answer")
+    if is_request(fields) and not _is_plain_id(fields["id"]):
+        raise Refused(INVALID_REQUEST, "a request's id is neither a text nor a whole number")
     if is_call(fields) and isinstance(fields.get("params"), dict):
         _refuse_lookalikes(fields["params"], _CALL_PARAMS)
 
@@ -182,6 +222,15 @@ def _refuse_doubtful_method(method: object) -> None:
         raise Refused(INVALID_REQUEST, "a message's method is not a plain word")
     if method != CALL and _letters(method) == _letters(CALL):
         raise Refused(INVALID_REQUEST, f"some take the method {method!r} for {CALL}")
+
+
+def _is_plain_id(message_id: object) -> bool:
+    """Some readers drop, round or mix up all others, and null is the id of errors that answer nothing."""
+    if isinstance(message_id, str):
+        return True
+    if isinstance(message_id, bool) or not isinstance(message_id, int | float):
+        return False
+    return abs(message_id) <= _MOST_ID and int(message_id) == message_id
 
 
 def _letters(method: str) -> str:

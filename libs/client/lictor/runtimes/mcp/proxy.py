@@ -17,7 +17,7 @@ from lictor.fast.verdicts import Advice, ToolVerdict, beyond_agent
 from lictor.runtimes.adapter_capabilities import MCP
 from lictor.runtimes.guarded_session import Guarding, MadeCall
 from lictor.runtimes.mcp import messages as messages
-from lictor.runtimes.mcp.messages import HostLine, Message, Refused, id_key
+from lictor.runtimes.mcp.messages import HostLine, Message, Refused, RequestIds, id_key
 
 if TYPE_CHECKING:
     from lictor.runtimes.lasting_connection import Reaching
@@ -68,6 +68,8 @@ class Proxy:
         self._reaching = reaching
         self._to_host = to_host
         self._to_server = to_server
+        self._host_ids = RequestIds()
+        self._server_ids = RequestIds()
         self._pending: dict[str, Pending] = {}
         self._batches: dict[str, Batch] = {}
         self._working: set[asyncio.Task[None]] = set()
@@ -93,8 +95,8 @@ class Proxy:
             return
         try:
             read = messages.read_host(line)
-            if read.has_calls:
-                calls = self._take(read)
+            calls = self._take(read)
+            if calls:
                 await self._room.acquire()
                 self._work(self._judge_line(read, calls), self._room.release)
                 return
@@ -108,11 +110,14 @@ class Proxy:
 
     async def from_server(self, line: bytes) -> None:
         """Take a line from the server."""
-        if not self._pending and not self._batches:
-            await self._to_host(line)
-            return
         value = messages.read_server(line)
-        answers = cast("list[Any]", value if isinstance(value, list) else [value])
+        came = cast("list[Any]", value if isinstance(value, list) else [value])
+        answers = [each for each in came if await self._may_pass(each)]
+        if len(answers) < len(came):
+            if not answers:
+                return
+            value = answers if isinstance(value, list) else answers[0]
+            line = messages.write(value)
         calls = [self._answered(answer) for answer in answers]
         denials = self._denials_beside(answers)
         if any(calls) or denials:
@@ -143,16 +148,39 @@ class Proxy:
 
     def _take(self, read: HostLine) -> list[Pending]:
         """The calls of a line, each noted under its id."""
-        calls: list[Pending] = []
-        for message in filter(messages.is_call, read.messages):
-            if "id" not in message:
-                raise Refused(messages.INVALID_REQUEST, "a tool call without id can't be answered")
-            key = id_key(message["id"])
-            if key in self._pending or any(key == each.key for each in calls):
-                raise Refused(messages.INVALID_REQUEST, f"id {key} is in use by another call")
-            calls.append(Pending(key, message))
+        found = list(filter(messages.is_call, read.messages))
+        if any("id" not in message for message in found):
+            raise Refused(messages.INVALID_REQUEST, "a tool call without id can't be answered")
+        self._host_ids.claim(read.messages)
+        for answer in filter(messages.is_answer, read.messages):
+            self._server_ids.release(answer["id"])
+        calls = [Pending(id_key(message["id"]), message) for message in found]
         self._pending |= {each.key: each for each in calls}
         return calls
+
+    async def _may_pass(self, message: Any) -> bool:
+        """Whether the host is to see a message of the server: no answer that nobody waits for, no id that is in use."""
+        if not isinstance(message, dict):
+            return True
+        fields = cast("Message", message)
+        if messages.is_two_things(fields):
+            log.warning("dropped a message of the server that is a request and an answer")
+            return False
+        if messages.is_answer(fields):
+            call = self._pending.get(id_key(fields["id"]))
+            unasked = call is not None and call.made is None
+            # Errors about what the server could not read have no id.
+            if fields["id"] is None or (not unasked and self._host_ids.release(fields["id"])):
+                return True
+            log.warning("dropped an answer of the server that nothing was asked for")
+            return False
+        try:
+            self._server_ids.claim([fields])
+        except Refused as refused:
+            log.warning("refused a request of the server: %s", refused)
+            await self._to_server(messages.write(messages.error(None, refused.code, str(refused))))
+            return False
+        return True
 
     async def _judge_line(self, read: HostLine, calls: list[Pending]) -> None:
         verdicts = await asyncio.gather(*map(self._judge, calls))
@@ -224,7 +252,9 @@ class Proxy:
                 tool, arguments = messages.tool_and_arguments(call.message)
                 call.made = MadeCall.now(call.call_id, tool, arguments)
             if not verdict.allowed or call.cancelled:
+                # The server has never seen it, and will not answer.
                 self._pending.pop(call.key, None)
+                self._host_ids.release(call.message["id"])
             if call.cancelled:
                 withdrawn[id(call.message)] = call.key
                 if call.made is not None:

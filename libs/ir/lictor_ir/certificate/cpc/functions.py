@@ -178,10 +178,9 @@ def polynomial(terms: Terms, root: Term) -> Polynomial:
     """What a number is as a polynomial over the terms that are no sums or products."""
     known: dict[Term, Polynomial] = {}
     for term in below(root, _INNER):
+        terms.spend(1)
         parts = [known[arg] for arg in term.args] if term.op in _INNER else []
-        known[term] = found = _polynomial(terms, term, parts)
-        if any(size(number) > MAX_SIZE for number in found.values()):
-            raise Refused("a number is too large")
+        known[term] = _polynomial(terms, term, parts)
     return known[root]
 
 
@@ -214,7 +213,10 @@ def _sum(terms: Terms, pairs: Iterable[tuple[tuple[Term, ...], int | Fraction]])
     total: Polynomial = {}
     for product, number in pairs:
         terms.spend(1 + len(product))
-        total[product] = total.get(product, 0) + number
+        total[product] = found = total.get(product, 0) + number
+        # Here, because fractions and factors can outgrow any bound within one sum or product.
+        if size(found) > MAX_SIZE:
+            raise Refused("a number is too large")
     return {product: number for product, number in total.items() if number}
 
 
@@ -281,7 +283,9 @@ def evaluated(terms: Terms, root: Term) -> Term:
         terms.spend(1 + sizes)
         if term.op in ("/", "div", "mod") and not args[1]:
             raise Refused("division by zero has no value that all agree on")
-        if term.op == "*" and sizes > 2 * MAX_SIZE:
+        # The denominators of addends multiply, as factors do.
+        lengths = {"*": map(size, args), "+": (each.denominator.bit_length() - 1 for each in args)}
+        if sum(lengths.get(term.op, ())) > 2 * MAX_SIZE:
             raise Refused("a number is too large")
         if term.value is None and term.op not in VALUES:
             raise NotKnown(f"the value of {term.op}")

@@ -10,13 +10,12 @@ from random import Random
 import pytest
 import z3  # pyright: ignore[reportMissingTypeStubs]
 from cpc_instances import written
-from cpc_steps import NAMES, follows, recorded, texts
+from cpc_steps import NAMES, changed_proof, follows, recorded, texts
 
 import lictor_ir.certificate.cpc
 from lictor_ir.certificate.cpc import InvalidProof, Refutation, UnknownRule, check
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
 from lictor_ir.certificate.cpc.kernel import RULES
-from lictor_ir.certificate.cpc.parser import tokens
 from lictor_ir.errors import IrError
 
 MAX_CODE = 1_000
@@ -109,45 +108,6 @@ def test_the_checker_needs_no_solver_and_nothing_but_the_standard_library() -> N
 # -- mutants ---------------------------------------------------------------------------------------
 
 
-def changed(chance: Random, proof: str) -> str:
-    """The proof with one thing changed, of a kind that a forger or a bad disk would change."""
-    lines = proof.splitlines()
-    steps = [at for at, line in enumerate(lines) if line.startswith(("(step", "(assume"))]
-    at, other = chance.choice(steps), chance.choice(steps)
-    line = lines[at]
-    match chance.randrange(9):
-        case 0:
-            lines[at] = re.sub(r":rule \S+", f":rule {chance.choice(list(RULES))}", line)
-        case 1:
-            names = re.findall(r"@p\d+", proof)
-            lines[at] = re.sub(r"(?<=[( ])@p\d+(?=[ )])", lambda _: chance.choice(names), line)
-        case 2:
-            del lines[at]
-        case 3:
-            lines[at], lines[other] = lines[other], lines[at]
-        case 4:
-            defined = re.findall(r"@t\d+", proof) or ["true"]
-            lines[at] = re.sub(r"@t\d+", lambda _: chance.choice(defined), line, count=1)
-        case 5:
-            numbered = [where for where, each in enumerate(lines) if re.search(r" -?\d+[ )]", each)]
-            where = chance.choice(numbered or [at])
-            number = str(chance.randrange(-2, 12))
-            lines[where] = re.sub(r"(?<= )-?\d+(?=[ )])", number, lines[where], count=1)
-        case 6:
-            spelled = [where for where, each in enumerate(lines) if re.search(r'"[^"]+"', each)]
-            where = chance.choice(spelled or [at])
-            lines[where] = re.sub(r'"[^"]', '"q', lines[where], count=1)
-        case 7:
-            found = tokens(line)
-            swapped = chance.randrange(len(found))
-            found[swapped] = chance.choice(tokens(proof))
-            lines[at] = " ".join(found)
-        case _:
-            character = chance.randrange(len(line))
-            lines[at] = line[:character] + chr(chance.randrange(32, 127)) + line[character + 1 :]
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_changed_proof_is_refused_or_each_of_its_steps_follows(name: str) -> None:
     script, proof = texts(name)
@@ -160,7 +120,7 @@ def test_changed_proof_is_refused_or_each_of_its_steps_follows(name: str) -> Non
     refused = 0
     for _ in range(60):
         with recorded() as steps:
-            if accepted(script, changed(chance, proof)) is None:
+            if accepted(script, changed_proof(chance, proof)) is None:
                 refused += 1
                 continue
             for step in steps:
