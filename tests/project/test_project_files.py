@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 LOCKS = ["requirements.lock", "deploy/requirements.lock"]
 PACKAGES = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml")])
 COMPOSE: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-# Runs once, before the others, to hand a volume over.
-PREPARES_VOLUME = "nats-volume"
-RUNNING = {name: it for name, it in COMPOSE["services"].items() if name != PREPARES_VOLUME}
+# Run once, before the others: one hands a volume over, one makes the streams.
+PREPARES_VOLUME, MAKES_STREAMS = ONCE = ("nats-volume", "streams")
+RUNNING = {name: it for name, it in COMPOSE["services"].items() if name not in ONCE}
 OURS = {name: it for name, it in RUNNING.items() if name not in ("nats", "redis")}
 
 
@@ -142,7 +142,18 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert service["command"] == ["python", "-m", module]
         assert service["healthcheck"]["test"][-2:] == ["lictor_bus.service.health", name]
         waits_for = {it: how["condition"] for it, how in service["depends_on"].items()}
-        assert waits_for == {"nats": "service_healthy", "redis": "service_healthy"}
+        assert waits_for == {
+            "nats": "service_healthy",
+            "redis": "service_healthy",
+            MAKES_STREAMS: "service_completed_successfully",
+        }
+
+
+def test_the_streams_are_made_once_by_a_user_of_their_own() -> None:
+    once = COMPOSE["services"][MAKES_STREAMS]
+    assert once["command"] == ["lictor", "streams", "apply"]
+    assert (once["restart"], once["read_only"], once["cap_drop"]) == ("no", True, ["ALL"])
+    assert once["environment"]["LICTOR_NATS_URL"].startswith("nats://deploy:")
 
 
 def test_only_the_sealer_s_container_has_the_private_key() -> None:

@@ -296,13 +296,14 @@ def _deploy() -> Role:
         publish=(
             "$JS.API.STREAM.NAMES",
             "$JS.API.STREAM.LIST",
-            *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE")),
+            *(f"$JS.API.STREAM.{verb}.*" for verb in ("CREATE", "UPDATE", "DELETE", "PURGE")),
             *_reading("*"),
-            *_folding("*"),
-            # A migration refuses to work beside running services, and writes what is stored again, under the
-            # subject that it has now.
+            # A migration refuses to work beside running services, and sets consumers to where they were. The broker
+            # copies what is stored: nobody publishes it again.
             subjects.HEALTH.any,
-            *(subject for spec in streams.STREAMS.values() for subject in spec.subjects),
+            "$JS.API.CONSUMER.LIST.*",
+            "$JS.API.CONSUMER.RESET.*.>",
+            *(streams.placeholder_of(name) for name in streams.STREAMS),
         ),
     )
 

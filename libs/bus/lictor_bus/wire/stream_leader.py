@@ -117,7 +117,7 @@ def _view(client: Client, stream: str, told: dict[str, Any]) -> LeaderView:
     state = told["state"]
     metadata: dict[str, Any] = told["config"].get("metadata") or {}
     view = LeaderView(
-        from_micros(nanoseconds(metadata.get(MADE, told["created"])) // 1000),
+        from_micros(nanoseconds(metadata.get(MADE) or str(told["created"])) // 1000),
         int(state["messages"]),
         int(state["first_seq"]),
         int(state["last_seq"]),
