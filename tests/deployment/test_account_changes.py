@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -12,7 +15,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
-from reporting import service_process, sized_stream, wait_until_ready
+from reporting import ROOT, service_process, sized_stream, wait_until_ready
 from secured_nats import Secured, secured_server
 
 from lictor.errors import LictorError
@@ -254,3 +257,25 @@ def test_what_can_t_be_changed_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(LictorError, match=told):
         wrong(Accounts.new(["codex"], address="h:1"))
+
+
+def test_make_secrets_makes_the_accounts_of_compose_once(tmp_path: Path) -> None:
+    (tmp_path / "deploy").mkdir()
+    script = tmp_path / "deploy" / "make-secrets"
+    script.write_bytes((ROOT / "deploy/make-secrets").read_bytes())
+    (tmp_path / ".env").write_text("MINE=1\n")
+    environment = {**os.environ, "LICTOR": str(Path(sys.executable).with_name("lictor"))}
+    for names in (["my-runtime"], ["my-runtime", "another"]):
+        subprocess.run(
+            ["sh", str(script), *names], check=True, capture_output=True, env=environment
+        )
+        written = (tmp_path / ".env").read_text().splitlines()
+        assert [line.partition("=")[0] for line in written] == ["MINE", "LICTOR_UID", "LICTOR_GID"]
+        assert "LICTOR_UID=0" not in written
+    folder = AccountsFolder(tmp_path / "deploy" / "secrets")
+    assert folder.read().runtimes == ("my-runtime", "another")
+    assert folder.credential("sealer").read_text().endswith("@nats:4222\n")
+    assert folder.credential("my-runtime").read_text().endswith("@127.0.0.1:4222\n")
+    uid = int(written[1].partition("=")[2])
+    assert {path.stat().st_uid for path in folder.path.rglob("*")} == {uid}
+    assert not [path for path in folder.path.rglob("*") if path.stat().st_mode & 0o077]

@@ -18,7 +18,7 @@ from typing import Any
 
 from page_tables import NONE, ROOT, Row, Tables, distributions, packages_in, table
 
-from lictor_bus.names.roles import Role, roles
+from lictor_bus.names.roles import DEPLOY, Role, roles
 from lictor_bus.names.streams import STREAMS, StreamSpec
 
 RUNTIME = "a-runtime"
@@ -122,7 +122,8 @@ def overlap(left: str, right: str) -> bool:
 
 
 def users(stream: StreamSpec, may: Callable[[Role, StreamSpec], bool]) -> str:
-    found = [role.user for role in roles([RUNTIME]) if may(role, stream)]
+    # Not the deploy-time user, under which nothing runs: it makes all of them.
+    found = [it.user for it in roles([RUNTIME]) if it.name != DEPLOY and may(it, stream)]
     return ", ".join("runtimes" if user == RUNTIME else user for user in found) or NONE
 
 
@@ -223,7 +224,9 @@ def questions() -> str:
             askers = [
                 "runtimes" if role.user == RUNTIME else role.user
                 for role in roles([RUNTIME])
-                if any(overlap(it, pattern(subject)) for it in role.publish if it != "_INBOX.>")
+                if any(
+                    overlap(it, pattern(subject)) for it in role.publish if not it.startswith("_")
+                )
             ]
             said = description.removeprefix("For operators: ").rstrip(".")
             rows.append((f"`{spelled(pattern(subject))}`", name, ", ".join(askers) or NONE, said))

@@ -38,11 +38,14 @@ def test_the_prose_names_only_streams_that_exist() -> None:
     assert set(diagram) <= set(STREAMS)
 
 
-def test_the_prose_names_the_streams_that_runtimes_read() -> None:
-    (runtime,) = (role for role in roles(["a-runtime"]) if role.user == "a-runtime")
-    read = {name for name in STREAMS if f"$JS.API.DIRECT.GET.{name}" in runtime.publish}
-    (said,) = re.findall(r"operators may read every stream, runtimes\s([^.]*)\.", TEXT)
-    assert set(re.findall(r"[A-Z]{4,}", said)) == read
+def test_the_prose_names_the_streams_that_runtimes_follow() -> None:
+    (runtime,) = (role for role in roles(["a-runtime"]) if role.is_runtime)
+    assert not [subject for subject in runtime.publish if subject.startswith("$JS")]
+    followed = {name for name, stream in STREAMS.items() if stream.followed}
+    (said,) = re.findall(
+        r"operators may read every stream; a runtime reads none, and\s([^.]*)\.", TEXT
+    )
+    assert set(re.findall(r"[A-Z]{4,}", said)) == followed
 
 
 def test_patterns_of_subjects_overlap_as_the_broker_has_it() -> None:

@@ -240,7 +240,9 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
 
     async def on_error(error: Exception) -> None:
         # Before the first connection the caller gets one error, not one line for each attempt.
-        if connected:
+        if not connected:
+            refusals.extend(["no such user or password"] if _REFUSED in str(error).lower() else [])
+        else:
             warnings.warn(str(error).removeprefix("nats: ") or type(error).__name__)
 
     async def on_disconnected() -> None:
@@ -252,6 +254,7 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
         log.info("nats: reconnected")
 
     connected = False
+    refusals: list[str] = []
     client = TolerantClient(where)
     if client.found is None:
         raise BrokerUnreachable(
@@ -278,6 +281,11 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
                 skip_subject_validation=True,
             )
     except (NatsError, OSError, TimeoutError) as error:
+        if refusals:
+            raise BrokerUnreachable(
+                f"NATS at {shown(url)} refuses the connection ({refusals[0]}); "
+                "`lictor account list` shows who has an account."
+            ) from None
         raise BrokerUnreachable(
             f"NATS does not answer at {shown(url)} ({_cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
