@@ -67,7 +67,7 @@ class Installation:
 
     def credential(self, role: str) -> Path:
         """The file with a role's address."""
-        return self.secrets / "credentials" / f"{role}.url"
+        return self.secrets / "credentials" / role / "nats.url"
 
     def url(self, role: str) -> str:
         """A role's address, from the host."""

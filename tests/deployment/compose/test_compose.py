@@ -65,7 +65,7 @@ def test_no_container_runs_as_root_or_shows_a_password(
     assert owner != "0"
     passwords = {
         re.findall(r"//[^:]+:([^@]+)@", path.read_text())[0]
-        for path in installation.secrets.glob("credentials/*")
+        for path in installation.secrets.glob("credentials/*/*")
     }
     assert len(passwords) > len(RESTARTED) - 2
     told = str(found["Config"]) + str(found["Args"])
