@@ -17,6 +17,7 @@ from stand_ins import docker
 
 ROOT = Path(__file__).parents[3]
 PROJECT = "lictor-compose-test"
+IMAGE = f"{PROJECT}:local"
 RUNTIME = "my-runtime"
 _FILES = (".dockerignore", "LICENSE", "docker-compose.yml")
 _FOLDERS = ("deploy", "examples", "libs", "policy-packs", "services")
@@ -128,6 +129,9 @@ def installed(folder: Path) -> Generator[Installation]:
     unwanted = shutil.ignore_patterns("__pycache__", "tests", "secrets", "users.acl", "*.egg-info")
     for name in _FOLDERS:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=unwanted)
+    # An image that somebody has built for themselves stays theirs.
+    compose = folder / "docker-compose.yml"
+    compose.write_text(compose.read_text().replace("image: lictor:local", f"image: {IMAGE}"))
     installation = Installation(folder)
     installation.run("deploy/make-secrets", RUNTIME)
     # An earlier run that was killed may have left some.
@@ -136,4 +140,5 @@ def installed(folder: Path) -> Generator[Installation]:
     try:
         yield installation
     finally:
-        installation.compose("down", "--volumes", "--remove-orphans", "--rmi", "local")
+        installation.compose("down", "--volumes", "--remove-orphans")
+        docker("rmi", IMAGE)
