@@ -234,6 +234,7 @@ async def test_a_worker_that_takes_over_beside_a_lagging_replica_skips_no_event(
                     streams.DECISIONS,
                     subjects.DECISION.where(task="{key}"),
                     lambda each: int(each.body),
+                    source=streams.EVENTS,
                 ),
                 DeadLetters(client, "test"),
                 ServiceTelemetry("test", TelemetrySettings()),

@@ -113,7 +113,8 @@ def test_the_defaults_in_operations_are_those_in_the_code() -> None:
 
 def test_the_metrics_in_operations_are_those_in_the_code() -> None:
     made = re.findall(
-        r"create_(?:counter|gauge|histogram)\(\s*\"([\w.]+)\"", TELEMETRY.read_text("utf-8")
+        r"create_(?:observable_)?(?:counter|gauge|histogram)\(\s*\"([\w.]+)\"",
+        TELEMETRY.read_text("utf-8"),
     )
     section = OPERATIONS.read_text("utf-8").partition("## Metrics")[2].partition("\n## ")[0]
     told = re.findall(r"^\| `(lictor\.[\w.]+)`", section, re.MULTILINE)

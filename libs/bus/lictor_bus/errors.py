@@ -45,6 +45,10 @@ class StreamMissing(BusError):
     """There is no stream of that name."""
 
 
+class UnreadableEntry(BusError):
+    """A log holds an entry of ours that this version can't read: leaving it out could change a judgement."""
+
+
 class SequenceConflict(BusError):
     """A subject's last message is not the one that was expected; nothing was stored."""
 

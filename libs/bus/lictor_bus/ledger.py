@@ -228,9 +228,11 @@ class WholeLog(Log[E, S]):
         self.subjects = subjects
 
     async def read(self) -> Reading[E, S]:
-        """All of it; BusError for an entry that this version can't read: it must not be left out."""
+        """All of it; UnreadableEntry for an entry that this version can't read: it must not be left out."""
         ledger = self._ledger
-        found = await read_log(self._client, ledger.stream, self._filter, ledger.parse)
+        found = await read_log(
+            self._client, ledger.stream, self._filter, ledger.parse, ledger.subject_of
+        )
         return Reading(ledger.fold(entry for _, entry in found.entries), found.last, found.entries)
 
     def message(self, entry: E) -> Outgoing:

@@ -169,7 +169,14 @@ class Bench:
             consumer or self.consumer(partition, settings, client),
             store or StateStore(self.redis, "totals", str(partition)),
             Totals(timed=timed, keep_s=keep_s),
-            wrap(StreamOutbox(client, streams.DECISIONS, subjects.DECISION.where(task="{key}"))),
+            wrap(
+                StreamOutbox(
+                    client,
+                    streams.DECISIONS,
+                    subjects.DECISION.where(task="{key}"),
+                    source=streams.EVENTS,
+                )
+            ),
             DeadLetters(client, "totals"),
             ServiceTelemetry("totals"),
             settings.batch,
@@ -199,7 +206,9 @@ class Bench:
             PullConsumer(self.client, streams.EVENTS, f"{service}-x", "lictor.ev.*.*.*", FAST),
             StateStore(self.redis, service, "x"),
             Totals(keep_s=keep_s),
-            StreamOutbox(self.client, streams.DECISIONS, "lictor.dec.*.*.{key}"),
+            StreamOutbox(
+                self.client, streams.DECISIONS, "lictor.dec.*.*.{key}", source=streams.EVENTS
+            ),
             DeadLetters(self.client, service, formerly=formerly),
             ServiceTelemetry(service),
             FAST.batch,

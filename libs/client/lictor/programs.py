@@ -20,6 +20,7 @@ from lictor.errors import LictorError, NotInTime, Unreachable
 from lictor.history.stored_history import StoredHistory
 from lictor_bus.errors import BusError
 from lictor_bus.gates.history import PROOFS
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import own_message_id
 from lictor_bus.wire.publish import Outgoing, publish_all
@@ -98,7 +99,7 @@ async def results(
 ) -> AsyncGenerator[ProofResult, None]:
     """The result of each submission as it comes; raises NotInTime when some did not come."""
     # By either hash: what an older prover answered before is found, too.
-    left = {
+    left: dict[tuple[str, str | None, str], ProgramSubmission] = {
         (each.submission_id, of, program_hash(each.program, of)): each
         for each in submissions
         for of in _HASHES
@@ -110,7 +111,9 @@ async def results(
         try:
             async with asyncio.timeout(timeout_s):
                 while left:
-                    result = ProofResult.from_json((await anext(stored)).body)
+                    result: ProofResult | None = body_in(await anext(stored), ProofResult.from_json)
+                    if result is None:
+                        continue
                     name = (result.submission_id, result.program_hash_of, result.program_hash)
                     answered = left.get(name)
                     if answered is not None:

@@ -10,6 +10,7 @@ from lictor.errors import LictorError, NotAllowed, Unreachable
 from lictor.history.stored_history import StoredHistory
 from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.gates.history import DECISIONS, RECEIPTS
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.names import subjects
 from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
@@ -48,7 +49,11 @@ async def send_report(
 async def receipts_of(history: StoredHistory, record: DecisionRecord) -> list[ReceiptReport]:
     """Every report kept on a decision, oldest first."""
     only = HistoryFilter(task_id=record.task_id, id=record.record_id)
-    return [ReceiptReport.from_json(stored.body) async for stored in history.read(RECEIPTS, only)]
+    return [
+        report
+        async for stored in history.read(RECEIPTS, only)
+        if (report := body_in(stored, ReceiptReport.from_json)) is not None
+    ]
 
 
 async def find_decision(
@@ -59,7 +64,7 @@ async def find_decision(
     async with aclosing(history.read(DECISIONS, HistoryFilter(task_id=task_id))) as decisions:
         async for stored in decisions:
             if wanted in stored.body:
-                record = DecisionRecord.from_json(stored.body)
-                if record.record_id == record_id:
+                record = body_in(stored, DecisionRecord.from_json)
+                if record is not None and record.record_id == record_id:
                     return record
     return None

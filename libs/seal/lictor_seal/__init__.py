@@ -77,7 +77,7 @@ from lictor_seal.log.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from lictor_seal.log.stored_checkpoint import StoredCheckpoint, position_line
+from lictor_seal.log.stored_checkpoint import StoredCheckpoint, position_in, position_line
 from lictor_seal.log.tiles import Edge, Tile, TileFile, TileTree, tiles_of
 from lictor_seal.note.signed_note import (
     Note,
@@ -189,6 +189,7 @@ __all__ = [
     "parse_checkpoint_text",
     "parse_note",
     "parse_verifier_key",
+    "position_in",
     "position_line",
     "read_entries",
     "read_known_head",

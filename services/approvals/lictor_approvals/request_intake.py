@@ -17,10 +17,10 @@ from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife
 from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
 from lictor_approvals.request_log import RequestLog
-from lictor_bus.errors import MessageRefused
+from lictor_bus.errors import MessageRefused, UnreadableEntry
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.loops.outages import BROKER_OUTAGES
+from lictor_bus.loops.outages import BROKER_OUTAGES, refused_at_last
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
@@ -94,11 +94,20 @@ class RequestIntake:
 
     async def handle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """Take in results, in their order."""
+        done: list[Delivery] = []
         for delivery in deliveries:
             started = time.monotonic()
             try:
                 outcome = await self._handle(delivery)
             except MessageRefused as refusal:
+                await self._dead.store(streams.PROOFS, delivery, refusal)
+                outcome = "dead"
+            except UnreadableEntry as error:
+                refusal = refused_at_last(error, delivery)
+                if refusal is None:
+                    # The log of one request must not keep the others from being asked about.
+                    log.warning("proof %d: %s; it comes again", delivery.sequence, error)
+                    continue
                 await self._dead.store(streams.PROOFS, delivery, refusal)
                 outcome = "dead"
             except BROKER_OUTAGES:
@@ -112,9 +121,10 @@ class RequestIntake:
                     streams.PROOFS, delivery, MessageRefused(reason, remedy=remedy)
                 )
                 outcome = "dead"
+            done.append(delivery)
             counted = Counter([outcome])
             self._telemetry.batch_done(counted, started, delivery.stored_at_ns, time.time_ns())
-        return deliveries
+        return done
 
     async def _handle(self, delivery: Delivery) -> str:
         result = read_or_refuse(

@@ -340,7 +340,10 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
             subjects.SESSION_LOG.any,
             DecisionsOfGuards(decisions.names),
             StreamOutbox(
-                runtime.client, streams.DECISIONS, subjects.GUARD_DECISION.where(task="{key}")
+                runtime.client,
+                streams.DECISIONS,
+                subjects.GUARD_DECISION.where(task="{key}"),
+                source=streams.SESSIONS,
             ),
             partition="decisions",
             steering=decisions,
@@ -350,7 +353,10 @@ def projectors(runtime: ServiceRuntime, name_of: NameOf) -> Sequence[Runnable]:
             subjects.SESSION_LOG.any,
             GuidanceOfSessions(),
             StreamOutbox(
-                runtime.client, streams.GUIDANCE, subjects.GUIDANCE.where(session="{key}")
+                runtime.client,
+                streams.GUIDANCE,
+                subjects.GUIDANCE.where(session="{key}"),
+                source=streams.SESSIONS,
             ),
             partition="guidance",
             steering=guidance,

@@ -194,9 +194,7 @@ async def test_what_is_no_entry_is_buried_and_stops_nothing(runtime):
         passed_over = begun("other", NOW_US + HOUR_US).to_json()
         denied = b'{"kind":"call_denied","entry_id":"x"}'
         for body in (b"{}", b"no JSON", denied, passed_over):
-            await publish_one(
-                runtime.client, streams.SESSIONS, Outgoing(subjects.session_log(key), body)
-            )
+            await runtime.client.jetstream().publish(subjects.session_log(key), body)
         await store(runtime, "s", begun("s", NOW_US + HOUR_US))
     assert await has_timer(runtime, "s")
     dead = await runtime.client.jetstream().stream_info("DEAD")

@@ -181,7 +181,7 @@ def event_sequence(stored: Delivery) -> int:
     """The sequence of the event that a stored decision is about; 0 when it is no decision of ours."""
     try:
         return int(json.loads(stored.body)["event_sequence"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         log.warning("DECISIONS %d is not a decision record", stored.sequence)
         return 0
 
@@ -291,7 +291,11 @@ def make_service() -> Service:
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         outbox = StreamOutbox(
-            runtime.client, streams.DECISIONS, subjects.DECISION.where(task="{key}"), event_sequence
+            runtime.client,
+            streams.DECISIONS,
+            subjects.DECISION.where(task="{key}"),
+            event_sequence,
+            source=streams.EVENTS,
         )
         library = Library(runtime.client, os.environ.get("LICTOR_ENGINE_TAKES_BACK") or None)
         configs = [

@@ -108,7 +108,7 @@ class SessionProcessor:
                 recorded_us=to_micros(datetime.fromisoformat(record["recorded_at"])),
                 config_hash=record["config_hash"],
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise MessageRefused(
                 f"not a decision record: {error!r}",
                 remedy="let only the evaluator publish under lictor.dec",

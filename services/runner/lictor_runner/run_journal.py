@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from nats.aio.client import Client
 
+from lictor_bus.errors import UnreadableEntry
 from lictor_bus.ledger import Reading, WholeLedger, WholeLog
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.names import streams, subjects
@@ -100,6 +101,8 @@ class StreamJournal:
                 changed = await JOURNALS.change(
                     self._appends, self._log, judge, entry_id=entry.entry_id
                 )
+            except UnreadableEntry as error:
+                raise Fenced(f"another runner writes this journal: {error}") from None
             except OUTAGES as error:
                 log.warning("run %s: %s; its journal waits", self._run_id, error)
                 self._log.last = None

@@ -25,6 +25,7 @@ from lictor_sealer.episode.resumed import sealing_loops
 from lictor_sealer.episode.sealing import SealingOutbox
 from lictor_sealer.erasure.desk import Erasures
 from lictor_sealer.log.keys import load_key, load_succession, publish_keys
+from lictor_sealer.log.signed_head import SignedHead
 from lictor_sealer.log.stream import EpisodeLog
 from lictor_sealer.log.succession import take_up
 
@@ -92,8 +93,12 @@ def make_service() -> Service:
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         # Fails here, at the start, when the log was neither written with our key nor handed over to it.
+        signed = SignedHead.from_environment()
+        await signed.refuse_another_log(runtime.client)
         await take_up(runtime.client, key, succession, datetime.now(UTC))
-        log = EpisodeLog(runtime.client, key, sealed_from=succession.sealed_from(key))
+        log = EpisodeLog(
+            runtime.client, key, sealed_from=succession.sealed_from(key), signed=signed
+        )
         closings = Closings(
             Decisions(DecisionLog(runtime.client), FOLDS), SeenCalls(runtime.client)
         )

@@ -130,7 +130,11 @@ async def learning_loops(
             streams.DRIFT,
             ALL_DRIFT,
             DriftTelling(),
-            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="drift", subject="{key}")),
+            CerpaOutbox(
+                runtime.client,
+                subjects.CLAIM.where(kind="drift", subject="{key}"),
+                source=streams.DRIFT,
+            ),
             partition="drift-telling",
             formerly=FORMERLY,
         ),
@@ -138,7 +142,11 @@ async def learning_loops(
             streams.PATCHES,
             PATCH_ENTRIES,
             PatchTelling(),
-            CerpaOutbox(runtime.client, subjects.CLAIM.where(kind="patch", subject="{key}")),
+            CerpaOutbox(
+                runtime.client,
+                subjects.CLAIM.where(kind="patch", subject="{key}"),
+                source=streams.PATCHES,
+            ),
             partition="patch-telling",
             formerly=FORMERLY,
         ),
@@ -146,7 +154,9 @@ async def learning_loops(
             streams.CERPA,
             CLAIMS,
             ClaimsProcessor(),
-            CerpaOutbox(runtime.client, subjects.CYCLE.where(subject="{key}")),
+            CerpaOutbox(
+                runtime.client, subjects.CYCLE.where(subject="{key}"), source=streams.CERPA
+            ),
             partition="claims",
             formerly=FORMERLY,
         ),

@@ -19,6 +19,7 @@ from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.tick_relay import TickLoop
 from lictor_bus.fold.timers import CancelTimer, SetTimer
 from lictor_bus.logs.dead_letters import DeadLetters
+from lictor_bus.loops.outages import refused_at_last
 from lictor_bus.names.streams import TIMERS
 from lictor_bus.names.subjects import tick
 from lictor_bus.service.telemetry import ServiceTelemetry
@@ -69,7 +70,7 @@ class EntityTimerKind:
         try:
             body = json.loads(ticked.body)
             key, due_us = body[self.of], body["due_us"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise MessageRefused(f"not a {self.kind} tick: {error!r}", remedy=remedy) from None
         if not isinstance(key, str) or not _KEY.match(key):
             raise MessageRefused(f"a {self.kind} tick names no {self.of}", remedy=remedy)
@@ -109,8 +110,13 @@ class EntityTimers(TickLoop):
         except MessageRefused as refusal:
             await self._dead.store(TIMERS, ticked, refusal)
         except (BusError, NatsError, JetStreamError, OSError, TimeoutError) as error:
-            log.warning("%s tick %d: %s; it comes again", self._bell.kind, ticked.sequence, error)
-            return False
+            refusal = refused_at_last(error, ticked)
+            if refusal is None:
+                log.warning(
+                    "%s tick %d: %s; it comes again", self._bell.kind, ticked.sequence, error
+                )
+                return False
+            await self._dead.store(TIMERS, ticked, refusal)
         except Exception as error:
             # A defect that one of them meets must not silence the others.
             log.exception("%s tick %d", self._bell.kind, ticked.sequence)

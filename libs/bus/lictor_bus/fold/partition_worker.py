@@ -55,9 +55,10 @@ from lictor_bus.service.telemetry import (
     ServiceTelemetry,
 )
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery, WireHeaders
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.publish import publish_all
 from lictor_bus.wire.pull import PullConsumer
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import stored_from
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.time import SECOND_US
 from lictor_schema.errors import FieldProblem
@@ -78,6 +79,7 @@ class _Fold(Generic[S, R]):
     """The cursor before the batch."""
     first: Delivery
     last: int
+    last_at_ns: int
     started: float
     started_ns: int
     before: dict[str, S] = field(default_factory=dict[str, S])
@@ -222,9 +224,24 @@ class PartitionWorker(Generic[T, S, R]):
         if self._cursor > view.last:
             raise StaleState(
                 f"the store stands at {self._cursor}, the stream ends at {view.last}: "
-                "they are not of the same age"
+                "the stream was restored from an older backup"
             )
+        await self._refuse_another_past()
         await self._steering.begin()
+
+    async def _refuse_another_past(self) -> None:
+        """A stream that was restored from a backup, and grew since, has other messages under the same numbers."""
+        sequence, at_ns = await self._store.folded_last()
+        if not at_ns or sequence != self._cursor:
+            return
+        stream = self._consumer.stream
+        # On whatever subject: the number may be that of another partition now.
+        for stored in await stored_from(self._client, stream, ">", sequence, 1):
+            if stored.sequence == sequence and stored.stored_at_ns != at_ns:
+                raise StaleState(
+                    f"{stream} {sequence} is another message than the one that was folded: "
+                    "the stream was restored from an older backup"
+                )
 
     async def _handle(self, deliveries: Sequence[Delivery]) -> None:
         last = max(deliveries, key=lambda delivery: delivery.sequence)
@@ -264,7 +281,7 @@ class PartitionWorker(Generic[T, S, R]):
         """Fold everything after the cursor up to a sequence, read from the stream itself."""
         started_at = self._cursor
         while self._cursor < until:
-            stored = await read_from(
+            stored = await stored_from(
                 self._client,
                 self._consumer.stream,
                 self._consumer.filter_subject,
@@ -314,7 +331,7 @@ class PartitionWorker(Generic[T, S, R]):
         if fold.outputs:
             await self._outbox.publish(fold.outputs)
         states = {key: (raw, fold.lifetimes.get(key)) for key, raw in fold.encoded.items()}
-        changes = Commit(states, fold.handled, fold.forgotten)
+        changes = Commit(states, fold.handled, fold.forgotten, fold.last_at_ns)
         await self._store.commit(fold.after, fold.last, changes)
         if acknowledge is not None:
             await self._consumer.acknowledge(acknowledge)
@@ -330,11 +347,13 @@ class PartitionWorker(Generic[T, S, R]):
             self._cursor,
             deliveries[0],
             deliveries[-1].sequence,
+            deliveries[-1].stored_at_ns,
             time.monotonic(),
             time.time_ns(),
         )
         readable: list[tuple[Parsed[T], Delivery]] = []
-        for delivery in await self._steering.sift(deliveries):
+        ours = [delivery for delivery in deliveries if not is_foreign(delivery)]
+        for delivery in await self._steering.sift(ours):
             try:
                 readable.append((self._parse(delivery), delivery))
             except MessageRefused as refusal:

@@ -5,6 +5,7 @@ dataclass takes five times as long to make.
 """
 
 import json
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -15,10 +16,13 @@ from lictor_bus.errors import MessageRefused, NewerState, StaleState
 from lictor_bus.fold.timers import Timer
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all
-from lictor_bus.wire.read import last_on_subjects
+from lictor_bus.wire.read import last_on_subjects, read_since, stored_from
+from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.canonical_json import CanonicalError
-from lictor_schema.core.time import DAY_S
+from lictor_schema.core.time import DAY_S, SECOND_NS, from_micros
 from lictor_schema.errors import WHOLE_DOCUMENT, FieldProblem, describe_validation_error
+
+log = logging.getLogger("lictor.worker")
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -27,6 +31,7 @@ R = TypeVar("R")
 # On every result: the stream sequence of the message that caused it. After a crash a worker asks the output
 # stream for it, to know what was published before the crash.
 SOURCE_SEQUENCE = "Lictor-Source-Sequence"
+_CLOCKS_APART_NS = SECOND_NS // 2
 KEEP_QUIET_S = 30 * DAY_S
 """What was quiet for so long is forgotten, and folded anew from its log, should it go on."""
 
@@ -160,15 +165,22 @@ class Outbox(Protocol[R]):
         ...
 
 
-def _sequence_in_header(stored: Delivery) -> int:
-    return int(stored.headers.get(SOURCE_SEQUENCE, 0))
+def sequence_in_header(stored: Delivery) -> int:
+    """The source sequence of a result; 0 for a message that names none, which is none of ours."""
+    named = stored.headers.get(SOURCE_SEQUENCE, "")
+    return int(named) if named.isascii() and named.isdecimal() else 0
+
+
+def _latest_ns(result: Delivery) -> int:
+    """No source of a result is stored later, by the clocks of two servers."""
+    return result.stored_at_ns + _CLOCKS_APART_NS
 
 
 class StreamOutbox:
     """Results that are messages: one atomic batch to one stream.
 
-    ``source_of`` reads the source sequence off a stored result whose body contains it; without it, the
-    sequence travels in a header.
+    ``source_of`` reads the source sequence off a stored result whose body contains it, 0 off anything else; without it,
+    the sequence travels in a header. ``source`` is the stream that the results come from.
     """
 
     def __init__(
@@ -177,21 +189,53 @@ class StreamOutbox:
         stream: str,
         subjects_of_key: str,
         source_of: Callable[[Delivery], int] | None = None,
+        *,
+        source: str,
     ) -> None:
         self._client = client
+        self._source = source
         self._stream = stream
         self._subjects_of_key = subjects_of_key
-        self._source_of = source_of or _sequence_in_header
+        self._source_of = source_of or sequence_in_header
         self._in_header = source_of is None
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
         """By key, the last source sequence whose results are durable already."""
         filters = [self._subjects_of_key.format(key=key) for key in sorted(keys)]
-        last: dict[str, int] = {}
-        for stored in await last_on_subjects(self._client, self._stream, filters):
+        last: dict[str, Delivery] = {}
+        for stored in await last_on_subjects(
+            self._client, self._stream, filters, lambda stored: self._source_of(stored) > 0
+        ):
             key = stored.subject.rpartition(".")[2]
-            last[key] = max(last.get(key, 0), self._source_of(stored))
-        return last
+            known = last.get(key)
+            if known is None or self._source_of(known) < self._source_of(stored):
+                last[key] = stored
+        newest = max(last.values(), key=self._source_of, default=None)
+        if newest is None or await self._is_of_this_past(newest):
+            return {key: self._source_of(stored) for key, stored in last.items()}
+        log.warning(
+            "%s was restored from an older backup than %s: results of messages that are gone stay, those of new"
+            " messages are published",
+            self._source,
+            self._stream,
+        )
+        return {key: await self._source_before(stored) for key, stored in last.items()}
+
+    async def _is_of_this_past(self, result: Delivery) -> bool:
+        """Whether the message that a result came from is in the stream: one under its number may be newer than it."""
+        sequence = self._source_of(result)
+        found = await stored_from(self._client, self._source, ">", sequence, 1)
+        if not found:
+            return (await leader_view(self._client, self._source)).last >= sequence
+        return found[0].sequence != sequence or found[0].stored_at_ns <= _latest_ns(result)
+
+    async def _source_before(self, result: Delivery) -> int:
+        """The last source that was there when a result was stored: what came later has none."""
+        moment = from_micros(_latest_ns(result) // 1000)
+        later = await read_since(self._client, self._source, ">", moment, 1)
+        if later:
+            return later[0].sequence - 1
+        return (await leader_view(self._client, self._source)).last
 
     async def publish(self, outputs: Sequence[Sourced[Outgoing]]) -> None:
         """Store the results exactly once."""

@@ -62,6 +62,7 @@ for _, message in ipairs(changes.handled) do
   redis.call('HSET', KEYS[message[1] + 1], 'e:' .. message[2], message[3])
 end
 redis.call('SET', KEYS[1], ARGV[2])
+redis.call('SET', KEYS[1] .. ':at', ARGV[2] .. ' ' .. changes.at)
 return false
 """
 
@@ -112,6 +113,8 @@ class Commit:
     handled: Sequence[tuple[str, str, int]]
     forgotten: Collection[str] = ()
     """Of the keys, those that were forgotten before they got this state."""
+    last_at_ns: int = 0
+    """When the broker stored the last message of the batch: by this it is known again."""
 
 
 def literally(text: str) -> str:
@@ -172,6 +175,12 @@ class StateStore:
         cursor = cast(bytes | None, await self._redis.get(f"{self._prefix}:cursor"))
         return int(cursor or 0)
 
+    async def folded_last(self) -> tuple[int, int]:
+        """The message at the cursor: its sequence, and when the broker stored it; zeros when that is not known."""
+        raw = cast(bytes | None, await self._redis.get(f"{self._prefix}:cursor:at"))
+        sequence, _, at = (raw or b"0 0").partition(b" ")
+        return int(sequence), int(at)
+
     async def start_over(self) -> None:
         """Forget every state of the partition: in one step for the fold, then the old keys are removed."""
         old = self._prefix
@@ -210,6 +219,7 @@ class StateStore:
         """Move the cursor and store the states in one step, or raise CursorConflict and change nothing."""
         index = {key: number for number, key in enumerate(changes.states, 1)}
         rest = {
+            "at": str(changes.last_at_ns),
             "forgotten": [index[key] for key in changes.forgotten],
             "lives": [
                 0 if life is None else (life.keep_s + _REMOVE_AFTER_S, str(life.until_us))

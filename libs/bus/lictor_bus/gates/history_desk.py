@@ -18,7 +18,8 @@ from lictor_bus.names import subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_from, read_page
+from lictor_bus.wire.provenance import is_foreign
+from lictor_bus.wire.read import read_from, stored_page
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.gates.history import (
     HistoryAnswer,
@@ -53,7 +54,7 @@ class HistoryDesk:
             end = (await leader_view(self._client, stream)).last
             return HistoryAnswer(request_id=request.request_id, last=end)
         room = int(self._client.max_payload * _SHARE_OF_BODIES)
-        page = await read_page(
+        page = await stored_page(
             self._client,
             stream,
             sought.subject,
@@ -69,7 +70,7 @@ class HistoryDesk:
             # The filter has the runtime in it; what else would come here must not be shown, whatever the reason.
             if stored.subject.split(".")[place] != own:
                 raise BusError(f"{stream} answered with a message on {stored.subject}")
-            if sought.has(stored.subject):
+            if sought.has(stored.subject) and not is_foreign(stored):
                 offset = request.offset if stored is page.found[0] else 0
                 message, taken = _message(stored, offset, room)
                 if taken > room and messages:

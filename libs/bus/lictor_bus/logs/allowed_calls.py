@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from nats.aio.client import Client
 from pydantic import ValidationError
 
-from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_named
 from lictor_bus.wire.read import PAGE, last_sequence, read_all
 from lictor_schema.contracts.decision_log import CallsSince, DecisionBegun
 from lictor_schema.core.canonical_json import CanonicalError
@@ -113,10 +113,9 @@ def _take_allowed(seen: _Seen, stored: Delivery) -> None:
     try:
         record = SessionGateRecord.from_json(stored.body)
     except (ValidationError, CanonicalError):
-        # NATS puts answers wherever a question says; but what has the form of a record may be a newer version's.
-        name = stored.headers.get("Nats-Msg-Id", "").encode()
-        if name and b'"record_id":"%b"' % name in stored.body:
-            seen.calls.add(("", "", name.decode()))
+        # A newer version's record may be of a call that was let through.
+        if is_named(stored):
+            seen.calls.add(("", "", str(stored.sequence)))
         return
     request = record.request
     if not isinstance(request, ToolGateRequest) or record.answer.decision != "allow":
@@ -128,9 +127,6 @@ def _take_allowed(seen: _Seen, stored: Delivery) -> None:
 
 
 def _take_entry(seen: _Seen, stored: Delivery, tasks: tuple[str | None, ...]) -> None:
-    try:
-        entry = read_session_entry(stored)
-    except (ValidationError, CanonicalError) as error:
-        raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
+    entry = read_session_entry(stored)
     if isinstance(entry, CallReserved | CallFinished) and entry.task_id in tasks:
         seen.calls.add((entry.runtime, entry.session_id, entry.call_id))

@@ -1,27 +1,24 @@
 """The logs of governed decisions on the stream ACTIONS, and that of the kill-switch: the truth about each."""
 
-import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import NamedTuple
 
 from nats.aio.client import Client
-from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
-from lictor_bus.logs.session_log import is_session_entry
+from lictor_bus.logs.entry_logs import entry_in
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import last_sequence, read_from
+from lictor_bus.wire.provenance import pass_over
+from lictor_bus.wire.read import last_sequence, stored_from
 from lictor_schema.contracts.decision_log import (
     DECISION_ENTRY_ADAPTER,
     AnyDecisionEntry,
     SwitchEngaged,
     SwitchReleased,
 )
-from lictor_schema.core.canonical_json import CanonicalError
-
-log = logging.getLogger("lictor.decision_log")
 
 _PAGE = 256
 _ASK_WITHIN_S = 1.0
@@ -32,7 +29,7 @@ class Logged(NamedTuple):
 
     sequence: int
     entry: AnyDecisionEntry | None
-    """None for what is no entry: NATS puts answers wherever a question says, and so into a log too."""
+    """None for what is foreign."""
 
 
 class DecisionLog:
@@ -61,7 +58,7 @@ class DecisionLog:
     async def stored(self, key: str, after: int, until: int) -> AsyncIterator[Delivery]:
         """The same, each message as it is stored."""
         while after < until:
-            page = await read_from(
+            page = await stored_from(
                 self._client,
                 streams.ACTIONS,
                 subjects.decision_log(key),
@@ -78,16 +75,11 @@ class DecisionLog:
 
 
 def read_entry(stored: Delivery, key: str) -> AnyDecisionEntry | None:
-    """The entry, None for a message that is no entry of this log; BusError for one that can't be read."""
-    if not is_session_entry(stored):
-        log.info("ACTIONS %d is no entry of a decision, and is passed over", stored.sequence)
-        return None
-    try:
-        entry = DECISION_ENTRY_ADAPTER.validate_json(stored.body, by_name=False, by_alias=True)
-    except (ValidationError, CanonicalError) as error:
-        raise BusError(f"ACTIONS {stored.sequence} can't be read: {error}") from None
-    if key_of(entry) != key:
-        log.warning("ACTIONS %d belongs to another log, and is passed over", stored.sequence)
+    """The entry, None for what is foreign to this log; UnreadableEntry for one of a newer version."""
+    read = partial(DECISION_ENTRY_ADAPTER.validate_json, stored.body, by_name=False, by_alias=True)
+    entry = entry_in(stored, b'{"kind":"', read)
+    if entry is not None and key_of(entry) != key:
+        pass_over(stored, "an entry of another log")
         return None
     return entry
 

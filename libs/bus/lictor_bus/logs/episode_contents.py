@@ -7,7 +7,6 @@ stays erased: its subject is taken.
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from nats.aio.client import Client
@@ -17,11 +16,14 @@ from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
+from lictor_bus.wire.provenance import is_foreign, is_named
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, expecting, publish_batch, publish_expecting
-from lictor_bus.wire.read import read_all
+from lictor_bus.wire.read import PAGE, read_all, stored_from
 
 _NO_MESSAGE = (10037, 10043)
 _BATCH_BYTES = 4 * 1024 * 1024
+_BEGINNING = (b'{"before":', b'{"entries":')
+"""Of a part, whose names stand in their order."""
 
 
 IsPart = Callable[[bytes, str, str], bool]
@@ -61,9 +63,27 @@ async def _store(client: Client, batch: Sequence[Outgoing]) -> None:
         else:
             return
     for each in batch:
-        # What stands there already is the same, by its id.
-        with suppress(SequenceConflict):
-            await publish_expecting(client, streams.CONTENTS, expecting(each, 0), 10)
+        await _store_one(client, each)
+
+
+async def _store_one(client: Client, part: Outgoing) -> None:
+    """Store a part where none of ours stands; what is foreign does not take its place."""
+    last = 0
+    while True:
+        try:
+            await publish_expecting(client, streams.CONTENTS, expecting(part, last), 10)
+        except SequenceConflict:
+            stored = await stored_from(client, streams.CONTENTS, part.subject, last + 1, PAGE)
+            if not stored or any(map(_is_taken, stored)):
+                # What stands there already is the same, by its id.
+                return
+            last = stored[-1].sequence
+        else:
+            return
+
+
+def _is_taken(stored: Delivery) -> bool:
+    return not is_foreign(stored) and (is_named(stored) or stored.body.startswith(_BEGINNING))
 
 
 async def stored_part(client: Client, episode_id: str, part_id: str, is_part: IsPart) -> Delivery:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from lictor_bus.errors import BusError
+from lictor_bus.errors import UnreadableEntry
 from lictor_bus.ledger import Ledger, Log, Reading
 from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.names import streams, subjects
@@ -202,7 +202,7 @@ class Decisions(Generic[S, W]):
         try:
             return self._folds.decision(state, entry, sequence)
         except self._folds.error as error:
-            raise BusError(str(error)) from None
+            raise UnreadableEntry(str(error)) from None
 
     def _remember(self, key: str, known: FoldedDecision[S]) -> None:
         self._known[key] = known

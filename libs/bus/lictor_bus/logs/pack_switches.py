@@ -11,7 +11,7 @@ from lictor_bus.errors import BusError
 from lictor_bus.logs.packs import SwitchAt, read_switch
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS
-from lictor_bus.wire.read import PAGE, last_sequence, read_from
+from lictor_bus.wire.read import PAGE, last_sequence, stored_from
 
 
 class _Known(NamedTuple):
@@ -44,7 +44,7 @@ class LastSwitches:
         in_force: SwitchAt | None = None
         seen = 0
         while seen < last:
-            page = await read_from(
+            page = await stored_from(
                 self._client, EVENTS, subjects.config_switch(partition), seen + 1, PAGE, known=last
             )
             if not page:

@@ -14,6 +14,7 @@ from lictor_bus.errors import BundleMissing, BusError
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import EVENTS, PACKS
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import PAGE, read_all, read_from
 from lictor_schema.core.base_model import Model
@@ -87,6 +88,8 @@ async def _recorded(client: Client, subject: str, model: type[M]) -> list[M]:
 
 def read_switch(stored: Delivery) -> SwitchAt | None:
     """The switch in a stored message; None when it is no switch, and so changes nothing."""
+    if is_foreign(stored):
+        return None
     try:
         return SwitchAt(stored.sequence, ConfigSwitch.from_json(stored.body))
     except (ValidationError, CanonicalError):

@@ -14,11 +14,12 @@ from contextlib import suppress
 
 from lictor_bus.errors import MessageRefused
 from lictor_bus.logs.dead_letters import DeadLetters
-from lictor_bus.loops.outages import OUTAGES
+from lictor_bus.loops.outages import OUTAGES, refused_at_last
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 
 ACK_WAIT_S = 12.0
@@ -130,14 +131,20 @@ class ConcurrentLoop:
             self._room.release()
 
     async def _answer(self, delivery: Delivery) -> None:
+        if is_foreign(delivery):
+            return
         started = time.monotonic()
         try:
             outcome = await self._handle(delivery)
         except MessageRefused as refusal:
             await self._dead.store(self._stream, delivery, refusal)
             return
-        except OUTAGES:
-            raise
+        except OUTAGES as error:
+            refusal = refused_at_last(error, delivery)
+            if refusal is None:
+                raise
+            await self._dead.store(self._stream, delivery, refusal)
+            return
         except Exception as error:  # noqa: BLE001 -- a defect that one message meets must not stop the others
             self._log.exception("%s %d", self._stream, delivery.sequence)
             reason = f"{type(error).__name__}: {error}"

@@ -9,6 +9,7 @@ from lictor_bus.loops.outages import BROKER_OUTAGES
 from lictor_bus.loops.stall_watch import StallWatch
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.pull import PullConsumer
 
 log = logging.getLogger("lictor.handling")
@@ -64,7 +65,9 @@ class HandlingLoop:
     async def _take(self, messages: Sequence[Delivery]) -> None:
         holding = asyncio.create_task(self._consumer.hold(messages))
         try:
-            done = await self._handle(messages)
+            ours = [message for message in messages if not is_foreign(message)]
+            done = [] if not ours else list(await self._handle(ours))
+            done += [message for message in messages if message not in ours]
         except BROKER_OUTAGES:
             with suppress(*BROKER_OUTAGES):
                 for message in messages:

@@ -249,7 +249,9 @@ def _service(
     hears: Sequence[str] = (),
     looks_at: Sequence[str] = (),
 ) -> Role:
-    sees = [f"$JS.API.STREAM.INFO.{stream}" for stream in (*declares, *looks_at, streams.DEAD)]
+    # What stands where a dead letter would go is looked at: it may be somebody else's.
+    looks_at = tuple(dict.fromkeys((*looks_at, streams.DEAD)))
+    sees = [f"$JS.API.STREAM.INFO.{stream}" for stream in (*declares, *looks_at)]
     folds = [call for stream in declares for call in (*_reading(stream), *_folding(stream))]
     looks = [call for stream in looks_at for call in _looking(stream)]
     asks = [each.wildcard for each in asked_by(name)]

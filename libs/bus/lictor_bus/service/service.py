@@ -46,6 +46,7 @@ from lictor_bus.wire.connection import (
     connect_nats,
     connect_redis,
 )
+from lictor_bus.wire.provenance import passed_over
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_schema.services.health import ServiceHealth
 
@@ -195,8 +196,13 @@ class Service:
             ready=self._open and not troubles,
             started_at=self._started_at,
             config_hash=self.config_hash,
-            detail="; ".join(dict.fromkeys(troubles)) or self.detail,
+            detail="; ".join(dict.fromkeys(troubles)) or self._detail(),
         )
+
+    def _detail(self) -> str:
+        count = sum(passed_over().values())
+        more = f"{count} foreign messages passed over, see the log" if count else ""
+        return "; ".join(filter(None, (self.detail, more)))
 
     def broker(self, settings: ServiceSettings) -> NatsBroker:
         """The FastStream side: health and gates, answered by one instance of many."""

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter as Tally
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,8 +17,8 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.metrics import CallbackOptions, NoOpMeterProvider, Observation
 from opentelemetry.metrics import MeterProvider as MeterProviderApi
-from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -26,6 +26,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from lictor_bus.wire.provenance import passed_over
 
 _propagator = TraceContextTextMapPropagator()
 TRACEPARENT = "traceparent"
@@ -105,6 +107,12 @@ class ServiceTelemetry:
             unit="{time}",
             description="Times a worker had to start again, by cause",
         )
+        meter.create_observable_counter(
+            "lictor.foreign",
+            callbacks=[self._foreign],
+            unit="{message}",
+            description="Foreign messages that were passed over, by the beginning of their subjects",
+        )
         self._releases = meter.create_counter(
             "lictor.pack.releases",
             unit="{release}",
@@ -159,6 +167,12 @@ class ServiceTelemetry:
             description="Matches of rules, by pack, version, rule and what became of them:"
             " fired, overridden, shadow, suppressed",
         )
+
+    def _foreign(self, _options: CallbackOptions) -> Iterable[Observation]:
+        return [
+            Observation(count, {"service": self._service, "subjects": each})
+            for each, count in passed_over().items()
+        ]
 
     @property
     def tracing(self) -> bool:

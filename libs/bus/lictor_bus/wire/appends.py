@@ -27,7 +27,7 @@ from nats.aio.client import Client
 from lictor_bus.errors import BatchRefused, BusError, IdTaken, MessageRefused, SequenceConflict
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, expecting, publish_batch, publish_expecting
-from lictor_bus.wire.read import read_from
+from lictor_bus.wire.read import stored_from
 
 log = logging.getLogger("lictor.appends")
 
@@ -212,16 +212,16 @@ class Appends:
         except SequenceConflict:
             if not append.is_perhaps_stored:
                 raise
-            following = await read_from(self.client, stream, append.log, (after or 0) + 1, 1)
+            following = await stored_from(self.client, stream, append.log, (after or 0) + 1, 1)
             if not following or not _is_stored_as(message, following[0]):
                 raise
             sequence = following[0].sequence
-            if await read_from(self.client, stream, append.log, sequence + 1, 1):
+            if await stored_from(self.client, stream, append.log, sequence + 1, 1):
                 # Whoever appended has to see what came after it before going on.
                 raise
             return sequence
         if stored.is_duplicate:
-            found = await read_from(self.client, stream, append.log, stored.sequence, 1)
+            found = await stored_from(self.client, stream, append.log, stored.sequence, 1)
             if not found or found[0].sequence != stored.sequence:
                 raise IdTaken(
                     f"{stream} has a message {message.message_id}, but not on {append.log}",

@@ -19,6 +19,7 @@ from lictor_bus.errors import BrokerUnreachable, BusError, NotAllowed, StoreUnre
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
 from lictor_bus.wire.address import shown
+from lictor_bus.wire.delivery import COPIED
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -55,7 +56,8 @@ class TolerantClient(Client):
     reconnects for ever to the address it began with; this one looks the address up before each attempt. And it
     closes for good when the server ends its password; this one, if it can look up another, reconnects with that. And it
     only logs that the broker does not permit something, and lets whoever waits for it run out of time; here they get
-    NotAllowed at once.
+    NotAllowed at once. And of headers that came twice nobody would know; this one notes it of those that the broker
+    gives to a copy.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -175,6 +177,14 @@ class TolerantClient(Client):
     def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
         super()._remove_sub(sid, max_msgs)
         self._direct.pop(sid, None)
+
+    @staticmethod
+    def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        """Of a header that is there twice the last counts: what the broker adds to a stored message comes last."""
+        headers = Client._parse_header_lines(raw)  # pyright: ignore[reportPrivateUsage] -- see above
+        if raw.count(b"Nats-Stream:") > 1:
+            headers[COPIED] = "1"
+        return headers
 
     def _build_message(
         self,

@@ -10,6 +10,8 @@ from lictor_bus.errors import BusError
 from lictor_schema.core.time import EPOCH, SECOND_NS, from_micros
 
 NO_HEADERS: Mapping[str, str] = {}
+COPIED = "Lictor-Copied"
+"""Among the headers of a message that was read back: it was stored with headers that the broker gives to a copy."""
 
 
 class WireHeaders(Mapping[str, str]):
@@ -71,6 +73,11 @@ class Delivery(NamedTuple):
     redelivered: bool = False
 
     @property
+    def times(self) -> int:
+        """How often it was delivered; 0 for a message that nobody delivered."""
+        return int(_ack_fields(self.ack_subject)[0]) if self.ack_subject else 0
+
+    @property
     def stored_at(self) -> datetime:
         """The broker's own time for the message: the only clock the cores ever see."""
         return from_micros(self.stored_at_ns // 1000)
@@ -83,18 +90,22 @@ def from_delivery(message: Msg) -> Delivery:
 
 def delivered(subject: str, reply: str, body: bytes, headers: Mapping[str, str]) -> Delivery:
     """A delivery from its parts."""
+    times, sequence, number, stored = _ack_fields(reply)
+    return Delivery(
+        subject, body, headers, int(sequence), int(stored), int(number), reply, times != "1"
+    )
+
+
+def _ack_fields(reply: str) -> list[str]:
+    """How often a message was delivered, its sequence, the number of the delivery, and when it was stored."""
     parts = reply.split(".")
     # $JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<number>.<time>.<pending>; behind a domain there are
     # <domain>.<account hash> before the stream and a random token at the end.
     if len(parts) == 9:
-        times, sequence, number, stored = parts[4:8]
-    elif len(parts) >= 11:
-        times, sequence, number, stored = parts[6:10]
-    else:
-        raise BusError(f"not a JetStream delivery: reply subject {reply!r}")
-    return Delivery(
-        subject, body, headers, int(sequence), int(stored), int(number), reply, times != "1"
-    )
+        return parts[4:8]
+    if len(parts) >= 11:
+        return parts[6:10]
+    raise BusError(f"not a JetStream delivery: reply subject {reply!r}")
 
 
 def from_direct_get(message: Msg) -> Delivery:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
 
 from lictor_bus.errors import BusError, NotAllowed, TooManySubjects
 from lictor_bus.wire.connection import TolerantClient
@@ -42,14 +43,19 @@ class Last(NamedTuple):
 
 async def direct_last(client: Client, stream: str, subject: str, within_s: float) -> Last | None:
     """The last message on a subject that one replica has, without its body."""
+    request = {"last_by_subj": subject}
     try:
         answer = await client.request(
             f"$JS.API.DIRECT.GET.{stream}",
-            json.dumps({"last_by_subj": subject}).encode(),
+            json.dumps(request).encode(),
             timeout=max(0.01, within_s),
         )
     except NotAllowed:
         raise
+    except NoRespondersError:
+        # nats-py takes a stored message for this that has a header `Status: 503`; anybody can store one.
+        found = (await direct_get(client, stream, request, within_s, single=True)).found
+        return Last(found[0].subject, found[0].sequence) if found else None
     except (NatsError, TimeoutError) as error:
         raise BusError(f"{stream} could not be asked for its last message: {error}") from None
     headers = answer.headers or {}
@@ -62,9 +68,14 @@ async def direct_last(client: Client, stream: str, subject: str, within_s: float
 
 
 async def direct_get(
-    client: Client, stream: str, request: dict[str, Any], within_s: float
+    client: Client,
+    stream: str,
+    request: dict[str, Any],
+    within_s: float,
+    *,
+    single: bool = False,
 ) -> DirectAnswer:
-    """One answer."""
+    """One answer; ``single`` for a request that is answered by one message, without an end."""
     found: list[Delivery] = []
     done: asyncio.Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
 
@@ -76,6 +87,8 @@ async def direct_get(
         # An answer with a sequence is a stored message, whatever headers its sender gave it.
         if status is None or "Nats-Sequence" in headers:
             found.append(from_direct_get(message))
+            if single:
+                done.set_result((0, 0))
         elif status in {"204", "404"}:
             left, upto = headers.get("Nats-Num-Pending", 0), headers.get("Nats-UpTo-Sequence", 0)
             done.set_result((int(left), int(upto)))
@@ -94,7 +107,7 @@ async def direct_get(
     try:
         await client.publish(
             subject,
-            json.dumps({"max_bytes": BYTES_PER_ANSWER, **request}).encode(),
+            json.dumps(request if single else {"max_bytes": BYTES_PER_ANSWER, **request}).encode(),
             reply=inbox,
         )
         async with asyncio.timeout(max(0.01, within_s)):

@@ -15,19 +15,20 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.nuid import NUID
 
-from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, NotAllowed, SequenceConflict
 from lictor_bus.wire.delivery import NO_HEADERS
-from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
+from lictor_bus.wire.error_codes import DUPLICATE_IN_BATCH, WRONG_LAST_SEQUENCES
+from lictor_bus.wire.provenance import LOG
+from lictor_bus.wire.read import stored_from
 
 # The broker's own limit for one atomic batch.
 MAX_BATCH = 1000
 HEADER_ROOM = 16 * 1024
 """What headers may add to a body, with the ids and the reasons in them, within the server's `max_payload`."""
-_DUPLICATE_IN_BATCH = 10201
 # The broker has as many unfinished batches as it takes: it refuses the first message, which nobody hears of, and then
 # the last for the lack of it. Whoever leaves batches open must not hold the others up.
 _BATCHES_FULL = (10176, 10210)
-_ONE_BY_ONE = (_DUPLICATE_IN_BATCH, *_BATCHES_FULL)
+_ONE_BY_ONE = (DUPLICATE_IN_BATCH, *_BATCHES_FULL)
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -70,7 +71,17 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
     answer = await _request(client, message, _headers(message))
     content = json.loads(answer.data)
     if content.get("duplicate"):
-        return None
+        at = int(content["seq"])
+        try:
+            found = await stored_from(client, stream, ">", at, 1, known=at)
+        except NotAllowed:
+            # A runtime may not look; but its ids are its own, and nobody else could have made them.
+            return None
+        if not found or found[0].sequence != at or found[0].subject == message.subject:
+            return None
+        # A copy of a message of ours has taken the id, elsewhere in the stream: it must not keep this one out.
+        answer = await _request(client, message, _headers(message._replace(message_id=None)))
+        return _stored_sequence(stream, answer)
     if _SUBJECT_IS_FULL in content.get("error", {}).get("description", ""):
         return None
     return _stored_sequence(stream, answer)
@@ -127,7 +138,8 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
 
 
 def _headers(message: Outgoing) -> dict[str, str]:
-    headers = dict(message.headers)
+    # Not what the message brings: it may be another's, read back to be stored here.
+    headers = {**message.headers, LOG: message.subject}
     if message.message_id is not None:
         headers["Nats-Msg-Id"] = message.message_id
     for name, value in headers.items():

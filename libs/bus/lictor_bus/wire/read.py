@@ -6,9 +6,12 @@ only its end may be missing. So where an answer ends, and the stream has replica
 (``leader_view``); then the last message of each subject is asked for until a replica answers that has come as far, as
 its answer says. An empty result therefore rests on the leader. If there is no such answer in time, BusError is raised,
 which is an outage like any other: nothing moves. Of a stream with one replica, whoever answers has all there is.
+
+**Foreign messages are passed over** (``provenance``). Only ``stored_from`` and ``last_sequence`` show what stands in
+the stream, whoever put it there: for those who append after it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +21,7 @@ from nats.aio.client import Client
 from lictor_bus.errors import TooManySubjects
 from lictor_bus.wire.delivery import Delivery, nanoseconds
 from lictor_bus.wire.direct_get import BYTES_PER_ANSWER, DirectAnswer, direct_get, direct_last
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.stream_leader import (
     READ_WITHIN_S,
     LeaderView,
@@ -46,10 +50,21 @@ async def read_from(
     An answer is cut by bytes too, and where a replica lags: fewer than ``limit`` don't mean that there are no more.
     ``known`` is a sequence that the caller knows to be stored on ``subject``: who has less is not believed.
     """
-    return (await read_page(client, stream, subject, sequence, limit, known=known)).found
+    while found := await stored_from(client, stream, subject, sequence, limit, known=known):
+        if ours := [stored for stored in found if not is_foreign(stored)]:
+            return ours
+        sequence = found[-1].sequence + 1
+    return []
 
 
-async def read_page(
+async def stored_from(
+    client: Client, stream: str, subject: str, sequence: int, limit: int, *, known: int = 0
+) -> list[Delivery]:
+    """The same with what is foreign."""
+    return (await stored_page(client, stream, subject, sequence, limit, known=known)).found
+
+
+async def stored_page(
     client: Client,
     stream: str,
     subject: str,
@@ -94,9 +109,11 @@ async def read_since(
         request = {"start_time": start, "next_by_subj": on, "batch": most}
         return (await direct_get(client, stream, request, patience.left_s)).found
 
-    found = await since(subject, limit)
-    if found or await is_alone(client, stream, patience):
-        return found
+    if found := await since(subject, limit):
+        ours = [stored for stored in found if not is_foreign(stored)]
+        return ours or await read_from(client, stream, subject, found[-1].sequence + 1, limit)
+    if await is_alone(client, stream, patience):
+        return []
     view = await leader_view(client, stream, patience=patience)
     if not view.messages or view.last_at_ns < nanoseconds(start):
         return []
@@ -106,16 +123,33 @@ async def read_since(
     return await read_from(client, stream, subject, anything[0].sequence, limit)
 
 
-async def last_on_subjects(client: Client, stream: str, subjects: Sequence[str]) -> list[Delivery]:
-    """The last message on each subject that the given filters match."""
+async def last_on_subjects(
+    client: Client,
+    stream: str,
+    subjects: Sequence[str],
+    is_ours: Callable[[Delivery], bool] = lambda _: True,
+) -> list[Delivery]:
+    """The last message on each subject that the given filters match.
+
+    ``is_ours`` looks at its body: of messages that are unnamed, nothing else tells who wrote them.
+    """
     patience = Patience(READ_WITHIN_S)
-    return [
+    found = [
         stored
         for start in range(0, len(subjects), _SUBJECTS_PER_REQUEST)
         for stored in await _lasts(
             client, stream, subjects[start : start + _SUBJECTS_PER_REQUEST], patience
         )
     ]
+    ours: list[Delivery] = []
+    for stored in found:
+        if not is_foreign(stored) and is_ours(stored):
+            ours.append(stored)
+            continue
+        # The broker finds the last message only: what stands before a foreign one is read from the start.
+        before = [each async for each in read_all(client, stream, stored.subject) if is_ours(each)]
+        ours += before[-1:]
+    return ours
 
 
 async def any_on_subjects(client: Client, stream: str, subjects: Sequence[str]) -> set[str]:

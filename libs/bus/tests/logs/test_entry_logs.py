@@ -62,7 +62,8 @@ async def test_entries_are_read_in_order_and_those_of_other_logs_are_not(client:
 async def test_what_others_get_into_a_log_is_passed_over_and_stops_nobody(
     client: Client, body: bytes, message_id: str | None
 ) -> None:
-    await publish_one(client, streams.DRIFT, Outgoing(subjects.triage("d"), body, message_id))
+    headers = {} if message_id is None else {"Nats-Msg-Id": message_id}
+    await client.jetstream().publish(subjects.triage("d"), body, headers=headers)
     own = entry()
     await add(client, own)
     assert [each for _, each in (await triage_log(client, "d")).entries] == [own]

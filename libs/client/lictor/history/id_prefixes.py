@@ -137,7 +137,7 @@ def _harmless(given: str) -> str:
 def _id_in(body: bytes, field: str) -> str | None:
     try:
         value = json.loads(body)[field]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         # Somebody else's message; see lictor_bus.logs.entry_logs.
         return None
     return value if isinstance(value, str) else None

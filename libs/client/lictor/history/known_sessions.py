@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nats.aio.client import Client
-from pydantic import ValidationError
 
 from lictor.errors import LictorError
 from lictor.history.id_prefixes import one_of
 from lictor.history.stream_contents import extent, subjects_at
+from lictor_bus.errors import UnreadableEntry
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import SESSIONS
@@ -86,6 +86,6 @@ async def _any_entry(client: Client, subject: str) -> AnySessionEntry | None:
 def _entry(stored: Delivery) -> AnySessionEntry | None:
     try:
         return read_session_entry(stored)
-    except ValidationError:
+    except UnreadableEntry:
         # Of another version: what it says can't be known.
         return None

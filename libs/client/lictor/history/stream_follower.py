@@ -26,6 +26,7 @@ from lictor_bus.errors import NotAllowed as BrokerRefuses
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery, from_delivery
 from lictor_bus.wire.error_codes import STREAM_NOT_FOUND, UNAVAILABLE
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.time import SECOND_NS
 
@@ -67,7 +68,8 @@ async def follow(
                     delivery = await consumer.next()
                     upcoming = delivery.sequence + 1
                     pause = FIRST_PAUSE_S
-                    yield delivery
+                    if not is_foreign(delivery):
+                        yield delivery
         except BrokerRefuses as error:
             raise NotAllowed(f"{stream} can't be followed: {error}.") from None
         except _LostError as lost:

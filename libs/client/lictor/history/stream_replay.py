@@ -252,7 +252,7 @@ def _event_sequence(delivery: Delivery) -> int:
     """What a record is about; 0, which no event has, when it does not say."""
     try:
         return int(json.loads(delivery.body)["event_sequence"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return 0
 
 

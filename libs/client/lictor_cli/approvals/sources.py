@@ -14,7 +14,7 @@ from lictor.history.stream_contents import extent, streams_at
 from lictor_approval.errors import BrokenLog
 from lictor_approval.request_binding import is_of
 from lictor_approval.request_life import RequestLife, folded
-from lictor_bus.logs.entry_logs import all_entries, approval_log
+from lictor_bus.logs.entry_logs import all_entries, approval_log, body_in
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import APPROVALS, PROGRAMS
 from lictor_bus.wire.read import read_from
@@ -71,9 +71,10 @@ async def program_of(client: Client, request: ApprovalRequest) -> str:
     subject = subjects.program(request.binding.runtime, request.binding.task_id)
     found = await read_from(client, PROGRAMS, subject, request.program_sequence, 1)
     for stored in found:
-        submission = ProgramSubmission.from_json(stored.body)
-        if stored.sequence == request.program_sequence and is_of(request, submission):
-            return submission.program
+        if stored.sequence == request.program_sequence:
+            submission = body_in(stored, ProgramSubmission.from_json)
+            if submission is not None and is_of(request, submission):
+                return submission.program
     raise LictorError(
         f"stream PROGRAMS does not hold the program of request {request.request_id} any more;"
         " it can't run, and should be submitted again."

@@ -28,6 +28,7 @@ from lictor_cli.main import OK
 from lictor_cli.output.terminal import common_arguments, quiet_logs, say, say_json
 from lictor_seal import (
     Checkpoint,
+    CheckpointError,
     Edge,
     SealBundle,
     StoredCheckpoint,
@@ -37,6 +38,7 @@ from lictor_seal import (
     entry_file,
     hand_over_in,
     leaf_data,
+    position_in,
     read_entries,
     read_known_head,
 )
@@ -124,10 +126,10 @@ def _hand_overs(directory: Path, until: int) -> int:
 
 def _stands_at(stated: Checkpoint, directory: Path) -> int:
     """The stream sequence that a checkpoint was made to stand at."""
-    word, _, number = stated.extensions[0].partition(" ") if stated.extensions else ("", "", "")
-    if word != "EPISODES" or not number.isdecimal():
-        raise LictorError(f"the checkpoint in {directory} is not one of a Lictor log.")
-    return int(number)
+    try:
+        return position_in(stated)
+    except CheckpointError:
+        raise LictorError(f"the checkpoint in {directory} is not one of a Lictor log.") from None
 
 
 async def _export(
@@ -138,7 +140,7 @@ async def _export(
     covered = 0
     note: str | None = None
     last = there.sequence
-    async for stored in messages(client, there.sequence):
+    async for stored in messages(client, there.sequence, there.edge.size):
         if stored.subject != LOG_CHECKPOINT:
             leaves.append(leaf_data(SealBundle.from_bytes(stored.body).sealed_episode))
             continue
@@ -164,7 +166,7 @@ async def _export(
 async def _refuse_other_end(client: Client, directory: Path, there: Exported) -> None:
     """Nothing is new: then the stream's last message must be the checkpoint that was exported."""
     kept = checkpoint_in(exported_note(directory))
-    async for stored in messages(client, there.sequence - 1):
+    async for stored in messages(client, there.sequence - 1, kept.size):
         if stored.subject == LOG_CHECKPOINT:
             found = checkpoint_in(StoredCheckpoint.from_bytes(stored.body).note)
             if found == kept:

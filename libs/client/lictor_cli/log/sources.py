@@ -3,7 +3,7 @@
 import os
 import stat
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,15 +15,18 @@ from lictor.history.stream_contents import streams_at
 from lictor_bus.names.streams import EPISODES
 from lictor_bus.names.subjects import LOG_CHECKPOINT
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_named, pass_over
 from lictor_bus.wire.read import PAGE, last_on_subjects, read_from
 from lictor_seal import (
     Checkpoint,
     SealBundle,
+    SealError,
     StoredCheckpoint,
     TileTree,
     TrustStore,
     checkpoint_in,
     leaf_data,
+    position_line,
     read_known_head,
 )
 from lictor_seal.log.tiles import Edge
@@ -140,17 +143,67 @@ async def episodes_stream(url: str | None) -> AsyncGenerator[Client]:
             raise LictorError("there is no log yet: no sealer has run on this broker.") from None
 
 
-async def messages(client: Client, after: int = 0) -> AsyncGenerator[Delivery]:
-    """Everything in the log's stream, in order."""
+async def messages(client: Client, after: int = 0, size: int = 0) -> AsyncGenerator[Delivery]:
+    """The log in its stream: leaves and checkpoints, in order, after the checkpoint of that sequence and size.
+
+    The leaves are what the checkpoints say: an append is stored as a whole, so the leaves that a checkpoint adds stand
+    right before it. What stands elsewhere is foreign, and passed over; at the end, leaves of ours that no checkpoint
+    covers are not.
+    """
+    waiting: list[Delivery] = []
     while page := await read_from(client, EPISODES, ">", after + 1, PAGE):
         for stored in page:
+            if stored.subject != LOG_CHECKPOINT:
+                waiting.append(stored)
+                continue
+            stated = _stated(stored)
+            if stated is None:
+                continue
+            first = stored.sequence - max(0, stated.size - size)
+            for leaf in _split(waiting, first):
+                yield leaf
             yield stored
+            waiting, size = [], stated.size
         after = page[-1].sequence
+    for leaf in waiting:
+        if is_named(leaf) or _is_bundle(leaf):
+            yield leaf
+        else:
+            pass_over(leaf, "no leaf of the log")
+
+
+def _split(waiting: Sequence[Delivery], first: int) -> Sequence[Delivery]:
+    for each in waiting:
+        if each.sequence < first:
+            pass_over(each, "no checkpoint of the log covers it")
+    return [each for each in waiting if each.sequence >= first]
+
+
+def _stated(stored: Delivery) -> Checkpoint | None:
+    """What a stored checkpoint says; None for one that was not made to stand there, and so is none of the log."""
+    try:
+        stated = checkpoint_in(StoredCheckpoint.from_bytes(stored.body).note)
+    except SealError:
+        stated = None
+    if is_named(stored) or (stated and stated.extensions[:1] == (position_line(stored.sequence),)):
+        return stated
+    pass_over(stored, "no checkpoint of the log")
+    return None
+
+
+def _is_bundle(stored: Delivery) -> bool:
+    try:
+        SealBundle.from_bytes(stored.body)
+    except SealError:
+        return False
+    return True
 
 
 async def streamed_head(client: Client) -> StoredCheckpoint | None:
     """The last checkpoint in the stream; None while there is no log."""
-    found = await last_on_subjects(client, EPISODES, [LOG_CHECKPOINT])
+    found = await last_on_subjects(
+        client, EPISODES, [LOG_CHECKPOINT], lambda stored: _stated(stored) is not None
+    )
     return StoredCheckpoint.from_bytes(found[0].body) if found else None
 
 

@@ -1,8 +1,7 @@
 """`lictor pack explain`: which rules looked at an event, what each fact was, why each fired or not."""
 
-import json
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nats.aio.client import Client
 
@@ -11,8 +10,10 @@ from lictor.history.event_sources import PastEvent, events_in_file, events_in_st
 from lictor.history.id_prefixes import TASK, one_of, whole_or_given
 from lictor.history.stored_decisions import ON_EVENTS
 from lictor.history.stream_contents import extent, stored, streams_at
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DECISIONS, EVENTS
+from lictor_bus.wire.delivery import Delivery
 from lictor_cli.decision.line import STYLES
 from lictor_cli.main import OK, USAGE
 from lictor_cli.output.terminal import (
@@ -32,6 +33,7 @@ from lictor_policy.judge.config import EvaluatorConfig
 from lictor_policy.judge.step import step
 from lictor_policy.offline.explanation import ConditionAnswer, Explanation, Look, explain
 from lictor_policy.task.state import TaskState
+from lictor_schema.core.canonical_json import parse_json
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -143,7 +145,7 @@ async def _record(client: Client, given: str) -> dict[str, Any]:
     async for delivery in stored(client, DECISIONS, ON_EVENTS, size.last_sequence):
         # Looked for first, because most records are others.
         if given.encode() in delivery.body:
-            record: dict[str, Any] = json.loads(delivery.body)
+            record = _object(delivery)
             record_id = str(record.get("record_id"))
             if record_id.startswith(given):
                 found[record_id] = record
@@ -154,10 +156,16 @@ async def _record_of(client: Client, past: PastEvent) -> dict[str, Any] | None:
     size = await extent(client, DECISIONS)
     subject = subjects.decisions_on_task(past.event.task_id)
     async for delivery in stored(client, DECISIONS, subject, size.last_sequence):
-        record: dict[str, Any] = json.loads(delivery.body)
+        record = _object(delivery)
         if record.get("event_sequence") == past.position.sequence:
             return record
     return None
+
+
+def _object(delivery: Delivery) -> dict[str, Any]:
+    """A record as its JSON says; nothing of what is no record."""
+    found: Any = body_in(delivery, parse_json)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _explain(past: list[PastEvent], config: EvaluatorConfig) -> Explanation:

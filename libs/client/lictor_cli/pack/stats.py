@@ -94,7 +94,7 @@ async def count_records(url: str | None, since: datetime | None, *, quiet: bool)
                 advance()
                 try:
                     stats.take(json.loads(delivery.body))
-                except ValueError:
+                except (ValueError, RecursionError):
                     stats.unreadable += 1
     if stats.unreadable:
         warn(f"{stats.unreadable} messages are no decision records this version reads; left out")

@@ -83,10 +83,6 @@ class StreamAudit:
         self._waiting.clear()
         self._root_before = self._leaves.frontier
 
-    def other(self, sequence: int, subject: str) -> None:
-        """A message that is neither."""
-        self._findings.add(f"EPISODES {sequence}", f"nothing of the log: subject {subject[:120]}")
-
     def finish(self) -> AuditReport:
         """The whole stream was handed in."""
         if not self._checkpoints:

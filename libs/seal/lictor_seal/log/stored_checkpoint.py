@@ -7,12 +7,21 @@ from typing import Self, cast
 
 from lictor_schema.core.canonical_json import CanonicalError, parse_json
 from lictor_seal.errors import CheckpointError, MerkleError
+from lictor_seal.log.checkpoint import Checkpoint
 from lictor_seal.log.merkle import Frontier
 
 
 def position_line(sequence: int) -> str:
     """The line by which a checkpoint says where in the stream it was made to stand."""
     return f"EPISODES {sequence}"
+
+
+def position_in(checkpoint: Checkpoint) -> int:
+    """Where in the stream a checkpoint was made to stand; CheckpointError when it does not say."""
+    word, _, number = (*checkpoint.extensions, "")[0].partition(" ")
+    if word != "EPISODES" or not number.isdecimal():
+        raise CheckpointError("it does not say where in EPISODES it stands: it is of no Lictor log")
+    return int(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,12 +203,6 @@ def test_garbage_in_the_stream_is_told(
     assert not audited([*stream.messages, (kind, body)], trust).ok
 
 
-def test_a_message_that_is_nothing_of_the_log_is_told(trust: TrustStore) -> None:
-    audit = StreamAudit(trust)
-    audit.other(1, "lictor.log.unknown")
-    assert "lictor.log.unknown" in told(audit.finish())
-
-
 def test_many_findings_are_counted_not_all_kept(trust: TrustStore) -> None:
     report = audited([("episode", b"")] * 150, trust)
     assert (len(report.findings), report.more_findings) == (100, 51)

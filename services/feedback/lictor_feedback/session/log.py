@@ -1,23 +1,17 @@
 """The logs of sessions on the stream SESSIONS: the truth about what happened in each."""
 
-import logging
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from nats.aio.client import Client
-from pydantic import ValidationError
 
 from lictor_bus.errors import BusError
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
-from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
-from lictor_bus.wire.read import last_sequence, read_from
-from lictor_schema.core.canonical_json import CanonicalError
+from lictor_bus.wire.read import last_sequence, stored_from
 from lictor_schema.sessions.session_log import AnySessionEntry, SessionBegun
-
-log = logging.getLogger("lictor.feedback")
 
 CHUNK = 256
 """Entries that are read at once."""
@@ -30,7 +24,7 @@ class LoggedEntry(NamedTuple):
 
     sequence: int
     entry: AnySessionEntry | None
-    """None for what is no entry at all: NATS puts answers wherever a question says, and so into a log too."""
+    """None for what is foreign."""
 
 
 class Chunk(list[LoggedEntry]):
@@ -82,10 +76,10 @@ class SessionLog:
 
         ``known`` is the sequence of an entry that is known to be there.
         """
-        found = await read_from(
+        found = await stored_from(
             self._client, streams.SESSIONS, subjects.session_log(key), after + 1, limit, known=known
         )
-        chunk = Chunk(LoggedEntry(each.sequence, _entry(each)) for each in found)
+        chunk = Chunk(LoggedEntry(each.sequence, read_session_entry(each)) for each in found)
         if found:
             chunk.left = int(found[-1].headers.get("Nats-Num-Pending", 0))
         return chunk
@@ -103,15 +97,3 @@ class SessionLog:
                 if logged.entry is not None:
                     yield logged.sequence, logged.entry
             after = chunk[-1].sequence
-
-
-def _entry(stored: Delivery) -> AnySessionEntry | None:
-    """The entry; BusError for one that this version can't read: without it the session must not be judged."""
-    try:
-        entry = read_session_entry(stored)
-    except (ValidationError, CanonicalError) as error:
-        raise BusError(f"SESSIONS {stored.sequence} can't be read: {error}") from None
-    if entry is None:
-        # The fold of the stream dead-letters it, which everybody sees; this is for a look at one session.
-        log.info("SESSIONS %d is no entry of a session, and is passed over", stored.sequence)
-    return entry

@@ -359,8 +359,8 @@ async def test_what_is_no_entry_neither_stops_a_session_nor_counts(pair, body, m
         number = next(numbers)
         its_id = None if message_id is None else f"{message_id}{number}"
         its_body = body.replace(b'"x"', b'"x%d"' % number)
-        message = Outgoing(subjects.session_log(KEY), its_body, its_id)
-        assert await publish_one(one.client, streams.SESSIONS, message)
+        headers = {} if its_id is None else {"Nats-Msg-Id": its_id}
+        await one.client.jetstream().publish(subjects.session_log(KEY), its_body, headers=headers)
 
     await litter()
     assert (await one.begin()).ok

@@ -10,21 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nats.aio.client import Client
-from pydantic import ValidationError
 
-from lictor_bus.errors import BusError
 from lictor_bus.ledger import Ledger, Log, Reading
+from lictor_bus.logs.entry_logs import body_in, judged_in
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
-from lictor_bus.wire.read import read_all, read_from
+from lictor_bus.wire.read import read_from, stored_from
 from lictor_policy.decisions.receipts import find_dishonesty
 from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S
 from lictor_policy.task.obligation_transitions import RUNTIME
 from lictor_policy_evaluator.decisions.record_lookup import find_record
 from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce
-from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.decisions.receipt import ReceiptAnswer, ReceiptReport
 
@@ -107,7 +105,9 @@ class Receipts:
             for stored in page:
                 if announced is not None and _STARTED not in stored.body:
                     continue
-                told = DecisionRecord.from_json(stored.body)
+                told = body_in(stored, DecisionRecord.from_json)
+                if told is None:
+                    continue
                 if told.event_sequence >= record.event_sequence:
                     return started or announced or record.runtime
                 if told.runtime != RUNTIME:
@@ -154,11 +154,14 @@ class _ReportLog(Log[_Kept, tuple[ReceiptReport, ...]]):
     async def read(self) -> Reading[_Kept, tuple[ReceiptReport, ...]]:
         entries: list[tuple[int, _Kept]] = []
         last = 0
-        async for stored in read_all(self._client, streams.RECEIPTS, self._filter, _PAGE):
-            last = stored.sequence
-            # NATS puts answers wherever a question says, and so here too.
-            if stored.body.startswith(_REPORT):
-                entries.append((last, _Kept(_report(stored))))
+        while page := await stored_from(
+            self._client, streams.RECEIPTS, self._filter, last + 1, _PAGE
+        ):
+            for stored in page:
+                report = _report(stored)
+                if report is not None:
+                    entries.append((stored.sequence, _Kept(report)))
+            last = page[-1].sequence
         return Reading(tuple(kept.report for _, kept in entries), last, tuple(entries))
 
     def message(self, entry: _Kept) -> Outgoing:
@@ -170,11 +173,11 @@ class _ReportLog(Log[_Kept, tuple[ReceiptReport, ...]]):
         return Outgoing(subject, report.to_json())
 
 
-def _report(stored: Delivery) -> ReceiptReport:
-    try:
-        return ReceiptReport.from_json(stored.body)
-    except (ValidationError, CanonicalError) as error:
-        raise BusError(f"RECEIPTS {stored.sequence} can't be read: {error}") from None
+def _report(stored: Delivery) -> ReceiptReport | None:
+    """The report, None for what is foreign; UnreadableEntry for one of a newer version."""
+    if not stored.body.startswith(_REPORT):
+        return None
+    return judged_in(stored, ReceiptReport.from_json)
 
 
 def _again(

@@ -1,10 +1,10 @@
 """One decision record, found by its task and its time."""
 
-import json
 from datetime import datetime
 
 from nats.aio.client import Client
 
+from lictor_bus.logs.entry_logs import body_in
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from, read_since
 from lictor_schema.decisions.decision import DecisionRecord
@@ -21,11 +21,13 @@ async def find_record(
     page = await read_since(client, streams.DECISIONS, subject, since, _PAGE)
     while page:
         for stored in page:
-            told = json.loads(stored.body)
-            if told["record_id"] == record_id:
-                return DecisionRecord.from_json(stored.body)
+            told = body_in(stored, DecisionRecord.from_json)
+            if told is None:
+                continue
+            if told.record_id == record_id:
+                return told
             # Decisions on a task stand in the order of its events: it can't come any more.
-            if told["recorded_at"] > recorded_at:
+            if told.recorded_at > recorded_at:
                 return None
         page = await read_from(client, streams.DECISIONS, subject, page[-1].sequence + 1, _PAGE)
     return None

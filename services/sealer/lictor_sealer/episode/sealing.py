@@ -1,5 +1,6 @@
 """From the record that closes a task to its sealed episode in the log: DECISIONS in, EPISODES out."""
 
+from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import MessageRefused
+from lictor_bus.errors import MessageRefused, UnreadableEntry
 from lictor_bus.fold.processor import (
     KEEP_QUIET_S,
     SOURCE_SEQUENCE,
@@ -15,6 +16,7 @@ from lictor_bus.fold.processor import (
     Parsed,
     Sourced,
     Stepped,
+    sequence_in_header,
 )
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.logs.episode_contents import PartToStore, store_parts
@@ -50,6 +52,9 @@ TASK_HEADER = "Lictor-Task"
 
 # So many closings are looked up together.
 _TOGETHER = 64
+
+# About half a minute: a sealer of the version that wrote the entry may take over meanwhile.
+_UNREADABLE_TRIES = 10
 
 T = TypeVar("T")
 
@@ -136,6 +141,7 @@ class SealingOutbox:
         self._dead = dead
         self._closings = closings
         self._gathering = Gathering(client)
+        self._unreadable = Counter[int]()
 
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:  # noqa: ARG002
         """Nothing to leave out: ``publish`` asks the log about every episode, restart or not."""
@@ -254,6 +260,11 @@ class SealingOutbox:
             return await attempt
         except MessageRefused as refusal:
             reason = refusal
+        except UnreadableEntry as error:
+            self._unreadable[sourced.sequence] += 1
+            if self._unreadable[sourced.sequence] < _UNREADABLE_TRIES:
+                raise
+            reason = MessageRefused(str(error), remedy="run the version that wrote the entry")
         except EpisodeError as error:
             reason = MessageRefused(
                 f"task_id: {error}", remedy="split long work into several tasks"
@@ -282,7 +293,7 @@ class SealingOutbox:
         """Those that are in no log yet; ``sealed`` says of which closings episodes are, and is added to."""
         newest = await self._log.newest([each.episode_id for each in closings])
         for token, stored in newest.items():
-            sealed.setdefault(token, int(stored.headers.get(SOURCE_SEQUENCE, 0)))
+            sealed.setdefault(token, sequence_in_header(stored))
         fresh: list[_ClosedRecords] = []
         for closing in closings:
             token, sequence = subjects.token(closing.episode_id), closing.sourced.sequence

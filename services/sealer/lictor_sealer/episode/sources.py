@@ -10,6 +10,7 @@ from typing import Final, Generic, TypeVar, get_args
 
 from pydantic import ValidationError
 
+from lictor_bus.errors import UnreadableEntry
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import subjects
 from lictor_bus.wire.delivery import Delivery
@@ -132,7 +133,7 @@ class Weaver:
                 self._session(entry, self._count(name, stored))
             else:
                 self._note[name](self, stored, self._count(name, stored))
-        except (ValidationError, CanonicalError):
+        except (ValidationError, CanonicalError, UnreadableEntry):
             if name == "session":
                 if canonical_json(self._task_id) not in stored.body:
                     return False

@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.processor import read_or_refuse
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_named, pass_over
 from lictor_bus.wire.read import read_from
 from lictor_schema.core.ids import episode_id
 from lictor_schema.decisions.decision import DecisionRecord
@@ -137,8 +138,12 @@ async def task_records(client: Client, task: str, last: int | None = None) -> Ta
     found: list[StoredRecord] = []
     kept: list[tuple[Delivery, DecisionRecord]] | None = []
     size = 0
+    known: set[str] = set()
     async for stored in _stored(client, task, 1, last):
-        record = read_record(stored)
+        record = _record_of(stored, task)
+        if record is None or record.record_id in known:
+            continue
+        known.add(record.record_id)
         found.append(StoredRecord.of(record, stored))
         size += len(stored.body)
         if size > _KEPT_BYTES:
@@ -146,6 +151,21 @@ async def task_records(client: Client, task: str, last: int | None = None) -> Ta
         if kept is not None:
             kept.append((stored, record))
     return TaskRecords(client, task, found, kept)
+
+
+def _record_of(stored: Delivery, task: str) -> DecisionRecord | None:
+    """The record; None for a message that no evaluator stored. MessageRefused for one of a newer version."""
+    try:
+        record = read_record(stored)
+    except MessageRefused as refusal:
+        if is_named(stored):
+            raise
+        pass_over(stored, f"no decision record: {refusal}")
+        return None
+    if subjects.token(record.task_id) != task:
+        pass_over(stored, "a decision record of another task")
+        return None
+    return record
 
 
 async def _stored(

@@ -20,8 +20,9 @@ from lictor_bus.logs.episode_contents import erase_message
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
 from lictor_bus.wire.delivery import Delivery
+from lictor_bus.wire.provenance import is_foreign
 from lictor_bus.wire.publish import Outgoing
-from lictor_bus.wire.read import read_all
+from lictor_bus.wire.read import read_all, stored_from
 from lictor_schema.core.base_model import utc_millis
 from lictor_schema.seals.erasure import ErasureAnswer, ErasureEntry, ErasureOrder, NamedStrand
 from lictor_seal import BundleError, Entry, Part, SigningKey, with_erased
@@ -170,8 +171,12 @@ class _PartLog(Log[_Cleaned, Sequence[Delivery]]):
         self._subject = subject
 
     async def read(self) -> Reading[_Cleaned, Sequence[Delivery]]:
-        stored = [each async for each in read_all(self._client, streams.CONTENTS, self._subject, 4)]
-        return Reading(stored, stored[-1].sequence if stored else 0)
+        stored: list[Delivery] = []
+        last = 0
+        while page := await stored_from(self._client, streams.CONTENTS, self._subject, last + 1, 4):
+            stored += page
+            last = page[-1].sequence
+        return Reading(stored, last)
 
     def message(self, entry: _Cleaned) -> Outgoing:
         return Outgoing(self._subject, entry.to_json())
@@ -232,8 +237,10 @@ def _looked(order: ErasureOrder, strands: tuple[NamedStrand, ...]) -> ErasureAns
 
 
 def _part(stored: Delivery, order: ErasureEntry) -> Part | None:
+    if is_foreign(stored):
+        return None
     try:
         part = Part.from_bytes(stored.body)
     except BundleError:
-        return None  # NATS puts answers wherever a question says, and so here too.
+        return None
     return part if part.episode_id == order.episode_id else None

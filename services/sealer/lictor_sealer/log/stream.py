@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from nats.aio.client import Client
@@ -10,13 +11,23 @@ from lictor_bus.errors import BatchRefused, BusError
 from lictor_bus.ledger import OutOfDate
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCE
+from lictor_bus.wire.error_codes import DUPLICATE_IN_BATCH, WRONG_LAST_SEQUENCE
+from lictor_bus.wire.provenance import is_foreign, is_named, pass_over
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
-from lictor_bus.wire.read import last_on_subjects, read_all
+from lictor_bus.wire.read import PAGE, last_on_subjects, read_all, stored_from
 from lictor_bus.wire.stream_leader import leader_view
 from lictor_schema.core.canonical_json import canonical_json
 from lictor_schema.seals.seal import SealedEpisode
-from lictor_seal import Frontier, SealBundle, SigningKey
+from lictor_seal import (
+    Frontier,
+    SealBundle,
+    SealError,
+    SigningKey,
+    StoredCheckpoint,
+    checkpoint_in,
+    position_line,
+)
+from lictor_sealer.log.signed_head import SignedHead
 from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
 
 
@@ -35,8 +46,16 @@ class DraftMessage(NamedTuple):
 class EpisodeLog:
     """Appends to the log. A caller that decides on the content of the log holds ``writing`` until it has appended."""
 
-    def __init__(self, client: Client, key: SigningKey, *, sealed_from: str = "") -> None:
+    def __init__(
+        self,
+        client: Client,
+        key: SigningKey,
+        *,
+        sealed_from: str = "",
+        signed: SignedHead | None = None,
+    ) -> None:
         self._client = client
+        self._signed = signed or SignedHead()
         self.key = key
         self._head: Head | None = None
         self.sealed_from = sealed_from
@@ -50,7 +69,7 @@ class EpisodeLog:
             await self._append(entries[start : start + MAX_BATCH - 1])
 
     async def _append(self, entries: Sequence[DraftMessage]) -> None:
-        head = self._head or await load_head(self._client, self.key)
+        head = self._head or await self._load_head()
         appended = append(head, [each.draft for each in entries], self.key)
         messages = [
             Outgoing(
@@ -72,20 +91,35 @@ class EpisodeLog:
         # Whatever happens from here on, what we knew of the head may be wrong.
         self._head = None
         try:
-            sequence = await publish_batch(self._client, streams.EPISODES, messages)
+            sequence = await self._publish(messages)
         except BatchRefused as error:
             if error.code == WRONG_LAST_SEQUENCE:
                 raise LogOvertaken(
                     "another sealer appended to the log; reading its head again"
                 ) from error
             raise
+        self._signed.remember(appended.checkpoint)
         self._head = Head(appended.frontier, sequence)
+
+    async def _load_head(self) -> Head:
+        await self._signed.refuse_another_log(self._client)
+        return await load_head(self._client, self.key)
+
+    async def _publish(self, messages: Sequence[Outgoing]) -> int:
+        try:
+            return await publish_batch(self._client, streams.EPISODES, messages)
+        except BatchRefused as error:
+            if error.code != DUPLICATE_IN_BATCH:
+                raise
+            # Somebody's copy has taken the id. The expected sequence alone keeps an append from being stored twice.
+            anew = [each._replace(message_id=None) for each in messages]
+            return await publish_batch(self._client, streams.EPISODES, anew)
 
     async def newest(self, episode_ids: Sequence[str]) -> dict[str, Delivery]:
         """The newest version of each episode that is in the log, by the token of its id."""
         filters = [subjects.episodes_with_id(each) for each in episode_ids]
         found: dict[str, Delivery] = {}
-        for stored in await last_on_subjects(self._client, streams.EPISODES, filters):
+        for stored in await last_on_subjects(self._client, streams.EPISODES, filters, _is_episode):
             token = stored.subject.rpartition(".")[2]
             if token not in found or found[token].sequence < stored.sequence:
                 found[token] = stored
@@ -94,7 +128,19 @@ class EpisodeLog:
     async def versions(self, episode_id: str) -> list[Delivery]:
         """Every version of an episode, in the order they were sealed."""
         subject = subjects.episodes_with_id(episode_id)
-        return [each async for each in read_all(self._client, streams.EPISODES, subject)]
+        stored = read_all(self._client, streams.EPISODES, subject)
+        return [each async for each in stored if _is_episode(each)]
+
+
+def _is_episode(stored: Delivery) -> bool:
+    """Whether a leaf stands on the subject of its episode."""
+    try:
+        episode = SealBundle.from_bytes(stored.body).sealed_episode
+    except SealError:
+        pass_over(stored, "no leaf of the log")
+        return False
+    names = (str(episode.get(name) or "-") for name in ("decisionType", "episodeId"))
+    return stored.subject == subjects.episode(*names)
 
 
 def _subject(draft: Draft) -> str:
@@ -109,18 +155,55 @@ def sealed_episode_of(stored: Delivery) -> SealedEpisode:
 
 
 async def load_head(client: Client, key: SigningKey) -> Head:
-    """The log's head from its last checkpoint; refused unless it is ours and nothing follows it."""
+    """The log's head from its last checkpoint, and where the stream ends; refused unless the checkpoint is ours.
+
+    Foreign messages behind it are passed over. A leaf of ours there belongs to an append that is not complete.
+    """
     last = (await leader_view(client, streams.EPISODES)).last
-    if last == 0:
-        return Head(Frontier(), 0)
-    found = await last_on_subjects(client, streams.EPISODES, [subjects.LOG_CHECKPOINT])
-    if not found or found[0].sequence != last:
-        raise BusError(
-            f"EPISODES holds messages after the log's last checkpoint (last is {last}); if the broker's disk "
-            "was full, make room and start NATS again, which completes the append; else somebody else wrote "
-            "there: restore the stream"
-        )
+    found = await last_on_subjects(
+        client, streams.EPISODES, [subjects.LOG_CHECKPOINT], _is_checkpoint
+    )
+    head = Head(Frontier(), 0)
+    if found:
+        try:
+            head = read_head(found[0].body, found[0].sequence, key)
+        except LogError as error:
+            raise BusError(str(error)) from error
+    await _refuse_uncovered_leaves(client, head, last)
+    return replace(head, sequence=last)
+
+
+async def _refuse_uncovered_leaves(client: Client, head: Head, last: int) -> None:
+    sequence = head.sequence
+    while sequence < last:
+        page = await stored_from(client, streams.EPISODES, ">", sequence + 1, PAGE, known=last)
+        for stored in page:
+            if is_foreign(stored):
+                continue
+            if is_named(stored) or _extends(stored, head):
+                raise BusError(
+                    f"EPISODES holds a leaf after the log's last checkpoint (at {stored.sequence}); if the broker's "
+                    "disk was full, make room and start NATS again, which completes the append; else somebody else "
+                    "wrote there: restore the stream"
+                )
+            pass_over(stored, "neither a leaf nor a checkpoint of the log")
+        sequence = page[-1].sequence if page else last
+
+
+def _is_checkpoint(stored: Delivery) -> bool:
+    """Whether a checkpoint of the log stands there, whoever signed it: each names its own place."""
+    if is_named(stored):
+        return True
     try:
-        return read_head(found[0].body, last, key)
-    except LogError as error:
-        raise BusError(str(error)) from error
+        stated = checkpoint_in(StoredCheckpoint.from_bytes(stored.body).note)
+    except SealError:
+        return False
+    return stated.extensions[:1] == (position_line(stored.sequence),)
+
+
+def _extends(stored: Delivery, head: Head) -> bool:
+    """Whether a leaf without a name would come next."""
+    try:
+        return SealBundle.from_bytes(stored.body).leaf_index >= head.frontier.size
+    except SealError:
+        return False

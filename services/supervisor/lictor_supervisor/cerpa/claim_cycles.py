@@ -15,13 +15,13 @@ from pydantic import ValidationError
 
 from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
-    SOURCE_SEQUENCE,
     CountingState,
     Parsed,
     Stepped,
     StreamOutbox,
     read_or_refuse,
     refuse_newer_state,
+    sequence_in_header,
 )
 from lictor_bus.fold.timers import Timer
 from lictor_bus.logs.entry_logs import read_entry
@@ -180,8 +180,8 @@ def _subjects(told: Input) -> tuple[str, ...]:
 class CerpaOutbox(StreamOutbox):
     """Results on the stream of claims; a message from somebody else says nothing about what was published."""
 
-    def __init__(self, client: Client, subjects_of_key: str) -> None:
-        super().__init__(client, streams.CERPA, subjects_of_key)
+    def __init__(self, client: Client, subjects_of_key: str, *, source: str) -> None:
+        super().__init__(client, streams.CERPA, subjects_of_key, source=source)
         self._source_of = _source
 
 
@@ -191,7 +191,7 @@ def _source(stored: Delivery) -> int:
     begins = (b'{"%b":"%b"' % (name, own.encode()) for name in (b"entry_id", b"cycle_id"))
     if not stored.body.startswith(tuple(begins)):
         return 0
-    return int(stored.headers.get(SOURCE_SEQUENCE, 0))
+    return sequence_in_header(stored)
 
 
 class DriftTelling(CountingState):

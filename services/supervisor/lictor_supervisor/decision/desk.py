@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BusError
+from lictor_bus.logs.entry_logs import judged_in
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import PAGE, read_from
@@ -39,7 +39,6 @@ from lictor_schema.contracts.decision_questions import (
     TaskOrder,
     VerifyRequest,
 )
-from lictor_schema.core.canonical_json import CanonicalError
 from lictor_schema.core.ids import episode_id
 from lictor_schema.core.time import to_micros
 from lictor_schema.decisions.decision import DecisionRecord
@@ -321,7 +320,9 @@ class ContractDesk:
                 PAGE,
             )
             for stored in page:
-                record = _read(stored.body, stored.sequence)
+                record = judged_in(stored, _read)
+                if record is None:
+                    continue
                 if record.task_closed:
                     first = started = None
                 else:
@@ -387,8 +388,5 @@ def _key(request: GateRequest) -> str:
     return subjects.decision_key(request.runtime, request.task_id)
 
 
-def _read(body: bytes, sequence: int) -> DecisionRecord:
-    try:
-        return DecisionRecord.model_validate_json(body, by_name=False, by_alias=True)
-    except (ValueError, CanonicalError) as error:
-        raise BusError(f"DECISIONS {sequence} can't be read: {error}") from None
+def _read(body: bytes) -> DecisionRecord:
+    return DecisionRecord.model_validate_json(body, by_name=False, by_alias=True)

@@ -23,6 +23,7 @@ from lictor_bus.fold.processor import (
     Stepped,
     read_or_refuse,
     refuse_newer_state,
+    sequence_in_header,
 )
 from lictor_bus.fold.timers import Timer
 from lictor_bus.names import streams, subjects
@@ -262,4 +263,4 @@ def _source(stored: Delivery) -> int | None:
         return None
     if message_id != f"{_RAISED}{event.drift_id}:{event.severity.value}":
         return None
-    return int(stored.headers.get(SOURCE_SEQUENCE, 0))
+    return sequence_in_header(stored)

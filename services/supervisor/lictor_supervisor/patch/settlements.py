@@ -5,7 +5,14 @@ from datetime import datetime
 
 from nats.aio.client import Client
 
-from lictor_bus.fold.processor import SOURCE_SEQUENCE, CountingState, Parsed, Sourced, Stepped
+from lictor_bus.fold.processor import (
+    SOURCE_SEQUENCE,
+    CountingState,
+    Parsed,
+    Sourced,
+    Stepped,
+    sequence_in_header,
+)
 from lictor_bus.logs.entry_logs import read_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
@@ -59,7 +66,9 @@ class SettlementOutbox:
     async def published(self, keys: Collection[str]) -> Mapping[str, int]:
         """By cause, the last entry that was passed on."""
         filters = [subjects.SETTLEMENT.at(key) for key in sorted(keys)]
-        found = await last_on_subjects(self._client, streams.DRIFT, filters)
+        found = await last_on_subjects(
+            self._client, streams.DRIFT, filters, lambda stored: _source(stored) > 0
+        )
         return {stored.subject.split(".")[2]: _source(stored) for stored in found}
 
     async def publish(self, outputs: Sequence[Sourced[PatchSettled]]) -> None:
@@ -81,4 +90,4 @@ def _source(stored: Delivery) -> int:
     own = stored.headers.get("Nats-Msg-Id", "").removeprefix(_SETTLED)
     if not stored.body.startswith(b'{"request_id":"%b"' % own.encode()):
         return 0
-    return int(stored.headers.get(SOURCE_SEQUENCE, 0))
+    return sequence_in_header(stored)
