@@ -213,7 +213,7 @@ def test_everything_in_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None
     assert len(files) == len(roles(["codex"])) + 2
     for path in (folder.path, *folder.path.rglob("*")):
         assert path.stat().st_mode & 0o077 == 0, path
-    urls = {path.stem: path.read_text().strip() for path in folder.credentials.iterdir()}
+    urls = {path.parent.name: path.read_text().strip() for path in folder.credentials.glob("*/*")}
     assert urls["codex"].endswith("@h:1")
     assert urls["ops"].endswith("@h:1")
     assert urls["sealer"].endswith("@nats:2")
