@@ -141,7 +141,7 @@ def test_no_server_and_no_service_runs_as_root() -> None:
     for service in RUNNING.values():
         assert str(service["user"]).split(":")[0] not in ("", "0", "root")
     stage = (ROOT / "deploy/Dockerfile").read_text().split("FROM ")[-1]
-    assert "\nUSER lictor\n" in stage
+    assert "\nUSER 10001\n" in stage
 
 
 def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None:
@@ -160,18 +160,22 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
 
 def test_each_container_gets_its_own_password_in_a_file_and_none_in_its_environment() -> None:
     for name, service in (*OURS.items(), ("deploy", COMPOSE["services"][MAKES_STREAMS])):
-        assert service["secrets"] == [{"source": name, "target": "nats_url"}]
-        assert service["environment"]["LICTOR_NATS_URL_FILE"] == "/run/secrets/nats_url"
+        assert service["environment"]["LICTOR_NATS_URL_FILE"] == "/run/lictor/nats.url"
         assert "LICTOR_NATS_URL" not in service["environment"]
-        assert COMPOSE["secrets"][name] == {"file": f"deploy/secrets/credentials/{name}.url"}
+        # A folder: a mounted file would stay the old one when a rotation replaces it.
+        assert _of_secrets(service) == [f"./deploy/secrets/credentials/{name}:/run/lictor:ro"]
     assert "environment" not in RUNNING["nats"]
+
+
+def _of_secrets(service: dict[str, Any]) -> list[str]:
+    return [each for each in service["volumes"] if "secrets" in each]
 
 
 def test_the_streams_are_made_once_by_a_user_of_their_own() -> None:
     once = COMPOSE["services"][MAKES_STREAMS]
     assert once["command"] == ["lictor", "streams", "apply"]
     assert (once["restart"], once["read_only"], once["cap_drop"]) == ("no", True, ["ALL"])
-    assert once["secrets"][0]["source"] == "deploy"
+    assert once["volumes"] == ["./deploy/secrets/credentials/deploy:/run/lictor:ro"]
 
 
 def test_only_the_sealer_s_container_has_the_private_key() -> None:

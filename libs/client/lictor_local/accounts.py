@@ -1,8 +1,8 @@
 """The folder of an installation's NATS accounts: who has which passwords, and what the server reads of it.
 
-    accounts.json           every role's users and passwords: what the other files are written from
-    server/accounts.conf    the server's configuration, which its own file includes
-    credentials/ROLE.url    the address of the server with a role's newest password, for whoever runs as it
+    accounts.json                every role's users and passwords: what the other files are written from
+    server/accounts.conf         the server's configuration, which its own file includes
+    credentials/ROLE/nats.url    the address of the server with a role's newest password, for whoever runs as it
 
 All are readable by their owner only, and replaced as a whole. Passwords stand in no environment and on no command
 line: those could not be changed without a restart, and other processes can read them.
@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -172,8 +173,12 @@ class AccountsFolder:
 
     def write(self, accounts: Accounts) -> None:
         """Keep the accounts, and write what the server and the roles read."""
-        for folder in (self.path, self.config.parent, self.credentials):
-            folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        wanted = {self.credential(role): accounts.url(role) for role in accounts.users}
+        self.path.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        for folder in (self.config.parent, self.credentials, *(path.parent for path in wanted)):
+            if not folder.exists():
+                folder.mkdir(mode=_PRIVATE_FOLDER)
+                self._hand_over(folder)
         # First what everything else is made of: whatever fails after it can be written again.
         document = {
             "format": FORMAT,
@@ -184,11 +189,10 @@ class AccountsFolder:
         }
         self._replace(self._accounts, json.dumps(document, indent=2) + "\n")
         self._replace(self.config, accounts.config())
-        wanted = {self.credential(role): accounts.url(role) for role in accounts.users}
         for path, url in wanted.items():
             self._replace(path, f"{url}\n")
-        for path in set(self.credentials.glob("*.url")) - set(wanted):
-            path.unlink()
+        for folder in set(self.credentials.iterdir()) - {path.parent for path in wanted}:
+            shutil.rmtree(folder)
 
     @contextmanager
     def changing(self) -> Generator[None]:
@@ -207,7 +211,10 @@ class AccountsFolder:
         if path.exists() and path.read_bytes() == content:
             return
         replace_file(path, content, mode=_PRIVATE_FILE)
+        self._hand_over(path)
+
+    def _hand_over(self, path: Path) -> None:
         if os.geteuid() == 0:
-            # Written by root for the user whose folder it is, who has to be able to read it.
+            # Made by root for the user whose folder it is, who has to be able to read it.
             owner = self.path.stat()
             os.chown(path, owner.st_uid, owner.st_gid)

@@ -48,6 +48,10 @@ class DoctorFinding:
     remedy: str = ""
 
 
+# Somewhere else Redis is a matter between the services and itself: operators have no way to it, and need none.
+_UNASKED = DoctorFinding("redis", True, "not asked: LICTOR_REDIS_URL names none for those services")
+
+
 async def examine(
     *, url: str | None, data_dir: Path | None, ports: tuple[int, ...]
 ) -> AsyncGenerator[DoctorFinding, None]:
@@ -71,7 +75,8 @@ async def examine(
         yield finding
     where, store = nats_url(url), redis_url()
     client, broker = await nats(where)
-    stored = await redis(store)
+    elsewhere = where.source == "given" or _is_named(where)
+    stored = _UNASKED if elsewhere and store.source == "the default" else await redis(store)
     # Ports that were asked about need not be those of `lictor up`, which starts no server that somebody named.
     needed = [*machine, *([] if ports else [listening])]
     needed += [each for at, each in ((where, broker), (store, stored)) if _is_named(at)]

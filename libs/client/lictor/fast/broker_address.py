@@ -94,7 +94,9 @@ def credential_file(folder: str, role: str) -> str:
     """Where the broker's URL for a role is kept: a service, `ops`, or a runtime."""
     from lictor.fast.session_operations import token
 
-    return f"{folder}/{token(role)}.url"
+    # In a folder of its own, which can be mounted where the role runs: a file that is mounted alone stays the old one
+    # when it is replaced.
+    return f"{folder}/{token(role)}/nats.url"
 
 
 def registered(

@@ -38,7 +38,7 @@ def run(options: Namespace) -> int:
                 printable(name),
                 account,
                 ", ".join(map(printable, users)),
-                folder.credential(name).name,
+                str(folder.credential(name).relative_to(folder.path)),
             )
             for name, account, users in listed
         ),

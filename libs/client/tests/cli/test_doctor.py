@@ -17,6 +17,7 @@ from lictor_local.service_process import SERVICES
 
 Cli = Callable[..., "asyncio.Future[subprocess.CompletedProcess[str]]"]
 NOBODY = "nats://127.0.0.1:9"
+NO_REDIS = "redis://127.0.0.1:9/0"
 
 
 @pytest.fixture
@@ -45,9 +46,18 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(cli: Cli, taken_port
 
 
 async def test_the_doctor_gives_the_same_advice_once(cli: Cli) -> None:
-    outcome = await cli("doctor", "--url", NOBODY, LICTOR_REDIS_URL="redis://127.0.0.1:9/0")
+    outcome = await cli("doctor", "--url", NOBODY, LICTOR_REDIS_URL=NO_REDIS)
     assert outcome.stdout.count("problem  ") == 3
     assert outcome.stdout.count("what to do: start the server there, or leave --url out") == 1
+
+
+async def test_the_doctor_looks_for_no_redis_of_services_elsewhere(cli: Cli) -> None:
+    outcome = await cli("doctor", "--json", LICTOR_NATS_URL=NOBODY)
+    found = {one["name"]: one for one in json.loads(outcome.stdout)["findings"]}
+    assert (found["redis"]["ok"], found["nats"]["ok"]) == (True, False)
+    outcome = await cli("doctor", "--json", LICTOR_NATS_URL=NOBODY, LICTOR_REDIS_URL=NO_REDIS)
+    found = {one["name"]: one for one in json.loads(outcome.stdout)["findings"]}
+    assert not found["redis"]["ok"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ async def test_the_doctor_gives_the_same_advice_once(cli: Cli) -> None:
         ("LICTOR_NATS_SERVER", "absent"),
         ("LICTOR_REDIS_SERVER", "absent"),
         ("LICTOR_NATS_URL", NOBODY),
-        ("LICTOR_REDIS_URL", "redis://127.0.0.1:9/0"),
+        ("LICTOR_REDIS_URL", NO_REDIS),
         ("", ""),
     ],
 )

@@ -150,6 +150,7 @@ def test_each_runtime_has_an_address_of_its_own_where_there_are_accounts(
     with pytest.raises(LictorError, match="add one with `lictor account add rt`"):
         judge_url(runtime=RUNTIME)
     own = Path(credential_file(str(credentials), RUNTIME))
+    own.parent.mkdir()
     own.write_text("nats://rt:secret@h:1\n")
     assert pinned_url(state, "", endpoints, RUNTIME) == "nats://rt:secret@h:1"
     assert nats_url(state, str(tmp_path), RUNTIME) == "nats://rt:secret@h:1"
