@@ -86,6 +86,14 @@ async def test_each_kind_of_bad_event_is_buried_with_its_field_and_the_rest_is_d
     assert [record.task_id for record in await stack.decisions()] == ["good"]
 
 
+async def test_an_event_on_a_subject_of_any_length_is_buried_with_its_reason(stack):
+    await stack.send(f"lictor.ev.test.{'x' * 3000}", json.dumps(started("t1")).encode())
+    await stack.until("DEAD", 1)
+    [buried] = await stack.dead()
+    assert buried.letter.reason.startswith("task_id: 't1' is not the task of subject")
+    assert [problem.path for problem in buried.letter.problems] == ["task_id"]
+
+
 async def test_an_event_of_an_unknown_task_can_be_replayed_once_the_task_has_started(stack):
     late = started(
         "late",

@@ -17,6 +17,7 @@ from lictor_bus.fold.processor import (
 )
 from lictor_bus.fold.tick_relay import TickRelay
 from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
+from lictor_bus.gate import printable
 from lictor_bus.gates import desk, task
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
@@ -172,7 +173,7 @@ def _refused(field: str, problem: str, remedy: str) -> MessageRefused:
     return MessageRefused(
         f"{field}: {problem}",
         remedy=remedy,
-        problems=(FieldProblem(path=field, problem=problem, excerpt=""),),
+        problems=(FieldProblem(path=field, problem=printable(problem)[:1000], excerpt=""),),
     )
 
 
