@@ -287,7 +287,7 @@ async def measure_sealing(
     rates: dict[str, list[float]] = {
         name: [] for name in ("deepsigma", "batched", "overlapped", "stored", "single")
     }
-    async with EmbeddedServers(folder, redis_port=None) as servers:
+    async with EmbeddedServers(folder, redis=False) as servers:
         client = await nats.connect(servers.nats_url)
         await streams.declare(client, streams.EPISODES)
         log = Ours(client)

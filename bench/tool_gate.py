@@ -257,7 +257,7 @@ async def fill(client: Client, redis_url: str, session: str, length: int) -> Non
 async def _calls(redis_url: str, key: str) -> int:
     """How many calls the service has counted: else a short session could pass for a long one."""
     async with Redis.from_url(redis_url) as redis:
-        stored = await cast(Any, redis.hget(f"lictor:guard:{{{key}}}", TALLY))
+        stored = await cast(Any, redis.hget(f"lictor:feedback:{{{key}}}", TALLY))
     tally = decode_fact(stored) if stored else None
     return tally.calls if isinstance(tally, Tally) else 0
 

@@ -29,6 +29,7 @@ CODE = [
 SETTING = re.compile(r"\bLICTOR_[A-Z]+(?:_[A-Z]+)*\b")
 # What pages tell a reader to make, or make up.
 TO_BE_MADE = {
+    "deploy/secrets",
     "services/notifier",
     "notices.py",
     "a.py",

@@ -36,7 +36,8 @@ from lictor_contracts.decision.questions import Governing, begin
 from lictor_feedback.session import engine as sessions
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
-from lictor_feedback.session.store import ServerAge, SessionStore
+from lictor_feedback.session.server_age import ServerAge
+from lictor_feedback.session.store import SessionStore
 from lictor_guard.definitions.loading import read_definition
 from lictor_local.embedded_servers import Endpoints
 from lictor_policy_evaluator.decisions import receipts

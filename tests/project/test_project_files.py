@@ -128,6 +128,15 @@ def test_a_container_is_reached_from_this_machine_only(name: str) -> None:
         assert port.startswith("127.0.0.1:")
 
 
+def test_redis_is_reached_by_the_services_alone_each_as_its_own_user() -> None:
+    assert "ports" not in RUNNING["redis"]
+    for name, service in OURS.items():
+        variable = name.replace("-", "_").upper()
+        address = service["environment"]["LICTOR_REDIS_URL"]
+        assert address.startswith(f"redis://{name}:${{REDIS_PASSWORD_{variable}:")
+        assert service["environment"]["LICTOR_STATE_KEY"].startswith(f"${{STATE_KEY_{variable}:")
+
+
 def test_no_server_and_no_service_runs_as_root() -> None:
     for service in RUNNING.values():
         assert str(service["user"]).split(":")[0] not in ("", "0", "root")

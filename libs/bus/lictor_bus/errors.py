@@ -65,6 +65,10 @@ class StaleState(BusError):
     """A stored state was written by an engine that this one can't read; it must be folded anew."""
 
 
+class ForgedState(StaleState):
+    """A stored state is not as this service left it: it is dropped, and folded again from the stream."""
+
+
 class NewerState(BusError):
     """A stored state was written by a newer version; it is left alone, and this worker waits."""
 

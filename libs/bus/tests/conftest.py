@@ -185,17 +185,9 @@ class Bench:
 
     quiet_s = FAST.pin_timeout_s
 
-    def take_over(self, old: str, new: str) -> TakeOver:
+    def take_over(self, old: str) -> TakeOver:
         """What takes over the fold `x` of a service."""
-        return TakeOver(
-            self.client,
-            self.redis,
-            streams.EVENTS,
-            old=old,
-            new=new,
-            partition="x",
-            quiet_s=self.quiet_s,
-        )
+        return TakeOver(self.client, streams.EVENTS, old=old, partition="x", quiet_s=self.quiet_s)
 
     def fold_of(
         self, service: str, *, formerly: str | None = None, keep_s: int = 0
@@ -212,7 +204,7 @@ class Bench:
             DeadLetters(self.client, service, formerly=formerly),
             ServiceTelemetry(service),
             FAST.batch,
-            take_over=None if formerly is None else self.take_over(formerly, service),
+            take_over=None if formerly is None else self.take_over(formerly),
         )
 
     @asynccontextmanager

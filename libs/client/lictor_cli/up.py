@@ -65,14 +65,13 @@ def stack_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir", metavar="DIR", type=Path, help="where data is kept (default: .lictor)"
     )
-    for server in ("nats", "redis"):
-        parser.add_argument(
-            f"--{server}-port",
-            metavar="PORT",
-            type=port_number,
-            default=0,
-            help="the port of the embedded server (default: the one it had last, or any free one)",
-        )
+    parser.add_argument(
+        "--nats-port",
+        metavar="PORT",
+        type=port_number,
+        default=0,
+        help="the port of the embedded NATS (default: the one it had last, or any free one)",
+    )
     parser.add_argument(
         "--http",
         metavar="PORT",
@@ -94,7 +93,6 @@ def stack_settings(options: Namespace, data_dir: Path, packs: Path) -> StackSett
         nats_url=os.environ.get("LICTOR_NATS_URL"),
         redis_url=os.environ.get("LICTOR_REDIS_URL"),
         nats_port=options.nats_port,
-        redis_port=options.redis_port,
         http_port=_first_of(SERVICES, options.http),
         seal_key=Path(seal_key) if seal_key else None,
         log_origin=os.environ.get("LICTOR_LOG_ORIGIN") or DEFAULT_LOG_ORIGIN,

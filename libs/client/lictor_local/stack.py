@@ -5,6 +5,7 @@ Everything lives under one data directory; stopping keeps it, and the next start
 
 import asyncio
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,7 +67,6 @@ class StackSettings:
     nats_url: str | None = field(default=None, repr=False)
     redis_url: str | None = field(default=None, repr=False)
     nats_port: int = 0
-    redis_port: int = 0
     http_port: int | None = None
     """Where the services' HTTP ports begin; 0 for any, None for no HTTP."""
     seal_key: Path | None = None
@@ -87,7 +87,7 @@ class Stack:
         self._servers = EmbeddedServers(
             self._data_dir,
             nats_port=None if settings.nats_url else settings.nats_port,
-            redis_port=None if settings.redis_url else settings.redis_port,
+            redis=settings.redis_url is None,
             secured=settings.secured,
         )
         self._accounts = self._servers.accounts
@@ -96,6 +96,7 @@ class Stack:
         self._services: list[ServiceProcess] = []
         self._http_ports: Mapping[str, int] = {}
         self._running: Running | None = None
+        self._state_key = Path()
         self._announced = False
 
     @property
@@ -145,9 +146,9 @@ class Stack:
         if self._settings.secured:
             self._write_accounts(nats_url.removeprefix("nats://"))
         redis_url = self._settings.redis_url or self._servers.redis_url
-        key, trust = prepare_key(
-            self._data_dir / "keys", self._settings.seal_key, self._settings.log_origin
-        )
+        keys = self._data_dir / "keys"
+        key, trust = prepare_key(keys, self._settings.seal_key, self._settings.log_origin)
+        self._state_key = prepare_state_key(keys)
         try:
             running = self._describe(nats_url, redis_url, trust)
             await self._prepare_streams(running.nats_url_of(DEPLOY))
@@ -269,6 +270,8 @@ class Stack:
             "LICTOR_NATS_URL": "" if secured else running.nats_url,
             "LICTOR_NATS_URL_FILE": str(self._accounts.credential(name)) if secured else "",
             "LICTOR_REDIS_URL": running.redis_url,
+            "LICTOR_STATE_KEY": "",
+            "LICTOR_STATE_KEY_FILE": str(self._state_key),
             "LICTOR_PACKS": running.packs,
             "LICTOR_AGENTS": running.agents or "",
             # What we were started with names private keys: only the sealer gets any.
@@ -356,6 +359,18 @@ class Stack:
         # Nothing that goes wrong with the terminal may keep a child alive.
         with suppress(OSError):
             self._tell(happening)
+
+
+def prepare_state_key(folder: Path) -> Path:
+    """The file with the key for the tags on stored states: the one that is named, or one that is made here once."""
+    if given := os.environ.get("LICTOR_STATE_KEY_FILE"):
+        return Path(given).absolute()
+    path = folder / "state.key"
+    if given := os.environ.get("LICTOR_STATE_KEY"):
+        replace_file(path, f"{given}\n".encode(), mode=0o600)
+    elif not path.exists():
+        replace_file(path, f"{secrets.token_hex(32)}\n".encode(), mode=0o600)
+    return path
 
 
 def prepare_key(folder: Path, given: Path | None, origin: str) -> tuple[Path, Path]:

@@ -21,7 +21,8 @@ from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
 from lictor_feedback.session.replies import SessionReplies
-from lictor_feedback.session.store import WITHIN_S, ServerAge, SessionStore
+from lictor_feedback.session.server_age import ServerAge
+from lictor_feedback.session.store import WITHIN_S, SessionStore
 from lictor_feedback.task_standing import ask_standing
 from lictor_guard.errors import DefinitionError
 from lictor_schema.decisions.guard_decision import GuardDecision
@@ -89,7 +90,7 @@ async def make_engine(
     """The sessions of this instance, on a connection to the store of its own."""
     age = ServerAge()
     url = runtime.settings.redis_url
-    redis = await connect_redis(url, on_connect=age.on_connect)
+    redis = await connect_redis(url, on_connect=age.on_connect, ca=runtime.settings.redis_ca)
     quick = QuickRedis(url, age.met, WITHIN_S) if QuickRedis.can_reach(url) else None
 
     async def tell_doubt(key: str) -> None:
@@ -98,7 +99,7 @@ async def make_engine(
 
     engine = Engine(
         SessionLog(client),
-        SessionStore(redis, age, quick),
+        SessionStore(redis, age, quick, tags=runtime.tags()),
         sessions.pinned_to,
         tell_doubt=tell_doubt,
     )

@@ -125,7 +125,7 @@ class Asker:
         """What was counted, as it is stored; after a question that makes sure of it."""
         await self.ask("collect", call_id=uuid.uuid4().hex)
         async with redis.asyncio.from_url(self.endpoints.redis_url) as store:
-            stored = await store.hget(f"lictor:guard:{{{self.key}}}", session_facts.TALLY)
+            stored = await store.hget(f"lictor:feedback:{{{self.key}}}", session_facts.TALLY)
         fact = decode_fact(stored or b"")
         assert isinstance(fact, session_facts.Tally)
         return fact

@@ -1,7 +1,6 @@
 """The policy evaluator on the bus: EVENTS in, DECISIONS out, timers in between. The only file with a broker in it."""
 
 import hashlib
-import json
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -42,7 +41,7 @@ from lictor_policy.task.timers import (
 )
 from lictor_policy_evaluator import __version__
 from lictor_policy_evaluator.decisions.marks import Marks
-from lictor_policy_evaluator.decisions.past_decisions import PastDecisions
+from lictor_policy_evaluator.decisions.past_decisions import PastDecisions, event_sequence
 from lictor_policy_evaluator.decisions.receipts import Receipts
 from lictor_policy_evaluator.gates import Gates
 from lictor_policy_evaluator.packs.configs_in_force import ConfigsInForce
@@ -177,15 +176,6 @@ def _refused(field: str, problem: str, remedy: str) -> MessageRefused:
     )
 
 
-def event_sequence(stored: Delivery) -> int:
-    """The sequence of the event that a stored decision is about; 0 when it is no decision of ours."""
-    try:
-        return int(json.loads(stored.body)["event_sequence"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        log.warning("DECISIONS %d is not a decision record", stored.sequence)
-        return 0
-
-
 SPEC = ServiceSpec(
     name=NAME,
     version=__version__,
@@ -242,13 +232,14 @@ async def make_gates(
     So a rush of questions takes none from the workers, neither to the broker nor to the store.
     """
     client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
-    redis = await connect_redis(runtime.settings.redis_url)
+    redis = await connect_redis(runtime.settings.redis_url, ca=runtime.settings.redis_ca)
     settings = runtime.settings
     tasks = TaskStates(
         client,
         redis,
         service=NAME,
         partitions=settings.partitions,
+        tags=runtime.tags(),
     )
     configs = ConfigsInForce(client, library, started_with)
     receipts = Receipts(client, configs, partitions=settings.partitions)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from redis.exceptions import RedisError
 
-from lictor_bus.errors import BusError
+from lictor_bus.errors import BusError, ForgedState
 from lictor_bus.gate import GateRefusal
 from lictor_bus.gates import task
 from lictor_bus.gates.gate_recorder import PendingRecord
@@ -184,6 +184,8 @@ def _explain(error: Exception, _request: object) -> GateRefusal | None:
     """Which dependency is away."""
     if isinstance(error, NoConfig):
         what = "the packs in force can't be loaded"
+    elif isinstance(error, ForgedState):
+        what = "the task's stored state is not as it was left"
     elif isinstance(error, BusError):
         what = "the event stream can't be read"
     elif isinstance(error, TaskStateError):

@@ -280,7 +280,7 @@ async def test_a_disk_that_is_full_delays_sealing_until_the_broker_is_started_ag
     small_disk: Path, tmp_path: Path
 ) -> None:
     async with (
-        EmbeddedServers(small_disk / "nats", redis_port=None) as broker,
+        EmbeddedServers(small_disk / "nats", redis=False) as broker,
         EmbeddedServers(tmp_path / "redis", nats_port=None) as store,
         sealing(Endpoints(broker.nats_url, store.redis_url), tmp_path) as bus,
     ):

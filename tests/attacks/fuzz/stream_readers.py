@@ -214,7 +214,7 @@ async def fuzz(
 
 async def _run(count: int, seed: int) -> Fuzzed:
     with tempfile.TemporaryDirectory() as folder:
-        async with EmbeddedServers(Path(folder), redis_port=None, durable=False) as servers:
+        async with EmbeddedServers(Path(folder), redis=False, durable=False) as servers:
             return await fuzz(servers.nats_url, count, seed)
 
 

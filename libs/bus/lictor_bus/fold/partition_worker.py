@@ -29,7 +29,7 @@ from typing import Generic
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import MessageRefused, StaleState
+from lictor_bus.errors import CursorConflict, ForgedState, MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     NoSteering,
     Outbox,
@@ -132,6 +132,8 @@ class PartitionWorker(Generic[T, S, R]):
         self._cursor = 0
         self._expected_delivery = 0
         self._published_until = 0
+        # How far the broker's consumer was when we opened: the store is as far, unless it lost something.
+        self._acknowledged = 0
         # The batch folded last, and the task that makes it durable while the next one is folded.
         self._ahead: _Fold[S, R] | None = None
         self._finishing: asyncio.Task[None] | None = None
@@ -168,12 +170,16 @@ class PartitionWorker(Generic[T, S, R]):
                         failed, self.trouble = False, None
                     elif not failed and not deliveries and self._finishing is None:
                         self.trouble = await self._stall.look()
+                        await self._look_at_store()
                     if deliveries:
                         await self._handle(deliveries)
                 await self._finished()
             except StaleState as error:
                 log.warning("%s: %s; folding the stream anew", self._consumer.durable, error)
-                self._telemetry.reopened("StaleState")
+                self._telemetry.reopened(type(error).__name__)
+                # Whoever forges once may do it again: we are well when a batch got through, or none is left.
+                if isinstance(error, ForgedState):
+                    failed, self.trouble = True, f"{error}; it is folded again from the stream"
                 await self._start_over()
             except OUTAGES as error:
                 failed = True
@@ -185,6 +191,20 @@ class PartitionWorker(Generic[T, S, R]):
                 )
                 await self._pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    async def _look_at_store(self) -> None:
+        """While nothing comes: see whether the store is as it was left, and fold what it lacks.
+
+        What was acknowledged is not delivered again. If the store lost it, or had to be emptied, and nobody moves the
+        cursor, it is for us to read it: gates wait for it.
+        """
+        stored = await self._store.verify()
+        if stored < self._cursor:
+            raise CursorConflict(f"{self._consumer.durable}: Redis lost data")
+        if stored == self._cursor < self._acknowledged:
+            await self._catch_up(self._acknowledged)
+            await self._finished()
+            self._acknowledged = 0
 
     async def _start_over(self) -> None:
         try:
@@ -207,6 +227,7 @@ class PartitionWorker(Generic[T, S, R]):
         await self._consumer.open()
         self._expected_delivery = 0
         await self._look_around()
+        self._acknowledged = (await self._consumer.backlog()).done
 
     async def _look_around(self) -> None:
         """Where the fold stands, and how far another worker may have come before us."""

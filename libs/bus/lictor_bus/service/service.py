@@ -28,6 +28,7 @@ from lictor_bus.errors import BrokerTooOld, BusError, JetStreamAway
 from lictor_bus.fold.partition_worker import PartitionWorker
 from lictor_bus.fold.processor import Outbox, Processor, R, S, Steering, T
 from lictor_bus.fold.state_store import StateStore
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.fold.take_over import TakeOver
 from lictor_bus.gate import Gate
 from lictor_bus.gates.gate_runner import GateRunner
@@ -83,6 +84,10 @@ class ServiceRuntime:
     redis: "Redis"
     telemetry: ServiceTelemetry
 
+    def tags(self) -> StateTags:
+        """The tags of what this service keeps in Redis."""
+        return StateTags(self.settings.state_key or b"", self.service, self.telemetry.state_forged)
+
     def worker(
         self,
         stream: str,
@@ -105,17 +110,20 @@ class ServiceRuntime:
         if formerly is not None:
             take_over = TakeOver(
                 self.client,
-                self.redis,
                 stream,
                 old=formerly,
-                new=self.service,
                 partition=str(partition),
                 quiet_s=settings.pin_timeout_s,
             )
         return PartitionWorker(
             self.client,
             PullConsumer(self.client, stream, name, filter_subject, settings),
-            StateStore(self.redis, self.service, "all" if partition is None else str(partition)),
+            StateStore(
+                self.redis,
+                self.service,
+                "all" if partition is None else str(partition),
+                self.tags(),
+            ),
             processor,
             outbox,
             DeadLetters(self.client, self.service, formerly=formerly),
@@ -242,6 +250,11 @@ class Service:
                     redis=redis,
                     telemetry=self.telemetry(),
                 )
+                if not settings.state_key:
+                    log.warning(
+                        "%s: LICTOR_STATE_KEY is not set, so whoever can write to Redis can forge states",
+                        self.name,
+                    )
                 needed = (*self.spec.streams, DEAD)
                 presence = StreamPresence(client, needed, partitions=settings.partitions)
                 await self._look_for_streams(presence, settings.start_timeout_s)
@@ -468,7 +481,7 @@ async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantCli
         client: TolerantClient | None = None
         try:
             client = await connect_nats(settings.nats_url, name=f"lictor-{service}-streams")
-            return client, await connect_redis(settings.redis_url)
+            return client, await connect_redis(settings.redis_url, ca=settings.redis_ca)
         except BrokerTooOld:
             raise
         except BusError as error:

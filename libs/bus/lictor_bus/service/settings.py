@@ -13,6 +13,7 @@ from lictor_bus.wire.connection import Whereabouts, url_in_file
 DEFAULT_NATS_URL = "nats://127.0.0.1:4222"
 MOST_PARTITIONS, MOST_REPLICAS = 256, 5
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+_SHORTEST_KEY = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,10 @@ class ServiceSettings:
     # They may hold passwords, which a repr must not show.
     nats_url: Whereabouts = field(default=DEFAULT_NATS_URL, repr=False)
     redis_url: str = field(default=DEFAULT_REDIS_URL, repr=False)
+    redis_ca: Path | None = None
+    """The certificates by which a Redis behind ``rediss://`` is known; those of the system without it."""
+    state_key: bytes | None = field(default=None, repr=False)
+    """What the tags on stored states are made with; None: anybody who writes to Redis can make them."""
     partitions: int = DEFAULT_PARTITIONS
     batch: int = 1000
     http_port: int | None = None
@@ -36,6 +41,8 @@ class ServiceSettings:
         return cls(
             nats_url=_nats_url(environment),
             redis_url=environment.get("LICTOR_REDIS_URL", DEFAULT_REDIS_URL),
+            redis_ca=path_setting(environment, "LICTOR_REDIS_CA"),
+            state_key=_state_key(environment),
             partitions=whole_setting(
                 environment, "LICTOR_PARTITIONS", DEFAULT_PARTITIONS, 1, MOST_PARTITIONS
             ),
@@ -85,6 +92,32 @@ def whole_setting(
     if not low <= value <= high:
         raise BusError(f"{name} is {text!r}: it must be a whole number from {low} to {high}.")
     return value
+
+
+def _state_key(environment: Mapping[str, str]) -> bytes | None:
+    """The key itself in LICTOR_STATE_KEY, or a file that holds it in LICTOR_STATE_KEY_FILE."""
+    text, path = (
+        environment.get("LICTOR_STATE_KEY", ""),
+        environment.get("LICTOR_STATE_KEY_FILE", ""),
+    )
+    if text and path:
+        raise BusError("Set LICTOR_STATE_KEY or LICTOR_STATE_KEY_FILE, not both.")
+    variable = "LICTOR_STATE_KEY"
+    if path:
+        variable = "LICTOR_STATE_KEY_FILE"
+        try:
+            text = Path(path).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BusError(
+                f"LICTOR_STATE_KEY_FILE names {path}, which can't be read: {error}"
+            ) from None
+    if not text and not path:
+        return None
+    if len(text) < _SHORTEST_KEY:
+        raise BusError(
+            f"{variable} gives a key of {len(text)} characters; {_SHORTEST_KEY} are needed."
+        )
+    return text.encode()
 
 
 def _log_level(environment: Mapping[str, str]) -> str:

@@ -113,6 +113,11 @@ class ServiceTelemetry:
             unit="{message}",
             description="Foreign messages that were passed over, by the beginning of their subjects",
         )
+        self._forged = meter.create_counter(
+            "lictor.state.forged",
+            unit="{value}",
+            description="Values in Redis that were not as the service left them",
+        )
         self._releases = meter.create_counter(
             "lictor.pack.releases",
             unit="{release}",
@@ -207,6 +212,10 @@ class ServiceTelemetry:
     def reopened(self, cause: str) -> None:
         """Count a restart of a worker's loop."""
         self._reopened.add(1, {"service": self._service, "cause": cause})
+
+    def state_forged(self) -> None:
+        """Count a value in Redis that was changed behind the service's back."""
+        self._forged.add(1, {"service": self._service})
 
     def release_seen(self, outcome: str) -> None:
         """Count a release of policy packs: ``taken``, ``refused``, or ``expired`` while in force."""

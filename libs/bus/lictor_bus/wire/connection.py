@@ -5,7 +5,7 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -338,11 +338,15 @@ async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
 
 
 async def connect_redis(
-    url: str, on_connect: Callable[[Any], Awaitable[None]] | None = None
+    url: str,
+    on_connect: Callable[[Any], Awaitable[None]] | None = None,
+    *,
+    ca: Path | None = None,
 ) -> "Redis":
     """A Redis client that retries short outages by itself; the first ping must succeed.
 
-    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``.
+    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``. ``ca``
+    names the certificates by which a server behind ``rediss://`` is known.
     """
     # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
     from redis.asyncio import Redis
@@ -350,6 +354,9 @@ async def connect_redis(
     from redis.backoff import ExponentialBackoff
     from redis.exceptions import RedisError
 
+    tls: Mapping[str, Any] = (
+        {} if ca is None or not url.startswith("rediss://") else {"ssl_ca_certs": str(ca)}
+    )
     try:
         client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
             url,
@@ -358,6 +365,7 @@ async def connect_redis(
             health_check_interval=15,
             retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
             redis_connect_func=on_connect,
+            **tls,
         )
     except ValueError:
         # Its text may hold a part of the password.

@@ -47,9 +47,13 @@ class QuickRedis:
 
     @staticmethod
     def can_reach(url: str) -> bool:
-        """Whether the address is a plain one; TLS, Unix sockets and options are left to redis-py."""
+        """Whether the address is a plain one; TLS and options are left to redis-py."""
         address = urlsplit(url)
-        return address.scheme == "redis" and bool(address.hostname) and not address.query
+        if address.query:
+            return False
+        if address.scheme == "unix":
+            return bool(address.path)
+        return address.scheme == "redis" and bool(address.hostname)
 
     async def ask(self, *command: str | bytes | int) -> Any:
         """The answer to a command; RedisConnectionError or TimeoutError when there is none."""
@@ -85,11 +89,15 @@ class QuickRedis:
                 return self._wire
             address = self._address
             loop = asyncio.get_running_loop()
-            _, wire = await loop.create_connection(
-                lambda: _Wire(loop, self._within_s),
-                address.hostname or "",
-                address.port or _DEFAULT_PORT,
-            )
+
+            def made() -> _Wire:
+                return _Wire(loop, self._within_s)
+
+            if address.scheme == "unix":
+                _, wire = await loop.create_unix_connection(made, unquote(address.path))
+            else:
+                host, port = address.hostname or "", address.port or _DEFAULT_PORT
+                _, wire = await loop.create_connection(made, host, port)
             try:
                 await self._introduce(wire)
             except BaseException:
@@ -103,7 +111,7 @@ class QuickRedis:
         if address.password:
             user = (unquote(address.username),) if address.username else ()
             await wire.ask(("AUTH", *user, unquote(address.password)))
-        database = address.path.strip("/")
+        database = address.path.strip("/") if address.scheme == "redis" else ""
         if database and database != "0":
             await wire.ask(("SELECT", database))
         self._on_server(await wire.ask(("INFO", "server")))

@@ -46,7 +46,7 @@ async def test_a_store_that_comes_back_as_it_was_earlier_is_folded_on_from_there
         for number in NUMBERS[:20]:
             await own_bench.send("a", number)
         await own_bench.until(streams.DECISIONS, 20)
-        shutil.copytree(data, kept)
+        shutil.copytree(data, kept, ignore=shutil.ignore_patterns("*.sock"))
         for number in NUMBERS[20:40]:
             await own_bench.send("a", number)
         await own_bench.until(streams.DECISIONS, 40)

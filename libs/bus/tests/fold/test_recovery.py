@@ -3,7 +3,7 @@
 import asyncio
 
 from lictor_bus.fold.partition_worker import PartitionWorker
-from lictor_bus.fold.state_store import StateStore
+from lictor_bus.fold.state_store import Commit, StateStore
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -131,8 +131,9 @@ async def test_a_stale_state_met_while_the_store_is_away_is_waited_out(own_serve
     await own_bench.send("a", 1, 2, 3)
     partition = await partition_of(own_bench, "a")
     # Folded from another stream, as far as the store knows.
-    root = f"lictor:{{totals:{partition}}}:0"
-    await own_bench.redis.set(f"{root}:stream", "2020-01-01 00:00:00+00:00")
+    before = StateStore(own_bench.redis, "totals", str(partition))
+    await before.open("2020-01-01 00:00:00+00:00")
+    await before.commit(0, 1, Commit({}, []))
     store = LosesItsServer(own_bench.redis, "totals", str(partition))
     store.servers = own_servers
     worker = own_bench.worker(partition, store=store)

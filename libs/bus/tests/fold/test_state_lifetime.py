@@ -75,7 +75,7 @@ async def test_a_state_that_came_after_a_forgotten_one_stands_without_its_ids(be
     await store.open("made")
     old = Commit({"k": (b"old", Lifetime(60, 1_000))}, [("k", "id", 1)])
     await store.commit(0, 1, old)
-    assert (await reader.peek("k"))[1:] == (b"old", 1_000)
+    assert (await reader.peek("k"))[1:] == (b"old", 1_000, 1)
     loaded = await store.load([1], [("k", "id")])
     assert (loaded.until_us, loaded.seen) == ({"k": 1_000}, {("k", "id"): 1})
     await store.commit(1, 2, Commit({"k": (b"new", None)}, [("k", "other", 2)], {"k"}))

@@ -47,14 +47,15 @@ async def test_a_question_whose_asker_gave_up_does_not_shift_the_answers(clean_i
     quick.close()
 
 
-async def test_a_database_and_a_password_in_the_address_count(own_servers, met):
+async def test_a_password_in_the_address_counts(own_servers, met):
     url = own_servers.redis_url
     async with redis.asyncio.from_url(url) as store:
         await store.config_set("requirepass", "s3cret/!")
-    address = url.replace("redis://", "redis://:s3cret%2F%21@").replace("/0", "/3")
+    address = url.replace("unix://", "unix://:s3cret%2F%21@")
     quick = QuickRedis(address, met.append)
+    await quick.ask("SELECT", 3)
     await quick.ask("SET", "k", "v")
-    async with redis.asyncio.from_url(address) as store:
+    async with redis.asyncio.from_url(f"{address}?db=3") as store:
         assert await store.get("k") == b"v"
     quick.close()
     with pytest.raises(ResponseError, match="NOAUTH"):
@@ -100,7 +101,8 @@ def _run_id(server: bytes) -> bytes:
         ("redis://127.0.0.1:6379/0", True),
         ("redis://user:word@host/2", True),
         ("rediss://host/0", False),
-        ("unix:///run/redis.sock", False),
+        ("unix:///run/redis.sock", True),
+        ("unix:///run/redis.sock?db=3", False),
         ("redis://host/0?protocol=3", False),
     ],
 )

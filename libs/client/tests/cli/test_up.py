@@ -408,8 +408,8 @@ async def test_a_second_signal_does_not_wait_for_a_service_that_hangs(start_up: 
 
 async def test_servers_of_somebody_else_are_used_and_left_alone(up: Up, start_up: StartUp) -> None:
     redis_url = up.said["redis_url"]
-    other = await start_up(LICTOR_REDIS_URL=redis_url.replace("/0", "/7"))
-    assert other.said["redis_url"].endswith("/7")
+    other = await start_up(LICTOR_REDIS_URL=f"{redis_url}?db=7")
+    assert other.said["redis_url"].endswith("?db=7")
     assert len(other.children()) == 1 + len(SERVICES)
     await closed_task(other.url)
     assert await other.end() == 0

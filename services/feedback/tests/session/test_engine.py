@@ -19,7 +19,8 @@ from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
 from lictor_feedback.session.log import SessionLog
 from lictor_feedback.session.questions import SessionQuestions, Sessions
-from lictor_feedback.session.store import Behind, ServerAge, SessionStore, StoreAway
+from lictor_feedback.session.server_age import ServerAge
+from lictor_feedback.session.store import Behind, SessionStore, StoreAway
 from lictor_guard.definitions.loading import read_definition
 from lictor_guard.errors import DefinitionError
 from lictor_guard.facts.fact import Facts, decode_fact
@@ -521,7 +522,7 @@ async def test_the_others_hear_of_an_entry_that_was_not_committed(pair):
     assert await other.check("deploy", "c2") == "allow"
     one.store.losing = frozenset({"commit"})
     assert (await one.result("edit", "c3")).ok
-    await one.store._redis.hdel(f"lictor:guard:{{{KEY}}}", "@pending")
+    await one.store._redis.hdel(f"lictor:feedback:{{{KEY}}}", "@pending")
     assert await other.check("deploy", "c4") == "deny"
 
 

@@ -4,14 +4,29 @@ An upgrade folds the stream with another engine. What was decided is on record, 
 was closed then must not wake up because the newer engine would have decided otherwise.
 """
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
 
 from nats.aio.client import Client
 
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DECISIONS
+from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.read import PAGE, read_all
 from lictor_policy.judge.step import PastDecision, decided_in
+
+log = logging.getLogger("lictor.policy-evaluator")
+
+
+def event_sequence(stored: Delivery) -> int:
+    """The sequence of the event that a stored decision is about; 0 when it is no decision of ours."""
+    try:
+        return int(json.loads(stored.body)["event_sequence"])
+    except (ValueError, KeyError, TypeError):
+        log.warning("DECISIONS %d is not a decision record", stored.sequence)
+        return 0
+
 
 _ON_EVENTS = subjects.DECISION.any
 

@@ -1,6 +1,8 @@
 """A task's state as it is now: never older than the last event that the caller or the task's own runtime has stored.
 
-EVENTS is asked for the sequence of that event, and the store until the fold has passed it.
+EVENTS is asked for the sequence of that event, and the store until the fold has passed it. A state that lacks the event
+then may be right, since events may be refused; it is not believed when DECISIONS has a decision about a later event
+than it knows.
 """
 
 import asyncio
@@ -12,9 +14,13 @@ from nats.aio.client import Client
 from redis.asyncio import Redis
 
 from lictor_bus.fold.state_store import Peeked, StateReader
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.read import last_sequence
+from lictor_bus.wire.read import last_on_subjects, last_sequence
+from lictor_policy.judge.step import KEEP_CLOSED_TASKS_S
 from lictor_policy.task.state import TaskState
+from lictor_policy_evaluator.decisions.past_decisions import event_sequence
+from lictor_schema.core.time import SECOND_US
 
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
@@ -41,12 +47,13 @@ class TaskStates:
         *,
         service: str,
         partitions: int,
+        tags: StateTags | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._client = client
         self._partitions = partitions
         self._now_ns = now_ns
-        self._readers = [StateReader(redis, service, str(n)) for n in range(partitions)]
+        self._readers = [StateReader(redis, service, str(n), tags) for n in range(partitions)]
 
     async def now(self, runtime: str, task_id: str, within_s: float) -> Current:
         """The task's state, no older than the last event the runtime has stored for it; or NotCaughtUp."""
@@ -71,12 +78,24 @@ class TaskStates:
                 counted.add(whose)
                 last = max(last, await self._last(whose, within_s))
             if found.cursor >= last:
+                if found.position < last:
+                    await self._refuse_what_was_put_back(reader, key, found)
                 return Current(state, found.cursor)
             if time.monotonic() >= deadline:
                 raise NotCaughtUp
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
             found = await reader.peek(key)
+
+    async def _refuse_what_was_put_back(self, reader: StateReader, key: str, found: Peeked) -> None:
+        """Raise ForgedState if there is a decision that the state has forgotten, although nothing was to be."""
+        forgotten_us = self._now_ns() // 1000 - KEEP_CLOSED_TASKS_S * SECOND_US
+        subject = subjects.DECISION.where(task=key)
+        for stored in await last_on_subjects(self._client, streams.DECISIONS, [subject]):
+            if found.state is None and stored.stored_at_ns // 1000 <= forgotten_us:
+                continue
+            if found.position < event_sequence(stored) <= found.cursor:
+                raise await reader.doubt(key)
 
     def _read(self, found: Peeked) -> TaskState | None:
         """The state, unless an event stored now would find it forgotten."""
