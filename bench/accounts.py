@@ -79,7 +79,7 @@ async def measure(questions: int, batches: int) -> dict[str, object]:
     """Each act direct and through an import."""
     result: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="lictor-bench-") as folder:
-        servers = EmbeddedServers(Path(folder), redis_port=None, secured=True)
+        servers = EmbeddedServers(Path(folder), redis=False, secured=True)
         accounts = Accounts.new([RUNTIME], address="")
         servers.accounts.write(accounts)
         with_direct_user(accounts, servers.accounts.config)

@@ -36,7 +36,7 @@ from lictor_seal import (
 )
 from lictor_seal.log.tiles import Edge
 
-FUZZ = Path(__file__).parent / "fuzz"
+RUN = Path(__file__).parent / "fuzz/run.py"
 LEAVES = leaves_of(5)
 LICTOR = ("-c", "import sys; from lictor_cli.main import main; sys.exit(main())")
 
@@ -240,16 +240,16 @@ def test_a_release_signed_as_something_else_or_by_a_stranger_is_refused() -> Non
 
 def test_altered_bundles_logs_and_releases_are_refused() -> None:
     """`./taskw fuzz` alters many more."""
-    assert bundles.run(400, seed=7) == (400, [])
+    tally = bundles.fuzz(400, seed=7)
+    assert (tally.refused, tally.wrong) == (400, [])
 
 
 def test_hostile_hook_inputs_let_nothing_through() -> None:
     """In a process of its own, because it forks. `./taskw fuzz` gives many more."""
+    arguments = ("--only", "hook-inputs", "--count", "60", "--seed", "7", "--json")
     done = subprocess.run(
-        [sys.executable, FUZZ / "hook_inputs.py", "--count", "60", "--seed", "7"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, RUN, *arguments], capture_output=True, text=True, check=False
     )
-    assert done.stdout.splitlines()[-1:] == ["hook inputs: 60 given, 0 let through"], done
-    assert done.returncode == 0
+    assert done.returncode == 0, done
+    told = json.loads(done.stdout)
+    assert (told["applied"], told["refused"], told["wrong"]) == (60, 60, 0)

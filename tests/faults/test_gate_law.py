@@ -24,12 +24,14 @@ from pydantic import ValidationError
 from lictor_bus.errors import BusError, JetStreamAway
 from lictor_bus.gate import Gate, Repeats
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
+from lictor_bus.gates.history_desk import history_runner
 from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.base_model import Model
 
@@ -116,6 +118,7 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
     await declared(client, *service.spec.streams, streams.DEAD)
     loops: list[Runnable] = []
     try:
+        telemetry = ServiceTelemetry(service.name)
         loops += await service.loops(
             ServiceRuntime(
                 service=service.name,
@@ -124,9 +127,11 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
                 ),
                 client=client,
                 redis=redis,
-                telemetry=ServiceTelemetry(service.name),
+                telemetry=telemetry,
             )
         )
+        history = await connect_nats(endpoints.nats_url, name="history")
+        loops.append(history_runner(history, service.name, telemetry))
         yield [loop for loop in loops if isinstance(loop, GateRunner)]
     finally:
         await close_nats(client)
@@ -209,6 +214,14 @@ class Bench:
         found = {each: await self._count(each) for each in map(stream_of, self.gate.records)}
         return list(found.values())
 
+    async def recorded_of(self, runtime: str) -> list[int]:
+        """The places of all records that stand under a runtime's name."""
+        return [
+            stored.sequence
+            for stream, kind in ((streams.GATES, "gated"), (streams.DECISIONS, "dec"))
+            async for stored in read_all(self.client, stream, f"lictor.{kind}.{runtime}.>")
+        ]
+
     async def _count(self, stream: str) -> int:
         return (await self.client.jetstream().stream_info(stream)).state.last_seq
 
@@ -228,8 +241,13 @@ def why_denied(answer: Any) -> tuple[str | None, str | None]:
         assert answer.decision == "deny", answer
     elif "ok" in fields:
         assert answer.ok is False, answer
-    else:
+    elif "outcome" in fields:
         assert answer.outcome == "refused", answer
+    else:
+        # Of history: nothing is shown beside a refusal.
+        assert answer.policy_id, answer
+        assert not getattr(answer, "messages", ()), answer
+        assert not getattr(answer, "is_own", False), answer
     return answer.reason, answer.remedy
 
 
@@ -298,6 +316,31 @@ async def a_repeated_question_gets_its_first_answer(bench: Bench) -> None:
     assert verdict(await bench.ask(asked)) == verdict(first)
 
 
+RECORDED = [gate for gate in DECLARED if gate.is_of_runtime and gate.records]
+
+
+@pytest.mark.parametrize("bench", RECORDED, indirect=True, ids=[gate.title for gate in RECORDED])
+async def test_what_is_asked_in_another_runtime_s_name_stands_in_no_record_of_it(
+    bench: Bench,
+) -> None:
+    """Its records go into its sealed episodes: one runtime's words must not stand in another's."""
+
+    async def hang(_request: Any) -> Any:
+        await asyncio.Event().wait()
+
+    before = await bench.recorded_of("a")
+    async with bench.answered_by(hang, at_once=1, max_waiting=0):
+        why_denied(await bench.ask(bench.new_question(), "b"))
+        occupant = {**bench.new_question(), "runtime": "c"}
+        first = asyncio.create_task(bench.ask(occupant, "c"))
+        await asyncio.sleep(0)
+        # One too many is not judged, but its record is made.
+        why_denied(await bench.ask(bench.new_question(), "b"))
+        why_denied(await first)
+    assert await bench.recorded_of("a") == before
+    assert await bench.recorded_of("c")
+
+
 @every_gate
 async def test_whatever_goes_wrong_is_a_denial(bench: Bench) -> None:
     gate = bench.gate
@@ -320,7 +363,10 @@ async def test_whatever_goes_wrong_is_a_denial(bench: Bench) -> None:
         large = json.dumps({**asked, "unheard_of": "x" * limit}).encode()
         assert "bytes, more than" in await bench.is_denied(large, recorded=False)
         if gate.is_of_runtime:
-            assert "is not the runtime of subject" in await bench.is_denied(asked, "b")
+            told = await bench.is_denied(asked, "b", recorded=unreadable)
+            assert "is not the runtime of subject" in told
+            # Whoever asked finds the answer by the id of the question.
+            assert str(asked[gate.named_by]) in told
 
     async def lose_the_broker(_request: Any) -> Any:
         raise BusError("the log can't be reached")

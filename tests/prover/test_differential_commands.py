@@ -1,6 +1,6 @@
 """Generated programs in commands do what their documents say, and nothing that was proved about them is broken.
 
-250 programs here, always the same; more with `./taskw fuzz`.
+250 programs here, always the same; more with `./taskw properties`.
 """
 
 from __future__ import annotations

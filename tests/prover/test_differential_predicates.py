@@ -1,6 +1,6 @@
 """Predicates of generated layers say what their lambdas say, and nothing that was proved with them is broken.
 
-150 layers here, always the same; 20 000 new ones with `./taskw fuzz`.
+150 layers here, always the same; 20 000 new ones with `./taskw properties`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated programs do what their documents say, and nothing that was proved about them is broken.
 
-500 programs here, always the same; 20 000 new ones with `./taskw fuzz`.
+500 programs here, always the same; 20 000 new ones with `./taskw properties`.
 """
 
 from __future__ import annotations

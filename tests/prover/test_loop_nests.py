@@ -1,6 +1,6 @@
 """Loops inside loops: nothing that is proved about counts, sums, pairs, order or end states is broken by a run.
 
-200 programs here, always the same; 20 000 new ones with `./taskw fuzz`.
+200 programs here, always the same; 20 000 new ones with `./taskw properties`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated programs, run as the runner runs them, make exactly the calls that their documents say, one by one.
 
-150 programs here, always the same; more with `./taskw fuzz`.
+150 programs here, always the same; more with `./taskw properties`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""Bundles, log files and releases of packs, altered at random: none that differs from what was signed is accepted.
+"""Bundles, log files and releases of packs, altered at random: none that differs from what was signed is accepted."""
 
-python tests/attacks/fuzz/bundles.py --count 5000 --seed 1
-"""
-
-import argparse
 import json
 import random
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from fuzz.tally import Tally, Told, silent
 from signed_log import (
     RECEIVED,
     TRUST,
@@ -150,17 +143,16 @@ def only_cosigned_inside(data: bytes, bundle: bytes) -> bool:
     return data == bundle or (same and note != checkpoint and only_cosigned(note, checkpoint))
 
 
-def run(count: int, seed: int) -> tuple[int, list[str]]:
-    """Alter so many, and say which were accepted."""
-    draw = random.Random(seed)
+def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
+    """Alter so many."""
+    draw, tally = random.Random(seed), Tally(told)
     bundle, release = bundle_with_messages(), signed_release()
     logs = [files_of(leaves_of(size)) for size in (3, 5, 300)]
     foreign = files_of(leaves_of(9))
     assert verify_bundle(bundle, TRUST).ok
     assert all(audit_files(each.get, TRUST, names=each).ok for each in logs)
     open_release(release, TRUST, RECEIVED)
-    tried, accepted = 0, list[str]()
-    while tried < count:
+    while tally.applied < count:
         kind = draw.choices(("bundle", "release", "log"), (10, 10, 3))[0]
         if kind == "bundle":
             data = altered(bundle, draw, release)
@@ -184,10 +176,12 @@ def run(count: int, seed: int) -> tuple[int, list[str]]:
             ):
                 continue
             taken = audit_files(found.get, TRUST, names=found).ok
-        tried += 1
+        tally.begin()
         if taken:
-            accepted.append(f"seed {seed}, number {tried}: {kind}")
-    return tried, accepted
+            tally.wrong.append(f"number {tally.applied}: {kind}")
+        else:
+            tally.refused += 1
+    return tally
 
 
 def _opens(data: bytes) -> bool:
@@ -196,20 +190,3 @@ def _opens(data: bytes) -> bool:
     except ReleaseError:
         return False
     return True
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Exit 0 when nothing altered was accepted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(argv)
-    tried, accepted = run(options.count, options.seed)
-    for each in accepted:
-        sys.stdout.write(f"accepted: {each}\n")
-    sys.stdout.write(f"bundles: {tried} altered, {len(accepted)} accepted\n")
-    return 1 if accepted else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,23 +2,17 @@
 
 Nobody judges here (no broker is there), so the only right answer to a call is a denial: exit code 2, or the JSON that
 Claude Code takes for one. Each input goes to a process of its own, forked from one that has loaded the hook.
-
-    python tests/attacks/fuzz/hook_inputs.py --count 2000 --seed 1
 """
 
-import argparse
 import json
 import os
 import random
-import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from bundles import altered
+from fuzz.bundles import altered
+from fuzz.tally import Tally, Told, silent
 
 from lictor.fast import claude_events, hook, jsontext, nats_wire, session_operations
 
@@ -136,22 +130,24 @@ def is_right(name: str, code: int, told: bytes) -> bool:
     return "permissionDecision" not in json.dumps(fields)
 
 
-def run(count: int, seed: int) -> tuple[int, list[str]]:
-    """Ask so many times, and say which answers would have let something through."""
-    draw = random.Random(seed)
-    wrong: list[str] = []
+def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
+    """Ask so many times; wrong is what would have let something through."""
+    draw, tally = random.Random(seed), Tally(told)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"XDG_STATE_HOME": folder, "LICTOR_NATS_URL": "nats://127.0.0.1:1"}
-        for number in range(count):
+        while tally.applied < count:
             # Calls most of all.
             name = draw.choices(EVENTS, (8, 2, 1, 1, 1))[0]
             given = hostile(name, draw)
             named = draw.random() < 0.8 or not _is_event(given, name)
             arguments = ("--definition", "coder", *(("--event", name) if named else ()))
-            code, told = answered(arguments, given)
-            if not is_right(name, code, told):
-                wrong.append(f"seed {seed}, number {number}: {name}, exit {code}: {given[:200]!r}")
-    return count, wrong
+            code, answer = answered(arguments, given)
+            tally.begin()
+            if is_right(name, code, answer):
+                tally.refused += 1
+            else:
+                tally.wrong.append(f"number {tally.applied}: {name}, exit {code}: {given[:200]!r}")
+    return tally
 
 
 def _is_event(given: bytes, name: str) -> bool:
@@ -163,20 +159,3 @@ def _is_event(given: bytes, name: str) -> bool:
     return (
         isinstance(fields, dict) and cast("dict[str, Any]", fields).get("hook_event_name") == name
     )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Exit 0 when nothing was let through."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(argv)
-    tried, wrong = run(options.count, options.seed)
-    for each in wrong:
-        sys.stdout.write(f"let through: {each}\n")
-    sys.stdout.write(f"hook inputs: {tried} given, {len(wrong)} let through\n")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,20 +3,17 @@
 Half of the attempts are instances of the table with a premise or argument changed: their terms have no variables, so
 evaluating says whether the conclusion is true where the premises are. The others are steps of real proofs, changed
 alike: there a solver says whether the conclusion follows.
-
-    python -m fuzz.kernel_rules --count 10000 --seed 1
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import cache
 from random import Random
 
 from cpc_instances import given, holds, instances, pools, written
 from cpc_steps import NAMES, Step, follows, steps_of, texts
-from fuzz.tally import Tally, run
+from fuzz.tally import Tally, Told, silent
 
 from lictor_ir.certificate.cpc.errors import NotKnown, Refused
 from lictor_ir.certificate.cpc.kernel import RULES
@@ -28,9 +25,9 @@ ASKED = 0.02
 """The part of accepted steps of proofs that a solver is asked about: it takes far longer than the kernel."""
 
 
-def fuzz(count: int, seed: int) -> Tally:
+def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
     """Try this many applications."""
-    chance, tally = Random(seed), Tally()
+    chance, tally = Random(seed), Tally(told)
     while tally.applied < count:
         if chance.random() < 0.5:
             _instance(chance, tally)
@@ -51,7 +48,7 @@ def _instance(chance: Random, tally: Tally) -> None:
             args = [given(terms, pattern, bound) for pattern in line.args]
         except Refused:
             continue
-        tally.applied += 1
+        tally.begin()
         _change(chance, premises, args, pool)
         rule = chance.choice(list(RULES)) if chance.random() < 0.2 else line.name
         try:
@@ -92,7 +89,7 @@ def _step(chance: Random, tally: Tally) -> None:
     step = chance.choice(steps)
     premises, args = list(step.premises), list(step.args)
     _change(chance, premises, args, others, formulas)
-    tally.applied += 1
+    tally.begin()
     # Work is counted over a whole proof; these are many more steps than one proof has.
     step.terms.spend(-1_000_000)
     try:
@@ -132,12 +129,3 @@ def _change(
             changed.append(changed[at])
         case _:
             changed[at] = chance.choice(pool)
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run it from a command line."""
-    return run("kernel rules", fuzz, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

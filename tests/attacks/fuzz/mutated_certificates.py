@@ -2,22 +2,19 @@
 
 What is accepted about the same Effect IR is right, because that is proved. About another Effect IR, a solver that the
 checker does not use decides the goals: one that fails makes the certificate a lie.
-
-    python -m fuzz.mutated_certificates --count 2000 --seed 1
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from cpc_steps import changed_proof
-from fuzz.tally import Tally, run
+from fuzz.tally import Tally, Told, silent
 
 from lictor_ir.certificate.check import Report, check
 from lictor_ir.errors import IrError
@@ -32,9 +29,9 @@ GOAL_MS, MEMORY_MB = 2_000, 512
 Place = tuple[str | int, ...]
 
 
-def fuzz(count: int, seed: int) -> Tally:
+def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
     """Try this many changed certificates."""
-    chance, tally = Random(seed), Tally()
+    chance, tally = Random(seed), Tally(told)
     places = list(_places(BODY))
     while tally.applied < count:
         body = copy.deepcopy(BODY)
@@ -43,7 +40,7 @@ def fuzz(count: int, seed: int) -> Tally:
                 _change_proof(chance, body)
             else:
                 _change_part(chance, body, chance.choice(places))
-        tally.applied += 1
+        tally.begin()
         try:
             report = check(_sealed(body))
         except (IrError, CanonicalError):
@@ -134,12 +131,3 @@ def _other(chance: Random, value: Any) -> Any:
             return {key: each for key, each in value.items() if key != gone}
         case _:
             return chance.choice((None, 0, "", [], {}))
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run it from a command line."""
-    return run("mutated certificates", fuzz, argv, count=2_000)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

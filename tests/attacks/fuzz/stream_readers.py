@@ -1,24 +1,17 @@
-"""Random foreign messages on every kind of subject, between entries of ours: no reader stops, none reads too much.
-
-python tests/attacks/fuzz/stream_readers.py --count 5000 --seed 15
-"""
+"""Random foreign messages on every kind of subject, between entries of ours: no reader stops, none reads too much."""
 
 import asyncio
 import json
 import random
-import sys
 import tempfile
 import time
 import uuid
-from argparse import ArgumentParser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-
-sys.path.append(str(Path(__file__).parents[1]))
 
 from foreign_messages import Intruder
+from fuzz.tally import Tally, Told, silent
 
 from lictor.history.known_sessions import known_sessions
 from lictor.history.stored_definitions import kept_versions
@@ -41,15 +34,6 @@ from lictor_schema.core.canonical_json import hash_bytes
 
 _ROUND = 25
 _LOGS = tuple(f"d-{number}" for number in range(3))
-
-
-class Fuzzed(NamedTuple):
-    """What came of it."""
-
-    foreign: int
-    """How many foreign messages were stored, or offered to the broker."""
-    stopped: Sequence[str]
-    """What stopped a reader, or was read wrongly."""
 
 
 class Round:
@@ -182,21 +166,20 @@ class Round:
         return True
 
 
-async def fuzz(
-    url: str, count: int, seed: int, told: Callable[[str], None] = lambda _: None
-) -> Fuzzed:
-    """Store so many foreign messages on a broker, and read after every few of them."""
-    chance = random.Random(seed)
+async def fuzz_server(url: str, count: int, seed: int, told: Told = silent) -> Tally:
+    """Store so many foreign messages on a broker, and read after every few of them; wrong is what stopped a reader."""
+    chance, tally = random.Random(seed), Tally(told)
     client = await connect_nats(url, name="fuzz")
     try:
         await streams.declare(client, *streams.STREAMS)
         intruder = Intruder(client, chance)
         going = Round(client, intruder, chance)
         await going.store()
-        while intruder.stored < count and not going.stopped:
+        while tally.applied < count and not going.stopped:
             places = going.places()
-            for _ in range(min(_ROUND, count - intruder.stored)):
+            for _ in range(min(_ROUND, count - tally.applied)):
                 await intruder.put(chance.choice(places))
+                tally.begin()
             # A question behind them: the broker has taken them when it answers.
             await client.flush()
             await client.jetstream().account_info()
@@ -206,33 +189,27 @@ async def fuzz(
                 going.stopped.append(f"storing: {type(error).__name__}: {error}")
                 break
             await going.read()
-            told(f"{intruder.stored} of {count}")
-        return Fuzzed(intruder.stored, tuple(going.stopped))
+            if not going.stopped:
+                tally.refused = tally.applied
+        tally.wrong += going.stopped
+        return tally
     finally:
         await client.close()
 
 
+<<<<<<< HEAD
 async def _run(count: int, seed: int) -> Fuzzed:
     with tempfile.TemporaryDirectory() as folder:
         async with EmbeddedServers(Path(folder), redis=False, durable=False) as servers:
             return await fuzz(servers.nats_url, count, seed)
+=======
+def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
+    """The same on a server of its own."""
+>>>>>>> 0d459036032ddfaeed5b64eaa1592c1092f0bb23
 
+    async def on_own_server() -> Tally:
+        with tempfile.TemporaryDirectory() as folder:
+            async with EmbeddedServers(Path(folder), redis_port=None, durable=False) as servers:
+                return await fuzz_server(servers.nats_url, count, seed, told)
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Fuzz on a server of its own."""
-    parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=15)
-    options = parser.parse_args(argv)
-    found = asyncio.run(_run(options.count, options.seed))
-    for each in found.stopped:
-        sys.stdout.write(f"{each}\n")
-    stopped = len(found.stopped)
-    sys.stdout.write(
-        f"stream readers: {found.foreign} foreign messages, {stopped} stopped a reader\n"
-    )
-    return 1 if found.stopped else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return asyncio.run(on_own_server())

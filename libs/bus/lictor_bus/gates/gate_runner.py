@@ -31,6 +31,7 @@ from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient, close_nats
+from lictor_schema.core.base_model import Model
 
 log = logging.getLogger("lictor.gate")
 
@@ -43,7 +44,7 @@ _DOCTOR = "see `lictor doctor`"
 
 
 class ReceivedQuestion(NamedTuple, Generic[Q]):
-    """A question as it came, and its request if it could be read."""
+    """A question as it came, and its request if it could be read and is asked in the runtime's own name."""
 
     subject: str
     body: bytes
@@ -247,12 +248,15 @@ class GateRunner:
     async def _answer(self, question: _Question) -> bytes:
         gate = question.bound.gate
         asked = ReceivedQuestion[Any](question.subject, question.body)
+        request = None
         try:
             request = gate.read(question.body, self._client.max_payload)
-            asked = asked._replace(request=request)
             gate.refuse_other_runtime(question.subject, request)
         except MalformedQuestion as error:
-            return await self._refuse(question.bound, asked, _malformed(question.bound, error))
+            # A record is made of what was asked in the runtime's own name; of the rest the answer repeats the id.
+            refusal = _malformed(question.bound, error)
+            return await self._refuse(question.bound, asked, refusal, answers=request)
+        asked = asked._replace(request=request)
         if question.until <= asyncio.get_running_loop().time():
             # Whoever asked has given up, or is about to.
             return await self._refuse_overload(question)
@@ -312,13 +316,15 @@ class GateRunner:
         asked: ReceivedQuestion[Any],
         refusal: GateRefusal,
         when: RecordTime = RecordTime.BEFORE,
+        *,
+        answers: Model | None = None,
     ) -> bytes:
         """The denial's bytes; it is recorded where the gate says."""
         gate = bound.gate
         refusal = refusal._replace(
             reason=printable(refusal.reason), remedy=printable(refusal.remedy)
         )
-        answer = gate.denial(asked.request, refusal)
+        answer = gate.denial(asked.request or answers, refusal)
         log.info("%s: denied by %s: %s", asked.subject, refusal.policy_id, refusal.reason)
         if gate.count is not None:
             gate.count(self._telemetry, answer)
@@ -349,6 +355,7 @@ class GateRunner:
         asked = ReceivedQuestion[Any](question.subject, question.body)
         try:
             request = question.bound.gate.read(question.body, self._client.max_payload)
+            question.bound.gate.refuse_other_runtime(question.subject, request)
             asked = asked._replace(request=request)
         except MalformedQuestion as error:
             log.debug("%s: one too many, and malformed: %s", question.subject, error)
