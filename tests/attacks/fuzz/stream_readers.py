@@ -197,19 +197,12 @@ async def fuzz_server(url: str, count: int, seed: int, told: Told = silent) -> T
         await client.close()
 
 
-<<<<<<< HEAD
-async def _run(count: int, seed: int) -> Fuzzed:
-    with tempfile.TemporaryDirectory() as folder:
-        async with EmbeddedServers(Path(folder), redis=False, durable=False) as servers:
-            return await fuzz(servers.nats_url, count, seed)
-=======
 def fuzz(count: int, seed: int, told: Told = silent) -> Tally:
     """The same on a server of its own."""
->>>>>>> 0d459036032ddfaeed5b64eaa1592c1092f0bb23
 
     async def on_own_server() -> Tally:
         with tempfile.TemporaryDirectory() as folder:
-            async with EmbeddedServers(Path(folder), redis_port=None, durable=False) as servers:
+            async with EmbeddedServers(Path(folder), redis=False, durable=False) as servers:
                 return await fuzz_server(servers.nats_url, count, seed, told)
 
     return asyncio.run(on_own_server())

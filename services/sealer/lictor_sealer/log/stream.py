@@ -139,8 +139,13 @@ def _is_episode(stored: Delivery) -> bool:
     except SealError:
         pass_over(stored, "no leaf of the log")
         return False
-    names = (str(episode.get(name) or "-") for name in ("decisionType", "episodeId"))
-    return stored.subject == subjects.episode(*names)
+    runtime, *names = (
+        str(episode.get(name) or "-") for name in ("runtime", "decisionType", "episodeId")
+    )
+    # A migration that could not tell the runtime of an older episode names nobody.
+    named = (subjects.token(runtime), subjects.NOBODY)
+    tokens = [subjects.token(name) for name in names]
+    return stored.subject in [subjects.EPISODE.at(each, *tokens) for each in named]
 
 
 def _subject(draft: Draft) -> str:
