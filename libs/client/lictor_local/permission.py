@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 from lictor.fast.broker_address import addresses
 from lictor_bus.names.subjects import health
@@ -46,4 +47,6 @@ async def _handshake(url: str, said: bytes) -> bytes | None:
         pass
     finally:
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
     return None
