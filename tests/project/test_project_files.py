@@ -166,6 +166,10 @@ def test_no_server_and_no_service_runs_as_root() -> None:
 
 def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None:
     assert {service["image"] for service in OURS.values()} == {"lictor:local"}
+    # A name that a registry might have for something else.
+    assert {service["pull_policy"] for service in OURS.values()} == {"never"}
+    built = [name for name, service in COMPOSE["services"].items() if "build" in service]
+    assert built == [MAKES_STREAMS]
     for name, service in OURS.items():
         module = f"lictor_{name.replace('-', '_')}"
         assert service["command"] == ["python", "-m", module]

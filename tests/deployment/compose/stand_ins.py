@@ -47,7 +47,7 @@ def images(root: Path) -> set[str]:
     compose: dict[str, dict[str, Any]] = yaml.safe_load((root / "docker-compose.yml").read_text())
     services = compose["services"].values()
     bases = re.findall(r"^FROM (\S+)", (root / "deploy/Dockerfile").read_text(), re.MULTILINE)
-    return {*bases, *(it["image"] for it in services if "build" not in it)}
+    return {*bases, *(it["image"] for it in services if it.get("pull_policy") != "never")}
 
 
 @contextmanager
