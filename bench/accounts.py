@@ -18,6 +18,7 @@ import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from lictor_bus.names import subjects
 from lictor_bus.names.roles import roles
 from lictor_bus.names.server_accounts import accounts_config
 from lictor_bus.names.streams import declare
@@ -30,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reporting import emit
 
 RUNTIME, DIRECT = "bench", "direct"
-GATE = f"lictor.gate.report.{RUNTIME}"
+GATE = subjects.gate("report", RUNTIME)
+EVENT = subjects.event(RUNTIME, "task")
 BLOCK = 20
 BATCH = 100
 WARM_UP = 10
@@ -44,11 +46,11 @@ async def ask(client: Client) -> None:
 
 
 async def publish(client: Client) -> None:
-    await publish_one(client, "EVENTS", Outgoing(f"lictor.ev.{RUNTIME}.task", BODY))
+    await publish_one(client, "EVENTS", Outgoing(EVENT, BODY))
 
 
 async def publish_many(client: Client) -> None:
-    messages = [Outgoing(f"lictor.ev.{RUNTIME}.task", BODY)] * BATCH
+    messages = [Outgoing(EVENT, BODY)] * BATCH
     await publish_batch(client, "EVENTS", messages)
 
 
@@ -95,7 +97,7 @@ async def measure(questions: int, batches: int) -> dict[str, object]:
             async def answer(message: Msg) -> None:
                 await message.respond(BODY)
 
-            await service.subscribe("lictor.gate.report.*", cb=answer)
+            await service.subscribe(subjects.GATE.where(gate="report"), cb=answer)
             await service.flush()
             for name, act, blocks, block in (
                 ("gate", ask, questions // BLOCK, BLOCK),

@@ -49,8 +49,9 @@ REPORT = Path(__file__).parents[2] / "examples/newsletter_task.jsonl"
 
 async def _close_task(client: Client) -> None:
     """The agent reports, and is done."""
-    for line in REPORT.read_text("utf-8").replace("newsletter-1", "story").splitlines():
-        message = Outgoing(subjects.event("shell", "story"), line.encode())
+    told = REPORT.read_text("utf-8").replace("newsletter-1", "story")
+    for line in told.replace('"shell"', '"openclaw"').splitlines():
+        message = Outgoing(subjects.event("openclaw", "story"), line.encode())
         await publish_one(client, "EVENTS", message)
 
 

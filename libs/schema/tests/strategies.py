@@ -65,6 +65,7 @@ from lictor_schema.decisions.receipt import (
 from lictor_schema.events.event import TaskEvidenceAttached
 from lictor_schema.events.operator_context import EvidenceRef
 from lictor_schema.gates.gate import GateAnswer
+from lictor_schema.gates.history import HistoryAnswer
 from lictor_schema.packs.overlay import MAX_WINDOW, WindowSpec
 from lictor_schema.packs.pack import LICTOR_V1, Condition, PolicyPack, Spec, Triggers
 from lictor_schema.packs.temporal_conditions import (
@@ -257,6 +258,13 @@ def _receipt_answer(drawn: Fields) -> Fields:
         field, reason = drawn["field"] or "receipt", drawn["reason"] or "no"
         return {**drawn, "sequence": None, "field": field, "reason": reason}
     return {**drawn, "sequence": drawn["sequence"] or 1, "field": None, "reason": None}
+
+
+def _history_answer(drawn: Fields) -> Fields:
+    if drawn["policy_id"] is None:
+        return {**drawn, "reason": None, "remedy": None}
+    told = {name: drawn[name] or "so" for name in ("reason", "remedy")}
+    return {**drawn, **told, "messages": ()}
 
 
 def _capability(drawn: Fields) -> Fields:
@@ -585,6 +593,7 @@ _RULES: dict[type[BaseModel], Callable[[Fields], Fields]] = {
     PolicyPack: _pack,
     Precondition: _precondition,
     ProofResult: _proof,
+    HistoryAnswer: _history_answer,
     ReceiptAnswer: _receipt_answer,
     ReceiptReport: _receipt_report,
     Resource: _resource,

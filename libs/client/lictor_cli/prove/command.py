@@ -84,6 +84,12 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--task", metavar="ID", help="with --submit: the task they belong to")
     parser.add_argument(
+        "--runtime",
+        metavar="NAME",
+        default="shell",
+        help="with --submit: the runtime whose task that is (default: shell)",
+    )
+    parser.add_argument(
         "--layer", metavar="HASH", help="with --submit: the layer (default: the prover's first)"
     )
     common_arguments(parser)
@@ -362,7 +368,7 @@ async def _submitted(options: Namespace) -> list[FileReport]:
         )
         for file in options.files
     ]
-    async with connect(options.url, reads_all=True) as governor:
+    async with connect(options.url, runtime=options.runtime, reads_all=True) as governor:
         # Each waits for its turn, and for the others before it.
         patience = options.timeout * len(programs) + 30
         found = await governor.prove(*programs, task_id=options.task, timeout_s=patience)
