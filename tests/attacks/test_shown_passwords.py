@@ -146,6 +146,8 @@ async def test_up_shows_no_password_and_leaves_none_where_others_could_read_it(
                 told += line
         # The data directory's, and the one in the user's state directory.
         assert left_for_others(tmp_path) == [0o600, 0o600]
+        # Nor do logs and states: they tell of every runtime's tasks.
+        assert (tmp_path / ".lictor").stat().st_mode & 0o077 == 0
     finally:
         process.send_signal(signal.SIGTERM)
         told += await process.stdout.read()

@@ -1,15 +1,23 @@
 """The password of a service, an operator or `deploy` in the wrong hands: it does its own work, and nobody else's."""
 
+import asyncio
 import itertools
 import json
+from typing import Any
 
 import pytest
 from secured_nats import Secured, refused_publish, refused_subscription
 
-from lictor_bus.errors import NotAllowed
+from lictor_bus.errors import MessageRefused, NotAllowed
+from lictor_bus.gates.decision import CONTRACT_HALT
+from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.names.roles import roles
 from lictor_bus.names.streams import STREAMS
-from lictor_bus.wire.connection import connect_nats
+from lictor_bus.service.telemetry import ServiceTelemetry
+from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.provenance import LOG, is_named
+from lictor_bus.wire.read import read_from
+from lictor_schema.contracts.decision_questions import SwitchOrder
 
 SERVICES = [role.name for role in roles() if role.name not in ("ops", "deploy")]
 CHANGING = ("CREATE", "UPDATE", "DELETE", "PURGE", "RESTORE", "SNAPSHOT")
@@ -183,3 +191,85 @@ def test_every_stream_is_written_by_somebody_and_by_no_runtime_but_from_outside(
         kinds = {subject.split(".")[1] for subject in stream.subjects}
         own = {subject.split(".")[1] for subject in runtime.publish}
         assert bool(kinds & own) == stream.from_outside, name
+
+
+# Copies: the broker sends what it has stored wherever whoever may read it says.
+
+
+async def _copies(thief: TolerantClient, own: str, target: str, body: bytes) -> None:
+    """Every way to have a message of one's own sent to a subject on which one may not publish."""
+    stored = json.loads((await thief.request(own, body, timeout=5, headers={LOG: target})).data)
+    stream = stored["stream"]
+    last = json.dumps({"last_by_subj": own}).encode()
+    await thief.publish(f"$JS.API.DIRECT.GET.{stream}", last, reply=target)
+    await thief.publish(f"$JS.API.STREAM.MSG.GET.{stream}", last, reply=target)
+    for name, more in (("pushed", {"deliver_subject": target}), ("pulled", {})):
+        config = {"name": name, "filter_subject": own, "ack_policy": "explicit", **more}
+        made = json.dumps({"stream_name": stream, "action": "create", "config": config}).encode()
+        await thief.request(f"$JS.API.CONSUMER.CREATE.{stream}.{name}.{own}", made, timeout=5)
+    await thief.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.pulled", b"1", reply=target)
+    await thief.flush()
+
+
+@pytest.mark.parametrize(
+    ("role", "own"),
+    [
+        ("prover", "lictor.proof.openclaw.proved.t"),
+        ("feedback", "lictor.guide.openclaw.s"),
+        ("runner", "lictor.run.openclaw.t.r"),
+        ("approvals", "lictor.appr.openclaw.requested.r"),
+    ],
+)
+async def test_no_copy_of_a_service_s_own_words_is_taken_for_an_operator_s_order(
+    secured: Secured, role: str, own: str
+) -> None:
+    supervisor = await connect_nats(secured.url("supervisor"), name="test")
+    ops = await connect_nats(secured.url("ops"), name="test")
+    thief = await connect_nats(secured.url(role), name="test")
+    judged: list[str] = []
+
+    async def halt(order: SwitchOrder) -> Any:
+        judged.append(order.by)
+        raise MessageRefused("only a test", remedy="none")
+
+    gates = [BoundGate(gate=CONTRACT_HALT, handle=halt)]
+    runner = GateRunner(supervisor, "supervisor", gates, ServiceTelemetry("supervisor"))
+    running = asyncio.create_task(runner.run())
+    async with asyncio.timeout(60):
+        while runner.trouble is not None:
+            await asyncio.sleep(0.01)
+
+    def order(by: str) -> bytes:
+        at = "2026-01-31T12:00:00Z"
+        said = {"request_id": by, "by": by, "reason": "r", "requested_at": at}
+        return json.dumps(said).encode()
+
+    arrived = await ops.subscribe(CONTRACT_HALT.subject)
+    await ops.flush()
+    await _copies(thief, own, CONTRACT_HALT.subject, order("thief"))
+    for _ in range(4):
+        await arrived.next_msg(timeout=30)
+    await ops.request(CONTRACT_HALT.subject, order("operator"), timeout=5)
+    assert judged == ["operator"]
+    runner.stop()
+    await running
+    await thief.close()
+    await ops.close()
+
+
+@pytest.mark.parametrize("target", ["lictor.patch.approved.p", "lictor.dec.openclaw.allow.t"])
+async def test_a_copy_in_a_stream_of_another_s_is_known_for_one(
+    secured: Secured, target: str
+) -> None:
+    """The broker stores copies where it is told: those that carry a header of the thief's choice carry its own too."""
+    thief = await connect_nats(secured.url("prover"), name="test")
+    ops = await connect_nats(secured.url("ops"), name="test")
+    await _copies(thief, "lictor.proof.openclaw.proved.t", target, b"{}")
+    stream = "PATCHES" if ".patch." in target else "DECISIONS"
+    async with asyncio.timeout(60):
+        while (await ops.jetstream().stream_info(stream)).state.messages < 2:
+            await asyncio.sleep(0.02)
+    # What is left names no subject: the broker's own answer, which is nothing that a reader could read.
+    assert not [each for each in await read_from(ops, stream, target, 1, 10) if is_named(each)]
+    await thief.close()
+    await ops.close()

@@ -324,7 +324,7 @@ async def _lock(data_dir: Path) -> int:
 
 def _open_lock(data_dir: Path) -> int:
     with writable(data_dir):
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

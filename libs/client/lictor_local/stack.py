@@ -136,6 +136,9 @@ class Stack:
 
     async def _start(self) -> None:
         self._tell(StackEvent("starting", "servers"))
+        with writable(self._data_dir):
+            # Before anything is put there: logs and states tell of every runtime's tasks.
+            self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._settings.secured:
             self._write_accounts()
         await self._servers.start()

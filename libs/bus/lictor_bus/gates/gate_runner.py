@@ -206,6 +206,15 @@ class GateRunner:
         return self._of_runtimes.answering | self._of_others.answering | self._refusing
 
     def _take(self, question: _Question) -> None:
+        if not question.reply.startswith(_INBOXES):
+            # Who asks waits for an answer. The broker's copies and answers, which whoever may read a stream can have
+            # it send here, come without an inbox, and nobody was given the right to ask what stands in them.
+            log.warning(
+                "%s: a question without an inbox is not judged: %s",
+                self._service,
+                question.subject[:200],
+            )
+            return
         is_of_runtimes = RUNTIMES in question.bound.gate.asked_by
         lane = self._of_runtimes if is_of_runtimes else self._of_others
         if len(lane.answering) < self._at_once:
@@ -237,10 +246,7 @@ class GateRunner:
         self, question: _Question, answer: Callable[[_Question], Awaitable[bytes]]
     ) -> None:
         try:
-            body = await answer(question)
-            # Elsewhere it would stand among what services store, written by us in the name of whoever asked.
-            if question.reply.startswith(_INBOXES):
-                await self._client.publish(question.reply, body)
+            await self._client.publish(question.reply, await answer(question))
         except Exception:
             # Silence is a denial to whoever asked; here it must not end the others.
             log.exception("%s: a question on %s was not answered", self._service, question.subject)

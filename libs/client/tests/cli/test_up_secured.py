@@ -56,6 +56,7 @@ async def test_everybody_has_a_password_of_their_own_and_none_is_in_an_environme
         assert not [password for password in passwords if password in seen]
     endpoints = (up.folder / ".lictor" / "endpoints.json").read_text()
     assert not [password for password in passwords if password in endpoints + json.dumps(up.said)]
+    assert (up.folder / ".lictor").stat().st_mode & 0o077 == 0
     # Nobody comes in without one.
     with pytest.raises(BrokerUnreachable, match="no such user or password"):
         await connect_nats(up.url, name="test")
