@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from lictor_bus.names import subjects
+from lictor_bus.names.roles import roles
+
 ROOT = Path(__file__).parents[2]
 LOCKS = ["requirements.lock", "deploy/requirements.lock"]
 PACKAGES = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml")])
@@ -137,6 +140,23 @@ def test_redis_is_reached_by_the_services_alone_each_as_its_own_user() -> None:
         assert service["environment"]["LICTOR_STATE_KEY"].startswith(f"${{STATE_KEY_{variable}:")
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_a_health_check_asks_what_its_own_user_may_ask(name: str) -> None:
+    asked = subjects.health(OURS[name]["healthcheck"]["test"][-1])
+    (own,) = (role for role in roles() if role.name == name)
+    assert asked in own.publish
+    assert asked in own.hears
+
+
+def test_no_password_stands_in_the_compose_file() -> None:
+    text = (ROOT / "docker-compose.yml").read_text("utf-8")
+    assert re.findall(r"://[^\s:/]+:(?!\$\{)[^\s@]+@", text) == []
+    for service in COMPOSE["services"].values():
+        for name, value in service.get("environment", {}).items():
+            if name.endswith(("_KEY", "_PASSWORD")):
+                assert value.startswith(("${", "/")), name
+
+
 def test_no_server_and_no_service_runs_as_root() -> None:
     for service in RUNNING.values():
         assert str(service["user"]).split(":")[0] not in ("", "0", "root")
@@ -146,6 +166,10 @@ def test_no_server_and_no_service_runs_as_root() -> None:
 
 def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None:
     assert {service["image"] for service in OURS.values()} == {"lictor:local"}
+    # A name that a registry might have for something else.
+    assert {service["pull_policy"] for service in OURS.values()} == {"never"}
+    built = [name for name, service in COMPOSE["services"].items() if "build" in service]
+    assert built == [MAKES_STREAMS]
     for name, service in OURS.items():
         module = f"lictor_{name.replace('-', '_')}"
         assert service["command"] == ["python", "-m", module]

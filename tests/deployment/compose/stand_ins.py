@@ -5,6 +5,7 @@ commands and users are those of the real images; an image that the engine has is
 their names when the tests end, so that nobody takes them for the real ones.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ import yaml
 
 from lictor_local.server_process import find_nats_server, find_redis_server
 
+LABEL = "lictor-stand-in"
 BASE = "lictor-stand-in/debian:base"
 _PACKAGES = "busybox,python3-venv,redis-tools"
 _NATS = """\
@@ -45,13 +47,13 @@ def images(root: Path) -> set[str]:
     compose: dict[str, dict[str, Any]] = yaml.safe_load((root / "docker-compose.yml").read_text())
     services = compose["services"].values()
     bases = re.findall(r"^FROM (\S+)", (root / "deploy/Dockerfile").read_text(), re.MULTILINE)
-    return {*bases, *(it["image"] for it in services if "build" not in it)}
+    return {*bases, *(it["image"] for it in services if it.get("pull_policy") != "never")}
 
 
 @contextmanager
 def stand_ins(root: Path) -> Generator[None]:
     """Have an image of every name."""
-    missing = sorted(name for name in images(root) if not has_image(name))
+    missing = sorted(name for name in images(root) if _labels(name) in (None, [LABEL]))
     made: list[str] = []
     try:
         for name in missing:
@@ -72,18 +74,20 @@ def docker(*arguments: str | Path) -> str:
     return done.stdout.decode()
 
 
-def has_image(name: str) -> bool:
-    """Whether the engine has it."""
-    return bool(docker("images", "--quiet", name))
+def _labels(name: str) -> list[str] | None:
+    """The labels of an image that the engine has: a run that was killed left its stand-ins."""
+    if not docker("images", "--quiet", name):
+        return None
+    return list(json.loads(docker("inspect", "--format", "{{json .Config.Labels}}", name)) or ())
 
 
 def _make(name: str, root: Path) -> None:
-    if not has_image(BASE):
+    if _labels(BASE) is None:
         _make_base()
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
         text = _CONTENTS[re.split("[:/]", name)[-2]](context, root)
-        (context / "Dockerfile").write_text(f"FROM {BASE}\n{text}")
+        (context / "Dockerfile").write_text(f"FROM {BASE}\n{text}LABEL {LABEL}=1\n")
         docker("build", "--quiet", "--tag", name, context)
 
 

@@ -62,7 +62,7 @@ def test_every_container_becomes_healthy(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("name", RESTARTED)
-def test_no_container_runs_as_root_or_shows_a_password(
+def test_no_container_runs_as_root_or_shows_a_nats_password(
     installation: Installation, name: str
 ) -> None:
     found = installation.inspected(name)
