@@ -21,7 +21,7 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.names.older_subjects import without_runtime
 from lictor_bus.names.stream_check import examine
 from lictor_bus.wire.connection import close_nats, connect_nats
-from lictor_bus.wire.read import read_all
+from lictor_bus.wire.read import read_all, stored_all
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
 COMMAND = Path(sys.executable).with_name("lictor")
@@ -114,6 +114,25 @@ async def test_the_command_migrates_everything_and_says_how_fast(data: Path) -> 
         assert await positions(client) == at
         assert await examine(client, tuple(streams.STREAMS), partitions=4) == []
         assert (await command("migrate", *url))[:2] == (0, [])
+
+
+async def test_nothing_is_lost_where_a_stream_has_foreign_messages(client: Client) -> None:
+    """In 0.1 any runtime could have the broker store copies and answers of its own."""
+    for name in streams.STREAMS:
+        await made_by_0_1(client, name)
+    await client.jetstream().publish("lictor.dec.allow.t", b'{"runtime":"a"}')
+    last = json.dumps({"last_by_subj": "lictor.dec.allow.t"}).encode()
+    for question in ("DIRECT.GET", "STREAM.MSG.GET"):
+        await client.publish(
+            f"$JS.API.{question}.DECISIONS", last, reply=f"lictor.dec.allow.{question[0]}"
+        )
+    async with asyncio.timeout(30):
+        while (await client.jetstream().stream_info("DECISIONS")).state.messages < 3:
+            await asyncio.sleep(0.02)
+    was = [each.body async for each in stored_all(client, "DECISIONS", ">")]
+    await migrate(client, ())
+    assert [each.body async for each in stored_all(client, "DECISIONS", ">")] == was
+    assert len(was) == 3
 
 
 @pytest.mark.parametrize("request_", range(0, 120, 9))

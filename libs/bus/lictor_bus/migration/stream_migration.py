@@ -32,7 +32,7 @@ from lictor_bus.names import streams
 from lictor_bus.names.older_subjects import with_runtime, without_runtime
 from lictor_bus.names.streams import copy_of, in_migration, is_older, placeholder_of
 from lictor_bus.wire.delivery import nanoseconds
-from lictor_bus.wire.read import PAGE, read_all
+from lictor_bus.wire.read import PAGE, stored_all
 from lictor_bus.wire.stream_leader import MADE
 
 _ORIGIN = "lictor-origin"
@@ -155,7 +155,7 @@ class StreamMigration:
                 )
             await self._remove(self._copy)
         runtimes, digest = MessageRuntimes(self._name), MessageDigest()
-        async for stored in read_all(self._client, self._name, ">", PAGE):
+        async for stored in stored_all(self._client, self._name, ">", PAGE):
             runtimes.take(stored)
             digest.take(stored, stored.subject)
             self._advance()
@@ -168,7 +168,7 @@ class StreamMigration:
         await self._create(made)
         await self._until_filled(self._copy, digest)
         copied = MessageDigest()
-        async for stored in read_all(self._client, self._copy, ">", PAGE):
+        async for stored in stored_all(self._client, self._copy, ">", PAGE):
             older = without_runtime(stored.subject)
             if stored.subject != with_runtime(older, whose.get(older, "")):
                 raise BusError(
@@ -217,7 +217,7 @@ class StreamMigration:
         origin = self._origin(copy)
         digest = MessageDigest()
         await self._until_filled(self._name, origin)
-        async for stored in read_all(self._client, self._name, ">", PAGE):
+        async for stored in stored_all(self._client, self._name, ">", PAGE):
             digest.take(stored, without_runtime(stored.subject))
             self._advance()
         if digest.hex() != origin.digest:

@@ -98,6 +98,17 @@ async def read_all(
         sequence = found[-1].sequence + 1
 
 
+async def stored_all(
+    client: Client, stream: str, subject: str, page: int = 200
+) -> AsyncIterator[Delivery]:
+    """The same with what is foreign, for who has to lose nothing."""
+    sequence = 1
+    while found := await stored_from(client, stream, subject, sequence, page):
+        for stored in found:
+            yield stored
+        sequence = found[-1].sequence + 1
+
+
 async def read_since(
     client: Client, stream: str, subject: str, moment: datetime, limit: int
 ) -> list[Delivery]:
