@@ -1,6 +1,7 @@
 """The log of sealed episodes on the stream EPISODES: its head, appending to it, and the versions that stand in it."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,6 +30,9 @@ from lictor_seal import (
 )
 from lictor_sealer.log.signed_head import SignedHead
 from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
+
+# Longer than a cluster needs to elect a leader and to apply what it acknowledged or took.
+_TAKEN_AFTER_S = 30.0
 
 
 class LogOvertaken(OutOfDate):
@@ -61,6 +65,8 @@ class EpisodeLog:
         self.sealed_from = sealed_from
         """Nothing is sealed as of an earlier time: the key is not trusted before."""
         self.writing = asyncio.Lock()
+        self._refused_since: dict[tuple[str | None, ...], float] = {}
+        """Since when appends with these ids have been refused because the stream knows an id of them."""
 
     async def append(self, entries: Sequence[DraftMessage]) -> None:
         """Seal the drafts and store them with the checkpoint that covers them, as one atomic batch each."""
@@ -106,14 +112,23 @@ class EpisodeLog:
         return await load_head(self._client, self.key)
 
     async def _publish(self, messages: Sequence[Outgoing]) -> int:
+        ids = tuple(each.message_id for each in messages)
         try:
-            return await publish_batch(self._client, streams.EPISODES, messages)
+            sequence = await publish_batch(self._client, streams.EPISODES, messages)
         except BatchRefused as error:
             if error.code != DUPLICATE_IN_BATCH:
                 raise
-            # Somebody's copy has taken the id. The expected sequence alone keeps an append from being stored twice.
+            # Most likely it is our own append whose answer got lost, and which a cluster may show only later: the log is
+            # looked at again. Only what is not in the log for so long has its id taken by somebody's copy.
+            since = self._refused_since.setdefault(ids, time.monotonic())
+            if time.monotonic() - since < _TAKEN_AFTER_S:
+                raise LogOvertaken(
+                    "an id of the append is known; looking at the log again"
+                ) from None
             anew = [each._replace(message_id=None) for each in messages]
-            return await publish_batch(self._client, streams.EPISODES, anew)
+            sequence = await publish_batch(self._client, streams.EPISODES, anew)
+        self._refused_since.clear()
+        return sequence
 
     async def newest(self, episode_ids: Sequence[str]) -> dict[str, Delivery]:
         """The newest version of each episode that is in the log, by the token of its id."""
