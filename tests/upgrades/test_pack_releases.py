@@ -378,6 +378,7 @@ async def test_a_release_in_force_that_can_not_be_used_stops_the_start_until_a_n
     heir = SigningKey.generate("lictor-packs-2")
     trust = {"LICTOR_PACK_TRUST": str(tmp_path / "heir.json")}
     (tmp_path / "heir.json").write_bytes(TrustStore.of([heir.verifying_key]).to_bytes())
+    await apply_streams(clean_infra.nats_url)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "lictor_policy_evaluator"),
         cwd=ROOT,
@@ -411,6 +412,7 @@ async def test_a_memory_that_can_not_be_read_stops_the_start(
     (tmp_path / "memory/main.json").write_text("{")
     trust = tmp_path / "trust.json"
     trust.write_bytes(TrustStore.of([KEY.verifying_key]).to_bytes())
+    await apply_streams(clean_infra.nats_url)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "lictor_policy_evaluator"),
         cwd=ROOT,

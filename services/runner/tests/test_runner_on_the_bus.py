@@ -32,6 +32,7 @@ from lictor_schema.approvals.run import (
 )
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.core.ids import approval_entry_id, approval_request_id
+from lictor_seal import TrustStore
 
 PAY = program("pay('ada', 5)\nsend('done')")
 
@@ -206,8 +207,11 @@ async def test_a_decision_of_a_policy_counts_only_where_its_key_is_trusted(bus: 
     ground = PolicyGround(policy_hash=life.request.binding_hash, rule="r", why="w")
     with pytest.raises(ApprovalError):
         permission(life, Approvers(), bus.now())
+    await bus.approve(life, ALICE, automatic=ground)
+    approved = await bus.life(life.request.request_id)
+    # The key is trusted as a person's, and not as a policy's.
     with pytest.raises(ApprovalError, match="a policy"):
-        await bus.approve(life, ALICE, automatic=ground)
+        permission(approved, Approvers(TrustStore.of([ALICE.verifying_key])), bus.now())
 
 
 async def test_a_message_that_is_no_entry_does_not_stop_a_run(bus: Bus) -> None:

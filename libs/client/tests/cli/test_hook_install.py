@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
+from reporting import apply_streams
 
 from lictor.fast.claude_events import EVENTS
 from lictor.runtimes.claude_settings import hook_command, installed, uninstalled
@@ -232,6 +233,7 @@ async def test_a_definition_that_does_not_exist_is_refused_with_those_that_do(
     offline = await cli("hook", "install", "--definition", "codre")
     assert offline.returncode == 1
     assert "coder, lictor-default, releaser, researcher, scribe; start those who" in offline.stderr
+    await apply_streams(url)
     published = await cli("agent", "publish", "agents/scribe.yaml", "--url", url)
     assert published.returncode == 0, published.stderr
     refused = await cli("hook", "install", "--definition", "coder", "--url", url)

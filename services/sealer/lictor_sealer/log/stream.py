@@ -118,8 +118,8 @@ class EpisodeLog:
         except BatchRefused as error:
             if error.code != DUPLICATE_IN_BATCH:
                 raise
-            # Most likely it is our own append whose answer got lost, and which a cluster may show only later: the log is
-            # looked at again. Only what is not in the log for so long has its id taken by somebody's copy.
+            # Most likely it is our own append whose answer got lost, and which a cluster may show only later: the log
+            # is looked at again. Only what is not in the log for so long has its id taken by somebody's copy.
             since = self._refused_since.setdefault(ids, time.monotonic())
             if time.monotonic() - since < _TAKEN_AFTER_S:
                 raise LogOvertaken(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,8 @@ import pytest
 import redis.asyncio
 from learning_bus import PACK, Bus, learning_bus, learning_supervisor, sighting
 
+from lictor_bus.fold.state_records import StateRecords
+from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.read import read_from
@@ -314,8 +317,12 @@ async def test_the_states_of_a_newer_version_are_left_alone(bus: Bus) -> None:
     async with redis.asyncio.from_url(bus.endpoints.redis_url) as store:
         (key,) = [each async for each in store.scan_iter(match="lictor:{supervisor:claims}:0:t:*")]
         state = await store.hget(key, "s")
-        assert state is not None
-        newer = json.dumps({**json.loads(state), "format": 99}).encode()
+        assert isinstance(state, bytes)
+        prefix, _, name = key.decode().rpartition(":t:")
+        records = StateRecords(StateTags(b"", "supervisor"), prefix)
+        known = records.read(prefix.encode(), name, state, sys.maxsize)
+        content = json.dumps({**json.loads(known.state), "format": 99}).encode()
+        newer = records.record(prefix.encode(), name, content, known.position, known.until_us or 0)
         await store.hset(key, "s", newer)
         async with learning_supervisor(bus.endpoints):
             await tell(bus, event("900"))
