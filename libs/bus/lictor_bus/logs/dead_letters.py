@@ -159,7 +159,7 @@ async def replay_dead(client: Client, stored: StoredLetter) -> None:
             f"dead letter {stored.sequence} comes from {stored.letter.stream}: publishing it again would double "
             "a decision; mend the cause and handle the task by hand"
         )
-    subject = _publish_subject(stored.letter)
+    subject = subjects.published_subject(stored.letter.subject)
     headers = {**stored.headers, _REPLAY_OF: str(stored.sequence)}
     await publish_one(client, stored.letter.stream, Outgoing(subject, stored.body, None, headers))
 
@@ -204,11 +204,3 @@ def _unwrap(stored: Delivery) -> StoredLetter:
         body_sha256="sha256:" + hashlib.sha256(stored.body).hexdigest(),
     )
     return StoredLetter(stored.sequence, letter, stored.body, {}, is_readable=False)
-
-
-def _publish_subject(letter: DeadLetter) -> str:
-    """The subject the publisher used: the EVENTS stream stores it with a partition in front."""
-    if letter.stream == "EVENTS":
-        prefix, verb, _partition, runtime, task = letter.subject.split(".")
-        return f"{prefix}.{verb}.{runtime}.{task}"
-    return letter.subject

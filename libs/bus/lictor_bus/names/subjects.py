@@ -63,6 +63,14 @@ def event(runtime: str, task_id: str) -> str:
 STORED_EVENT = SubjectPattern("lictor.ev.{partition}.{runtime}.{task}")
 
 
+def published_subject(stored_subject: str) -> str:
+    """The subject that a stored message was published on: EVENTS writes a partition into it."""
+    tokens = stored_subject.split(".")
+    if stored_subject.startswith(EVENT.prefix) and len(tokens) == STORED_EVENT.any.count(".") + 1:
+        del tokens[STORED_EVENT.place("partition")]
+    return ".".join(tokens)
+
+
 def events_of_partition(partition: int) -> str:
     """Every stored event of one partition (the stream writes the partition into the subject)."""
     return f"{EVENT.prefix}{partition}.>"

@@ -16,9 +16,10 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.nuid import NUID
 
 from lictor_bus.errors import BatchRefused, BusError, NotAllowed, SequenceConflict
-from lictor_bus.wire.delivery import NO_HEADERS
+from lictor_bus.names.subjects import published_subject
+from lictor_bus.wire.delivery import NO_HEADERS, Delivery
 from lictor_bus.wire.error_codes import DUPLICATE_IN_BATCH, WRONG_LAST_SEQUENCES
-from lictor_bus.wire.provenance import LOG
+from lictor_bus.wire.provenance import LOG, is_named
 from lictor_bus.wire.read import stored_from
 
 # The broker's own limit for one atomic batch.
@@ -77,7 +78,7 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
         except NotAllowed:
             # A runtime may not look; but its ids are its own, and nobody else could have made them.
             return None
-        if not found or found[0].sequence != at or found[0].subject == message.subject:
+        if not found or found[0].sequence != at or _is_known(found[0], message):
             return None
         # A copy of a message of ours has taken the id, elsewhere in the stream: it must not keep this one out.
         answer = await _request(client, message, _headers(message._replace(message_id=None)))
@@ -85,6 +86,11 @@ async def publish_one(client: Client, stream: str, message: Outgoing) -> int | N
     if _SUBJECT_IS_FULL in content.get("error", {}).get("description", ""):
         return None
     return _stored_sequence(stream, answer)
+
+
+def _is_known(found: Delivery, message: Outgoing) -> bool:
+    """Whether what has the id is the message itself, or another result of ours under the same id: the first counts."""
+    return published_subject(found.subject) == message.subject or is_named(found)
 
 
 def expecting(message: Outgoing, last: int, subjects: str | None = None) -> Outgoing:
