@@ -123,7 +123,9 @@ class TolerantClient(Client):
         refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.fail_if_refused(subject, refused)
         subscription = await self.subscribe(subject, queue, **options)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
-        # The broker answers in order: what it refuses comes before its answer to this.
+        # The broker answers in order: what it refuses comes before its answer to what is sent later. nats-py sends the
+        # first of these past what still waits to be sent, the second behind it.
+        await self.flush()
         await self.flush()
         if refused.done():
             self._remove_sub(subscription._id)  # pyright: ignore[reportPrivateUsage] -- the broker has none to end
