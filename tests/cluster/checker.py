@@ -25,7 +25,7 @@ from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import SealBundle
 
 # When nothing comes for so long, on a machine however loaded, then it does not come.
-QUIET_S = 90.0
+QUIET_S = 180.0
 
 
 @dataclass

@@ -5,6 +5,7 @@ only then, the messages go out one by one, and the broker drops those it has; so
 else's ends up exactly once.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -30,6 +31,7 @@ HEADER_ROOM = 16 * 1024
 # the last for the lack of it. Whoever leaves batches open must not hold the others up.
 _BATCHES_FULL = (10176, 10210)
 _ONE_BY_ONE = (DUPLICATE_IN_BATCH, *_BATCHES_FULL)
+_LOOKED_AT_ONCE = 64
 _SUBJECT_IS_FULL = "maximum messages per subject exceeded"
 
 _nuid = NUID()
@@ -69,22 +71,34 @@ async def publish_batch(
 
 async def publish_one(client: Client, stream: str, message: Outgoing) -> int | None:
     """Store one message; None when the stream has it already."""
+    sequence, known_at = await _store(client, stream, message)
+    if known_at is None:
+        return sequence
+    return await _store_despite(client, stream, message, known_at)
+
+
+async def _store(client: Client, stream: str, message: Outgoing) -> tuple[int | None, int | None]:
+    """Where the message is stored, and where its id is known from; neither where its subject takes no more."""
     answer = await _request(client, message, _headers(message))
     content = json.loads(answer.data)
     if content.get("duplicate"):
-        at = int(content["seq"])
-        try:
-            found = await stored_from(client, stream, ">", at, 1, known=at)
-        except NotAllowed:
-            # A runtime may not look; but its ids are its own, and nobody else could have made them.
-            return None
-        if not found or found[0].sequence != at or _is_known(found[0], message):
-            return None
-        # A copy of a message of ours has taken the id, elsewhere in the stream: it must not keep this one out.
-        answer = await _request(client, message, _headers(message._replace(message_id=None)))
-        return _stored_sequence(stream, answer)
+        return None, int(content["seq"])
     if _SUBJECT_IS_FULL in content.get("error", {}).get("description", ""):
+        return None, None
+    return _stored_sequence(stream, answer), None
+
+
+async def _store_despite(client: Client, stream: str, message: Outgoing, at: int) -> int | None:
+    """Store a message whose id the stream knows, if it is another's; None if it is its own."""
+    try:
+        found = await stored_from(client, stream, ">", at, 1, known=at)
+    except NotAllowed:
+        # A runtime may not look; but its ids are its own, and nobody else could have made them.
         return None
+    if not found or found[0].sequence != at or _is_known(found[0], message):
+        return None
+    # A copy of a message of ours has taken the id, elsewhere in the stream: it must not keep this one out.
+    answer = await _request(client, message, _headers(message._replace(message_id=None)))
     return _stored_sequence(stream, answer)
 
 
@@ -139,8 +153,23 @@ async def publish_all(client: Client, stream: str, messages: Sequence[Outgoing])
         except BatchRefused as error:
             if error.code not in _ONE_BY_ONE:
                 raise
-            for message in chunk:
-                await publish_one(client, stream, message)
+            await _publish_each(client, stream, chunk)
+
+
+async def _publish_each(client: Client, stream: str, messages: Sequence[Outgoing]) -> None:
+    """Store the messages one by one, in their order; then look at all that were known, side by side."""
+    known: list[tuple[Outgoing, int]] = []
+    for message in messages:
+        _, at = await _store(client, stream, message)
+        if at is not None:
+            known.append((message, at))
+    for start in range(0, len(known), _LOOKED_AT_ONCE):
+        await asyncio.gather(
+            *(
+                _store_despite(client, stream, message, at)
+                for message, at in known[start : start + _LOOKED_AT_ONCE]
+            )
+        )
 
 
 def _headers(message: Outgoing) -> dict[str, str]:
