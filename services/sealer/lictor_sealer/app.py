@@ -92,13 +92,14 @@ def make_service() -> Service:
     trust = succession.trust or TrustStore.of([key.verifying_key])
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
-        # Fails here, at the start, when the log was neither written with our key nor handed over to it.
+        # Fails here, at the start, when the log was neither written with our key nor handed over to it, or lost what
+        # was signed.
         signed = SignedHead.from_environment()
-        await signed.refuse_another_log(runtime.client)
-        await take_up(runtime.client, key, succession, datetime.now(UTC))
+        await take_up(runtime.client, key, succession, datetime.now(UTC), signed)
         log = EpisodeLog(
             runtime.client, key, sealed_from=succession.sealed_from(key), signed=signed
         )
+        await log.check()
         closings = Closings(
             Decisions(DecisionLog(runtime.client), FOLDS), SeenCalls(runtime.client)
         )

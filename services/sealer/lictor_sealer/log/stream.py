@@ -1,15 +1,18 @@
 """The log of sealed episodes on the stream EPISODES: its head, appending to it, and the versions that stand in it."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, cast
 
 from nats.aio.client import Client
 
-from lictor_bus.errors import BatchRefused, BusError
+from lictor_bus.errors import BatchRefused, BusError, PartMissing
 from lictor_bus.ledger import OutOfDate
+from lictor_bus.logs.episode_contents import parts_of
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.error_codes import DUPLICATE_IN_BATCH, WRONG_LAST_SEQUENCE
@@ -17,7 +20,7 @@ from lictor_bus.wire.provenance import is_foreign, is_named, pass_over
 from lictor_bus.wire.publish import MAX_BATCH, Outgoing, publish_batch
 from lictor_bus.wire.read import PAGE, last_on_subjects, read_all, stored_from
 from lictor_bus.wire.stream_leader import leader_view
-from lictor_schema.core.canonical_json import canonical_json
+from lictor_schema.core.canonical_json import canonical_json, parse_json
 from lictor_schema.seals.seal import SealedEpisode
 from lictor_seal import (
     Frontier,
@@ -25,11 +28,20 @@ from lictor_seal import (
     SealError,
     SigningKey,
     StoredCheckpoint,
+    TrustStore,
     checkpoint_in,
+    committed_strands,
+    extend,
+    is_part,
+    last_part_id,
     position_line,
+    verify_bundle,
 )
+from lictor_sealer.log.head_file import PendingAppend, SealedLeaf, SignedTree
 from lictor_sealer.log.signed_head import SignedHead
-from lictor_sealer.log.tree import Draft, Head, LogError, append, read_head
+from lictor_sealer.log.tree import Draft, Head, LogError, append_leaves, read_head, seal_in_runs
+
+log = logging.getLogger("lictor.sealer")
 
 # Longer than a cluster needs to elect a leader and to apply what it acknowledged or took.
 _TAKEN_AFTER_S = 30.0
@@ -69,47 +81,153 @@ class EpisodeLog:
         """Since when appends with these ids have been refused because the stream knows an id of them."""
 
     async def append(self, entries: Sequence[DraftMessage]) -> None:
-        """Seal the drafts and store them with the checkpoint that covers them, as one atomic batch each."""
+        """Seal the drafts and store them with the checkpoint that covers them, as one atomic batch each.
+
+        Raises LogOvertaken when the log is not as the caller may have found it, and is to be looked at again.
+        """
         # A batch also carries the checkpoint.
         for start in range(0, len(entries), MAX_BATCH - 1):
-            await self._append(entries[start : start + MAX_BATCH - 1])
+            await self._append(self._sealed(entries[start : start + MAX_BATCH - 1]))
 
-    async def _append(self, entries: Sequence[DraftMessage]) -> None:
-        head = self._head or await self._load_head()
-        appended = append(head, [each.draft for each in entries], self.key)
-        messages = [
-            Outgoing(
-                _subject(each.draft),
-                bundle,
-                each.message_id,
-                each.headers,
+    async def check(self) -> None:
+        """Raise BusError where the log can't be gone on with; nothing is stored."""
+        async with self._signed.held():
+            await self._look()
+
+    async def settled(self) -> Head:
+        """The log's head, once an append that was under way is in the log."""
+        async with self._signed.held():
+            return await self._settle()
+
+    def _sealed(self, entries: Sequence[DraftMessage]) -> tuple[SealedLeaf, ...]:
+        leaves = chain.from_iterable(seal_in_runs((each.draft for each in entries), self.key))
+        return tuple(
+            SealedLeaf(_subject(each.draft), each.message_id, dict(each.headers), leaf)
+            for each, leaf in zip(entries, leaves, strict=True)
+        )
+
+    async def _append(self, leaves: tuple[SealedLeaf, ...]) -> None:
+        async with self._signed.held() as is_as_we_left_it:
+            head = self._head if is_as_we_left_it else None
+            if head is None:
+                pending = self._signed.remembered.pending
+                head = await self._settle()
+                if pending is not None:
+                    if pending.leaves == leaves and head.frontier == pending.tree.frontier:
+                        return
+                    # The caller looked at the log before it was settled what became of that.
+                    raise LogOvertaken(
+                        "an append was under way; now it is settled, and the log is looked at again"
+                    )
+            await self._store(head, leaves)
+
+    async def _settle(self) -> Head:
+        self._head = None
+        head, under_way = await self._look()
+        if under_way:
+            head = await self._store(head, under_way)
+        self._head = head
+        return head
+
+    async def _look(self) -> tuple[Head, tuple[SealedLeaf, ...]]:
+        """The head, and the leaves that have to be appended before anything else: they may have been seen there."""
+        await self._signed.refuse_another_log(self._client)
+        head = await load_head(self._client, self.key)
+        remembered = self._signed.remembered
+        pending, confirmed = remembered.pending, remembered.confirmed
+        if confirmed is not None and head.frontier.size < confirmed.frontier.size:
+            raise self._signed.older_log(confirmed, "a smaller tree stands behind it")
+        if pending is None:
+            return head, ()
+        count = head.frontier.size - remembered.base.size
+        there, missing = pending.leaves[:count], pending.leaves[count:]
+        as_signed, _ = extend(remembered.base, [each.leaf for each in there])
+        sealers = {_seal_in(_episode_in(each))["keyId"] for each in missing}
+        if not head.checkpoint and sealers != {self.key.key_id}:
+            raise BusError(
+                f"the first append to the log was sealed with another key ({', '.join(map(str, sealers))}), and may be "
+                "stored: start the sealer with that key once, then hand the log over"
             )
-            for each, bundle in zip(entries, appended.bundles, strict=True)
+        # Only what our key signed shows that the append was never stored; the broker's word for it would not.
+        if as_signed != head.frontier or sealers - {self.key.key_id}:
+            self._drop(pending, head, "another sealer appended to the log first")
+            return head, ()
+        if await self._is_any_sealed(missing, head.frontier.size):
+            self._drop(pending, head, "another sealer has sealed some of it already")
+            return head, ()
+        if not missing:
+            self._signed.found(SignedTree.read(head.checkpoint))
+        await self._refuse_lost_messages(pending, missing)
+        return head, missing
+
+    def _drop(self, pending: PendingAppend, head: Head, why: str) -> None:
+        log.warning(
+            "%s: the append of %d leaves that was to end at EPISODES %d is dropped, and what of it is not sealed yet "
+            "is sealed anew",
+            why,
+            len(pending.leaves),
+            pending.tree.place,
+        )
+        self._signed.drop(SignedTree.read(head.checkpoint))
+
+    async def _is_any_sealed(self, leaves: Sequence[SealedLeaf], size: int) -> bool:
+        """Whether the tree of that size has a version that is to be appended: who had looked would not append it."""
+        episodes = [_episode_in(each) for each in leaves]
+        wanted = {
+            subjects.token(str(each["episodeId"])): cast(int, _seal_in(each)["version"])
+            for each in episodes
+        }
+        trust = TrustStore.of([self.key.verifying_key])
+        newest = await self.newest([str(each["episodeId"]) for each in episodes])
+        return any(
+            sealed_episode_of(stored).seal.version >= wanted[token]
+            and SealBundle.from_bytes(stored.body).leaf_index < size
+            and verify_bundle(stored.body, trust).ok
+            for token, stored in newest.items()
+        )
+
+    async def _refuse_lost_messages(
+        self, pending: PendingAppend, leaves: Sequence[SealedLeaf]
+    ) -> None:
+        """A leaf never stands without its messages. They were stored before it, so who lost them restored a backup."""
+        for each in leaves:
+            episode = _episode_in(each)
+            if committed_strands(episode) is None:
+                continue
+            last = last_part_id(cast(dict[str, object], episode["sources"]))
+            try:
+                async for _ in parts_of(self._client, str(episode["episodeId"]), last, is_part):
+                    pass
+            except PartMissing as error:
+                raise self._signed.older_log(pending.tree, str(error)) from None
+
+    async def _store(self, head: Head, leaves: tuple[SealedLeaf, ...]) -> Head:
+        appended = append_leaves(head, [each.leaf for each in leaves], self.key)
+        messages = [
+            Outgoing(each.subject, bundle, each.message_id, each.headers)
+            for each, bundle in zip(leaves, appended.bundles, strict=True)
         ]
         messages.append(Outgoing(subjects.LOG_CHECKPOINT, appended.checkpoint))
-        first = messages[0]
-        messages[0] = Outgoing(
-            first.subject,
-            first.body,
-            first.message_id,
-            {**first.headers, "Nats-Expected-Last-Sequence": str(head.sequence)},
-        )
+        expected = {**messages[0].headers, "Nats-Expected-Last-Sequence": str(head.sequence)}
+        messages[0] = messages[0]._replace(headers=expected)
         # Whatever happens from here on, what we knew of the head may be wrong.
         self._head = None
+        self._signed.write_ahead(
+            SignedTree.read(head.checkpoint) if head.checkpoint else None,
+            PendingAppend(SignedTree.read(appended.checkpoint), leaves),
+        )
         try:
             sequence = await self._publish(messages)
         except BatchRefused as error:
+            # That nothing of it is stored we have from the broker alone: it stays pending until the log shows it.
             if error.code == WRONG_LAST_SEQUENCE:
                 raise LogOvertaken(
                     "another sealer appended to the log; reading its head again"
                 ) from error
             raise
-        self._signed.remember(appended.checkpoint)
-        self._head = Head(appended.frontier, sequence)
-
-    async def _load_head(self) -> Head:
-        await self._signed.refuse_another_log(self._client)
-        return await load_head(self._client, self.key)
+        self._signed.confirm()
+        self._head = Head(appended.frontier, sequence, appended.checkpoint)
+        return self._head
 
     async def _publish(self, messages: Sequence[Outgoing]) -> int:
         ids = tuple(each.message_id for each in messages)
@@ -161,6 +279,14 @@ def _is_episode(stored: Delivery) -> bool:
     named = (subjects.token(runtime), subjects.NOBODY)
     tokens = [subjects.token(name) for name in names]
     return stored.subject in [subjects.EPISODE.at(each, *tokens) for each in named]
+
+
+def _episode_in(leaf: SealedLeaf) -> dict[str, object]:
+    return cast(dict[str, object], parse_json(leaf.leaf))
+
+
+def _seal_in(episode: Mapping[str, object]) -> dict[str, object]:
+    return cast(dict[str, object], episode["seal"])
 
 
 def _subject(draft: Draft) -> str:

@@ -10,7 +10,8 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_batch
 from lictor_schema.core.base_model import utc_millis
 from lictor_seal import SigningKey, TrustStore
-from lictor_sealer.log.stream import load_head
+from lictor_sealer.log.signed_head import SignedHead
+from lictor_sealer.log.stream import EpisodeLog, load_head
 from lictor_sealer.log.tree import Head, LogError, hand_over
 
 
@@ -28,7 +29,11 @@ class LogSuccession:
 
 
 async def take_up(
-    client: Client, key: SigningKey, succession: LogSuccession, now: datetime
+    client: Client,
+    key: SigningKey,
+    succession: LogSuccession,
+    now: datetime,
+    signed: SignedHead | None = None,
 ) -> Head:
     """The log's head for this key; where the key before it wrote the last one, it is handed over here."""
     if succession.sealed_from(key) > utc_millis(now):
@@ -41,7 +46,8 @@ async def take_up(
     except BusError:
         if succession.previous is None or succession.trust is None:
             raise
-    head = await load_head(client, succession.previous)
+    # What the old key began it also completes: the new one would make other leaves of it.
+    head = await EpisodeLog(client, succession.previous, signed=signed).settled()
     try:
         handed = hand_over(
             head, succession.previous, key, at=utc_millis(now), trust=succession.trust
@@ -51,4 +57,4 @@ async def take_up(
     expected = {"Nats-Expected-Last-Sequence": str(head.sequence)}
     message = Outgoing(subjects.LOG_CHECKPOINT, handed.checkpoint, None, expected)
     sequence = await publish_batch(client, streams.EPISODES, [message])
-    return Head(handed.frontier, sequence)
+    return Head(handed.frontier, sequence, handed.checkpoint)

@@ -8,7 +8,7 @@ signed. Pure: the I/O is in ``app``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
 
@@ -43,6 +43,8 @@ class Head:
 
     frontier: Frontier
     sequence: int
+    checkpoint: bytes = field(default=b"", repr=False, compare=False)
+    """The last checkpoint as the stream holds it; none before the first append."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +141,4 @@ def read_head(checkpoint: bytes, sequence: int, key: SigningKey) -> Head:
         raise LogError(
             f"the log was handed over to {handed.new_key_id} at {handed.at}; give the sealer that key"
         )
-    return Head(frontier, sequence)
+    return Head(frontier, sequence, checkpoint)
