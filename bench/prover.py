@@ -4,9 +4,12 @@
 
 Both provers judge the same cases of clauz3's own, in turn: ours in this process, clauz3 in one long-lived process of
 its own environment (`prover_clauz3.py`); the time of each is taken inside its process. Both have loaded the case's
-layer and judged one case of it before. Without `--all`, the cases are a fixed spread over the whole list.
+layer and judged one case of it before. Ours rehearses what it proves, on a stage of its own that is warm; its times are
+with that unless it is said. Without `--all`, the cases are a fixed spread over the whole list.
 
 - `median_ratio_to_clauz3`, `worst_ratio_to_clauz3`: our time over clauz3's, case by case,
+- `rehearsal_ratio_to_proof`: the median time of planning, performing and comparing a rehearsal over that of a proof
+  without one, of the cases that were rehearsed; `…_median_ms` and `…_p95_ms` of each, and of both together,
 - `agree`, `total`: our verdicts against the names of the cases; one case pins a hole that we close (docs/parity.md),
 - `cli_ratio_to_clauz3`: `lictor prove FILE` over `clauz3 prove FILE`, whole processes, over some cases in turn,
 - `warm_cache_ms`: the answer to a program that was proved before, from the content-addressed cache;
@@ -35,6 +38,8 @@ from prover_growth import growing_cases
 from prover_ours import Ours
 from prover_service import of_cache, worker_mb
 from reporting import emit
+
+from lictor_run.rehearsal.local_stage import LocalStage
 
 CLI_CASES = 3
 
@@ -73,6 +78,24 @@ def of_cases(rows: Sequence[tuple[Case, Answer, Answer]]) -> dict[str, object]:
         "clauz3_median_ms": rounded(statistics.median(their)),
         "clauz3_p95_ms": rounded(their[int(len(their) * 0.95)]),
         "clauz3_agree": sum(theirs.proved == case.expected for case, _, theirs in rows),
+    }
+
+
+def of_rehearsals(times: Sequence[tuple[float, float]]) -> dict[str, object]:
+    """Proofs with and without their rehearsal, of the cases that were rehearsed."""
+    without = sorted(proof for proof, _ in times)
+    added = sorted(rehearsal for _, rehearsal in times)
+    whole = sorted(map(sum, times))
+    late = int(len(times) * 0.95)
+    return {
+        "rehearsed": len(times),
+        "rehearsal_ratio_to_proof": rounded(statistics.median(added) / statistics.median(without)),
+        "without_rehearsal_median_ms": rounded(statistics.median(without)),
+        "without_rehearsal_p95_ms": rounded(without[late]),
+        "rehearsal_median_ms": rounded(statistics.median(added)),
+        "rehearsal_p95_ms": rounded(added[late]),
+        "with_rehearsal_median_ms": rounded(statistics.median(whole)),
+        "with_rehearsal_p95_ms": rounded(whole[late]),
     }
 
 
@@ -138,11 +161,14 @@ def main() -> None:
     every = find_cases(unpacked(cache))
     python = environment(cache)
     chosen = every if options.all else spread(every, options.cases)
-    ours = Ours()
-    with Clauz3(python, options.timeout) as clauz3:
+    with LocalStage() as stage, Clauz3(python, options.timeout) as clauz3:
+        # Waits until it is warm, and starts nothing where nothing can be rehearsed.
+        stage.why_refused()
+        ours = Ours(stage)
         result = of_cases(side_by_side(chosen, ours, clauz3))
+        result |= of_rehearsals(list(ours.times.values()))
         growth = of_growth(ours, clauz3, options.growth_timeout)
-    proved = [case for case in chosen if case.expected and ours.prove(case).proved]
+        proved = [case for case in chosen if case.expected and ours.prove(case).proved]
     result |= of_commands(
         proved[:: max(1, len(proved) // CLI_CASES)][:CLI_CASES], python, options.rounds
     )

@@ -12,15 +12,25 @@ from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
 from lictor_prove.proof.prover import prove
+from lictor_prove.proof.settings import DEFAULT, ProofSettings
+from lictor_prove.rehearsal.comparison import rehearse
+from lictor_prove.rehearsal.stage import Stage
+
+SEED = "5eed" * 8
+"""The same runs in every round."""
 
 Roots = tuple[tuple[Path, ...], tuple[Path, ...]]
 
 
 class Ours:
-    """Our verdicts; keeps each layer that it loaded."""
+    """Our verdicts; keeps each layer that it loaded. With a stage, what is proved is rehearsed on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, stage: Stage | None = None) -> None:
         self._layers: dict[Roots, Layer | ProveError] = {}
+        self._stage = stage
+        self._settings = DEFAULT if stage is not None else ProofSettings(rehearsal_ms=0)
+        self.times: dict[str, tuple[float, float]] = {}
+        """Of each case that was rehearsed, milliseconds of the proof and of its rehearsal."""
 
     def layer(self, case: Case) -> Layer:
         """The layer that a case is judged by, or why there is none."""
@@ -43,9 +53,13 @@ class Ours:
         except ProveError as error:
             return Answer("refused", 0.0, str(error))
         begun = time.perf_counter()
-        proof = prove(source, name=case.file.name, layer=layer)
-        taken = time.perf_counter() - begun
-        return Answer(str(proof.verdict), taken * 1000, "; ".join(told(proof)))
+        proof = prove(source, name=case.file.name, layer=layer, settings=self._settings, seed=SEED)
+        if self._stage is not None:
+            proof = rehearse(proof, self._stage)
+        ms = (time.perf_counter() - begun) * 1000
+        if proof.rehearsal is not None and not proof.rehearsal.refused:
+            self.times[case.name] = (ms - proof.timings.rehearse_ms, proof.timings.rehearse_ms)
+        return Answer(str(proof.verdict), ms, "; ".join(told(proof)))
 
 
 def told(proof: object) -> list[str]:

@@ -23,6 +23,7 @@ SERVICES = {
     "sealer": "lictor_sealer",
     "supervisor": "lictor_supervisor",
     "feedback": "lictor_feedback",
+    "rehearser": "lictor_rehearser",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
 }

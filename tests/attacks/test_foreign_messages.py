@@ -42,7 +42,10 @@ from lictor_seal import TrustStore, verify_bundle
 
 COMMAND = Path(sys.executable).with_name("lictor")
 PATIENCE_S = 60.0
-SERVICES = ("policy_evaluator", "sealer", "supervisor", "feedback", "prover", "approvals", "runner")
+SERVICES = (
+    *("policy_evaluator", "sealer", "supervisor", "feedback", "rehearser"),
+    *("prover", "approvals", "runner"),
+)
 PAY = program("pay('ada', 5)")
 LISTS = (
     ("dead", "list"),

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from redis.asyncio import Redis
 from reporting import acknowledged, service_process, sized_stream, wait_until_ready
@@ -28,17 +29,19 @@ from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_ir.certificate.check import script_of
 from lictor_ir.certificate.format import By, Certificate, Evidence, FrontEnd, Level, name_of, write
-from lictor_ir.goals import Goal, GoalKind, goals
+from lictor_ir.goals import Goal, goals
 from lictor_ir.json.document import to_json
 from lictor_local.embedded_servers import Endpoints
 from lictor_prove.certificate.creation import certified
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import Proof, prove
 from lictor_prove.proof.published_result import proof_result
+from lictor_prove.rehearsal.comparison import rehearse
+from lictor_run.rehearsal.local_stage import LocalStage
 from lictor_schema.approvals.approval import ApprovalEntry
 from lictor_schema.core.canonical_json import hash_bytes
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
-from lictor_schema.proofs.proof import ProofResult, ProofVerdict
+from lictor_schema.proofs.proof import ProofRehearsal, ProofResult, ProofVerdict
 from lictor_schema.proofs.proof_strength import ProofStrength
 from lictor_seal import SigningKey, TrustStore
 
@@ -141,7 +144,22 @@ def as_proved(result: ProofResult, **more: object) -> ProofResult:
         )
         for each in result.guarantees
     )
-    forged = {"verdict": ProofVerdict.PROVED, "reasons": (), "guarantees": guarantees, **more}
+    rehearsal = ProofRehearsal(
+        runs=9,
+        sites=2,
+        sites_reached=2,
+        sites_unreachable=0,
+        outcomes=4,
+        outcomes_reached=4,
+        outcomes_unreachable=0,
+    )
+    forged = {
+        "verdict": ProofVerdict.PROVED,
+        "reasons": (),
+        "guarantees": guarantees,
+        "rehearsal": rehearsal,
+        **more,
+    }
     return result.model_copy(update=forged)
 
 
@@ -155,7 +173,7 @@ async def test_no_rewritten_answer_in_redis_makes_a_refuted_program_run(
     clean_infra: Endpoints, tmp_path: Path
 ) -> None:
     async with (
-        installation(clean_infra, tmp_path, "prover", "approvals", "runner") as place,
+        installation(clean_infra, tmp_path, "rehearser", "prover", "approvals", "runner") as place,
         lictor.connect(clean_infra.nats_url) as agent,
         Redis.from_url(clean_infra.redis_url) as redis,
     ):
@@ -214,7 +232,11 @@ async def test_what_redis_says_about_a_proved_program_is_not_what_is_published(
         lies = {"summary": "It does nothing.", "coverage": None, "guarantees": ()}
         await redis.set(key, ProofResult.from_json(value).model_copy(update=lies).to_json())
         (again,) = await agent.prove(HONEST, task_id="t")
-    told = {"submission_id", "decided_at", "elapsed_ms", "timings", "cached"}
+    told: dict[str, Any] = dict.fromkeys(
+        ("submission_id", "decided_at", "elapsed_ms", "timings", "cached"), True
+    )
+    # It is rehearsed anew, in runs of its own.
+    told["rehearsal"] = {"seed"}
     assert again.cached
     assert again.model_dump(exclude=told) == first.model_dump(exclude=told)
 
@@ -224,7 +246,9 @@ async def test_what_redis_says_about_a_proved_program_is_not_what_is_published(
 
 def proof_of(program: str) -> Proof:
     layer = load_layer(discover_trusted_roots([LAYERS]), [LAYERS])
-    return certified(prove(program, name="n.py", layer=layer), FrontEnd.PYTHON)
+    with LocalStage() as stage:
+        proof = rehearse(prove(program, name="n.py", layer=layer, seed="5eed"), stage)
+    return certified(proof, FrontEnd.PYTHON)
 
 
 def submitted(program: str, task_id: str) -> ProgramSubmission:
@@ -258,7 +282,7 @@ def on_the_solvers_word(proof: Proof) -> bytes:
     document = proof.ir.document
 
     def evidence(goal: Goal) -> Evidence:
-        if goal.folded and goal.kind is not GoalKind.CONSISTENCY:
+        if goal.folded:
             return Evidence(goal.id, goal.kind, By.EVALUATION, Level.C)
         text = script_of(goal)
         name = None if text is None else hash_bytes(text.encode())
@@ -273,7 +297,8 @@ def on_the_solvers_word(proof: Proof) -> bytes:
             program_hash=document.source_hash,
             front_end=FrontEnd.PYTHON,
             level=Level.B,
-            goals=tuple(map(evidence, goals(document))),
+            witnesses=tuple(proof.witnesses.items()),
+            goals=tuple(map(evidence, goals(document, proof.witnesses))),
             engine="forged",
             settings="",
             solvers=(("cvc5", "1"), ("z3", "4")),

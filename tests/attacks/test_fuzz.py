@@ -1,13 +1,16 @@
 """A few examples of what `./taskw fuzz` tries by the thousand, and what it prints."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fuzz import kernel_rules, mutated_certificates, run, stream_readers
+from differential import Differential
+from fuzz import kernel_rules, mutated_certificates, programs, run, stream_readers
 from fuzz.tally import Tally
 
 from lictor_ir.certificate.cpc.kernel import RULES
 from lictor_ir.certificate.cpc.rules import read_line
+from lictor_ir.document import Document
 from lictor_local.embedded_servers import Endpoints
 
 
@@ -27,6 +30,25 @@ def test_no_changed_certificate_shows_what_is_false() -> None:
     assert tally.right > 5
 
 
+def test_no_generated_program_does_what_its_document_does_not_say() -> None:
+    tally = programs.fuzz(60, seed=16)
+    assert tally.wrong == []
+    assert tally.applied == 60
+    assert tally.right > 20
+
+
+def test_a_program_that_parts_from_its_document_would_be_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = Differential.read
+
+    def without_effects(differential: Differential, source: str) -> Document:
+        return replace(read(differential, source), atoms=(), obligations=())
+
+    monkeypatch.setattr(Differential, "read", without_effects)
+    assert any("Mismatch" in each for each in programs.fuzz(20, seed=16).wrong)
+
+
 async def test_random_foreign_messages_stop_no_reader(clean_infra: Endpoints) -> None:
     tally = await stream_readers.fuzz_server(clean_infra.nats_url, count=150, seed=15)
     assert tally.wrong == []
@@ -43,7 +65,7 @@ def test_a_wrong_rule_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_tells_how_many_were_wrong_and_so_does_the_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["--only", "kernel-rules", "--count", "20", "--seed", "3"]
+    arguments = ["--target", "kernel-rules", "--count", "20", "--seed", "3"]
     assert run.main(arguments) == 0
     heading, row = capsys.readouterr().out.splitlines()
     told = dict(zip(heading.split(), row.split(), strict=True))

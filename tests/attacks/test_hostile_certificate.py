@@ -93,19 +93,29 @@ def slow_proof() -> bytes:
     return sealed({**BODY, "goals": goals})
 
 
+def witnessed(rows: list[dict[str, Any]]) -> bytes:
+    """A certificate whose witness is the last of these terms."""
+    (witness,) = BODY["witnesses"]
+    other = {**witness, "terms": rows, "value": len(rows) - 1}
+    return sealed({**BODY, "witnesses": [other]})
+
+
 HOSTILE: dict[str, Callable[[], bytes]] = {
     "real": lambda: asserting(made("lt", REAL_ONE, const(Fraction(1))), real=HUGE_REAL),
     "int": lambda: asserting(made("lt", made("mod", ONE, OTHER), X), one=HUGE, other=LARGE),
-    "model": lambda: sealed(
-        {
-            **BODY,
-            "goals": [
-                {**goal, "model": [{"const": "real", "value": HUGE_REAL}]}
-                if goal["model"]
-                else goal
-                for goal in BODY["goals"]
-            ],
-        }
+    "witness": lambda: witnessed([{"const": "real", "value": HUGE_REAL}]),
+    "squared_witness": lambda: witnessed(
+        [
+            {"const": "int", "value": "3"},
+            *({"op": "mul", "args": [at, at]} for at in range(60)),
+        ]
+    ),
+    "deep_witness": lambda: witnessed(
+        [
+            {"var": "x", "type": "int"},
+            {"op": "lt", "args": [0, 0]},
+            *({"op": "ite", "args": [1, 0, at]} for at in [0, *range(2, 20_000)]),
+        ]
     ),
     "squared_real": lambda: asserting(made("lt", squared(REAL_ONE, 60), const(Fraction(1)))),
     "divided_real": lambda: asserting(

@@ -246,7 +246,7 @@ def test_altered_bundles_logs_and_releases_are_refused() -> None:
 
 def test_hostile_hook_inputs_let_nothing_through() -> None:
     """In a process of its own, because it forks. `./taskw fuzz` gives many more."""
-    arguments = ("--only", "hook-inputs", "--count", "60", "--seed", "7", "--json")
+    arguments = ("--target", "hook-inputs", "--count", "60", "--seed", "7", "--json")
     done = subprocess.run(
         [sys.executable, RUN, *arguments], capture_output=True, text=True, check=False
     )

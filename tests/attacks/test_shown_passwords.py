@@ -87,7 +87,10 @@ COMMANDS = (
     ("seal", "export", "x", "-o", "x.json"),
     ("hook", "install", "--project", "."),
 )
-SERVICES = ("policy_evaluator", "sealer", "supervisor", "feedback", "prover", "approvals", "runner")
+SERVICES = (
+    *("policy_evaluator", "sealer", "supervisor", "feedback", "rehearser"),
+    *("prover", "approvals", "runner"),
+)
 
 
 async def test_no_command_shows_the_password_of_a_server_that_answers(

@@ -28,6 +28,7 @@ SERVICES = (
     "sealer",
     "supervisor",
     "feedback",
+    "rehearser",
     "prover",
     "approvals",
     "runner",

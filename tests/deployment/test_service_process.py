@@ -10,7 +10,7 @@ import urllib.request
 
 import nats
 import pytest
-from reporting import ROOT, reach, service_process, wait_until_ready
+from reporting import ROOT, apply_streams, reach, service_process, wait_until_ready
 
 from lictor_bus.names import subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -144,6 +144,20 @@ async def test_a_sealer_without_a_key_refuses_to_start(clean_infra):
     code, told = await run_service("lictor_sealer", LICTOR_NATS_URL=clean_infra.nats_url)
     assert code == 1
     assert "LICTOR_SEAL_KEY is not set" in told
+
+
+async def test_a_sealer_that_can_not_read_what_it_signed_refuses_to_start(clean_infra, tmp_path):
+    (tmp_path / "signed-head").write_bytes(b"lictor-signed-head/v1 00")
+    await apply_streams(clean_infra.nats_url, {})
+    code, told = await run_service(
+        "lictor_sealer",
+        LICTOR_NATS_URL=clean_infra.nats_url,
+        LICTOR_REDIS_URL=clean_infra.redis_url,
+        LICTOR_SEAL_KEY=str(tmp_path / "seal.pem"),
+        LICTOR_SEAL_KEY_CREATE="1",
+    )
+    assert code == 1
+    assert f"{tmp_path / 'signed-head'} does not say what was signed last" in told
 
 
 async def test_other_partitions_than_the_stream_has_are_refused(clean_infra):

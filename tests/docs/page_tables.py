@@ -48,8 +48,13 @@ def packages_in(folder: Path) -> list[Path]:
 def main() -> None:
     from architecture_tables import ARCHITECTURE
     from glossary_table import GLOSSARY
+    from subset_table import SUBSET
 
-    for page, tables in (("architecture", ARCHITECTURE), ("glossary", GLOSSARY)):
+    for page, tables in (
+        ("architecture", ARCHITECTURE),
+        ("glossary", GLOSSARY),
+        ("python-subset", SUBSET),
+    ):
         path = ROOT / f"docs/{page}.md"
         path.write_text(with_tables(path.read_text("utf-8"), tables), "utf-8")
 

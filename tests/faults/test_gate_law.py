@@ -115,9 +115,9 @@ async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list
     """The runners of a service, none of them running yet."""
     client = await connect_nats(endpoints.nats_url, name="test")
     redis = await connect_redis(endpoints.redis_url)
-    await declared(client, *service.spec.streams, streams.DEAD)
     loops: list[Runnable] = []
     try:
+        await declared(client, *service.spec.streams, streams.DEAD)
         telemetry = ServiceTelemetry(service.name)
         loops += await service.loops(
             ServiceRuntime(
@@ -236,6 +236,11 @@ def why_denied(answer: Any) -> tuple[str | None, str | None]:
     if "problem" in fields:
         # Reason and remedy in one text; see `gates.task` and `gates.desk`.
         reason, _, remedy = (answer.problem or "").partition("; ")
+        return reason, remedy
+    if "refused" in fields:
+        # Nothing was observed beside a refusal.
+        assert not answer.runs, answer
+        reason, _, remedy = answer.refused.partition("; ")
         return reason, remedy
     if "decision" in fields:
         assert answer.decision == "deny", answer

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from lossy_wire import LossyWire
 from nats.errors import Error as NatsError
 from reporting import reach, service_process, wait_until_ready
 
@@ -20,8 +21,8 @@ from lictor_bus.names.streams import DEFAULT_PARTITIONS
 from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_sequence, read_all
-from lictor_local.embedded_servers import EmbeddedServers
-from lictor_seal import StoredCheckpoint, checkpoint_in
+from lictor_local.embedded_servers import EmbeddedServers, Endpoints
+from lictor_sealer.log.head_file import Remembered
 
 PATIENCE_S = 60
 CLOSING = Path(__file__).parents[2] / "examples/newsletter_task.jsonl"
@@ -38,16 +39,20 @@ class Site:
         self.key = folder / "seal.pem"
 
     @asynccontextmanager
-    async def running(self, *services: str) -> AsyncIterator[TolerantClient]:
+    async def running(
+        self, *services: str, wire: LossyWire | None = None
+    ) -> AsyncIterator[TolerantClient]:
+        """Services, behind a wire if there is one, and a client that is not."""
         environment = {"LICTOR_SEAL_KEY": str(self.key), "LICTOR_SEAL_KEY_CREATE": "1"}
+        endpoints = self.servers.endpoints
+        if wire is not None:
+            endpoints = Endpoints(wire.url, endpoints.redis_url)
         async with AsyncExitStack() as stack:
             client = await connect_nats(self.servers.nats_url, name="test")
             stack.push_async_callback(client.close)
             for name in services:
                 module = f"lictor_{name.replace('-', '_')}"
-                await stack.enter_async_context(
-                    service_process(module, self.servers.endpoints, **environment)
-                )
+                await stack.enter_async_context(service_process(module, endpoints, **environment))
             for name in services:
                 await wait_until_ready(client, name, PATIENCE_S)
             yield client
@@ -167,7 +172,7 @@ async def test_the_sealer_signs_no_smaller_tree_until_an_operator_says_so(site: 
         await closed(client, "second")
         await reach(client, "EPISODES", 4)
     signed = site.folder / "signed-head"
-    assert checkpoint_in(StoredCheckpoint.from_bytes(signed.read_bytes()).note).size == 2
+    assert signed_size(signed) == 2
     await site.restore()
     environment = {"LICTOR_SEAL_KEY": str(site.key)}
     async with (
@@ -199,11 +204,56 @@ async def test_a_broker_that_is_restored_under_a_running_sealer_gets_no_fork(sit
         await site.restore()
         await wait_until_ready(client, "policy-evaluator", PATIENCE_S)
         await closed(client, "third")
-        end = time.monotonic() + PATIENCE_S
-        health = b""
-        while b"fork" not in health:
-            assert time.monotonic() < end, health
-            with suppress(NatsError):
-                health = (await client.request(subjects.health("sealer"), b"", timeout=5)).data
-            await asyncio.sleep(0.1)
+        await until_a_fork_is_refused(client)
         assert (await client.jetstream().stream_info("EPISODES")).state.messages == 2
+
+
+async def test_a_checkpoint_whose_answer_got_lost_is_not_forked_by_a_restore(site: Site) -> None:
+    async with (
+        LossyWire(site.servers.nats_url).running() as wire,
+        site.running("policy-evaluator") as client,
+        site.running("sealer", wire=wire),
+    ):
+        await closed(client, "first")
+        async with asyncio.timeout(PATIENCE_S):
+            # The answer to this one is not the one to be lost.
+            while not is_confirmed(site.folder / "signed-head"):
+                await asyncio.sleep(0.02)
+        await site.back_up()
+        await wait_until_ready(client, "sealer", PATIENCE_S)
+        wire.lose_answers(that_hold=b'"stream":"EPISODES","seq"', hang=True)
+        await closed(client, "second")
+        async with asyncio.timeout(PATIENCE_S):
+            await wire.lost.wait()
+        # Whoever reads the log now keeps a checkpoint of two leaves.
+        assert (await client.jetstream().stream_info("EPISODES")).state.messages == 4
+        await site.restore()
+        await wait_until_ready(client, "policy-evaluator", PATIENCE_S)
+        await closed(client, "third")
+        await until_a_fork_is_refused(client)
+        assert (await client.jetstream().stream_info("EPISODES")).state.messages == 2
+    environment = {"LICTOR_SEAL_KEY": str(site.key)}
+    sealer = service_process("lictor_sealer", site.servers.endpoints, **environment)
+    async with sealer as refused:
+        assert await asyncio.wait_for(refused.wait(), PATIENCE_S) == 1
+
+
+def signed_size(file: Path) -> int:
+    """How many leaves the largest tree has that the sealer remembers."""
+    remembered = Remembered.from_bytes(file.read_bytes())
+    tree = remembered.confirmed if remembered.pending is None else remembered.pending.tree
+    return 0 if tree is None else tree.frontier.size
+
+
+def is_confirmed(file: Path) -> bool:
+    return file.exists() and Remembered.from_bytes(file.read_bytes()).pending is None
+
+
+async def until_a_fork_is_refused(client: TolerantClient) -> None:
+    end = time.monotonic() + PATIENCE_S
+    health = b""
+    while b"fork" not in health:
+        assert time.monotonic() < end, health
+        with suppress(NatsError):
+            health = (await client.request(subjects.health("sealer"), b"", timeout=5)).data
+        await asyncio.sleep(0.1)

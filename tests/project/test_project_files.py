@@ -25,6 +25,7 @@ COMPOSE: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml"
 _, MAKES_STREAMS = ONCE = ("volumes", "streams")
 RUNNING = {name: it for name, it in COMPOSE["services"].items() if name not in ONCE}
 OURS = {name: it for name, it in RUNNING.items() if name not in ("nats", "redis")}
+REHEARSER = "rehearser"
 
 
 def project(path: Path) -> dict[str, Any]:
@@ -134,6 +135,9 @@ def test_a_container_is_reached_from_this_machine_only(name: str) -> None:
 def test_redis_is_reached_by_the_services_alone_each_as_its_own_user() -> None:
     assert "ports" not in RUNNING["redis"]
     for name, service in OURS.items():
+        if name == REHEARSER:
+            assert set(service["environment"]) == {"LICTOR_NATS_URL_FILE"}
+            continue
         variable = name.replace("-", "_").upper()
         address = service["environment"]["LICTOR_REDIS_URL"]
         assert address.startswith(f"redis://{name}:${{REDIS_PASSWORD_{variable}:")
@@ -175,11 +179,27 @@ def test_all_services_run_from_one_image_when_their_stores_are_healthy() -> None
         assert service["command"] == ["python", "-m", module]
         assert service["healthcheck"]["test"][-2:] == ["lictor_bus.service.health", name]
         waits_for = {it: how["condition"] for it, how in service["depends_on"].items()}
-        assert waits_for == {
+        needed = {
             "nats": "service_healthy",
             "redis": "service_healthy",
             MAKES_STREAMS: "service_completed_successfully",
         }
+        if name == REHEARSER:
+            del needed["redis"]
+        assert waits_for == needed
+
+
+def test_who_runs_unapproved_programs_reaches_nats_alone_as_a_user_of_its_own() -> None:
+    rehearser = RUNNING[REHEARSER]
+    assert rehearser["networks"] == ["rehearsal"]
+    assert COMPOSE["networks"]["rehearsal"] == {"internal": True}
+    reached = {name for name, it in RUNNING.items() if "rehearsal" in it.get("networks", [])}
+    assert reached == {"nats", REHEARSER}
+    assert rehearser["user"].startswith("${LICTOR_REHEARSER_UID:")
+    assert all(
+        "LICTOR_REHEARSER_UID" not in str(it["user"]) for it in OURS.values() if it is not rehearser
+    )
+    assert rehearser["volumes"] == ["./deploy/secrets/credentials/rehearser:/run/lictor:ro"]
 
 
 def test_each_container_gets_its_own_password_in_a_file_and_none_in_its_environment() -> None:

@@ -10,14 +10,32 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 from generated_expressions import TEXTS
 
 from lictor_layer.rows import row_class
 
 UserRow = row_class("UserRow", {"email": str, "name": str, "age": int, "active": bool})
+
+
+class _Level(IntEnum):
+    FIRST = 1
+
+
+class _Person(StrEnum):
+    BOB = "bob@example.com"
+
+
+CONSTANTS: Mapping[str, Any] = {
+    "LIMIT": 1,
+    "OWNER": "bob@example.com",
+    "LEVEL": _Level.FIRST,
+    "PERSON": _Person.BOB,
+}
+"""What the layer binds beside its functions."""
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "send_email": ("addr", "msg"),
@@ -67,36 +85,49 @@ def compiled(program: str) -> CodeType:
     return compile(program, "<generated>", "exec", dont_inherit=True)
 
 
+class Answering(Protocol):
+    """Who answers a program."""
+
+    def give(self, effect: str) -> Any:
+        """What a trusted function answers."""
+        ...
+
+    def input(self, kind: type) -> Any:
+        """An input of main."""
+        ...
+
+
 def run(program: CodeType, seed: int) -> Run:
     """Runs main with answers that the seed decides."""
+    return recorded(program, PARAMETERS, Answers(random.Random(seed)), CONSTANTS)
+
+
+def recorded(
+    program: CodeType,
+    parameters: Mapping[str, tuple[str, ...]],
+    answers: Answering,
+    constants: Mapping[str, Any],
+) -> Run:
+    """Runs main with stand-ins for these trusted functions, beside what else the layer binds."""
     done = Run()
-    answers = Answers(random.Random(seed))
 
     def stand_in(effect: str) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
-            arguments = {**dict(zip(PARAMETERS[effect], given, strict=False)), **named}
+            arguments = {**dict(zip(parameters[effect], given, strict=False)), **named}
             result = answers.give(effect)
             done.calls.append(Call(effect, copy.deepcopy(arguments), copy.deepcopy(result)))
             return result
 
         return call
 
-    names: dict[str, Any] = {effect: stand_in(effect) for effect in PARAMETERS}
+    names: dict[str, Any] = {**constants, **{effect: stand_in(effect) for effect in parameters}}
     try:
-        exec(program, names)  # noqa: S102 -- the text is ours: generated_programs wrote it
+        exec(program, names)  # noqa: S102 -- the text is ours: generated_programs or enumeration wrote it
         main = names["main"]
         wanted = {name: kind for name, kind in main.__annotations__.items() if name != "return"}
         done.inputs.update({name: answers.input(kind) for name, kind in wanted.items()})
         main(**done.inputs)
-    except (
-        ArithmeticError,
-        AssertionError,
-        LookupError,
-        TypeError,
-        ValueError,
-        NameError,
-        AttributeError,
-    ) as error:
+    except Exception as error:  # noqa: BLE001 -- whatever a program raises is what it did
         done.raised = error
     return done
 

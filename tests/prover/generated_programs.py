@@ -19,14 +19,14 @@ from generated_expressions import (
     STR,
     STRS,
     TABLE,
-    Expressions,
     Function,
     Scope,
 )
+from generated_oddities import Oddities
 from hypothesis import strategies as st
 
 
-class Writer(Expressions):
+class Writer(Oddities):
     """Writes one program."""
 
     def __init__(self, choices: bytes) -> None:
@@ -51,7 +51,8 @@ class Writer(Expressions):
         self.line(f"def main({given}) -> None:")
         self._budget = self.number(3, 18)
         self._block(Scope(names=inputs), self.number(2, 9))
-        return "\n".join(self._lines) + "\n"
+        text = "\n".join(self._lines) + "\n"
+        return f"import re\n\n{text}" if "re." in text else text
 
     def _helper(self) -> None:
         name = self.fresh("helper")
@@ -305,8 +306,10 @@ class Writer(Expressions):
 
     def _rows(self, scope: Scope) -> None:
         row = self.fresh("row")
-        strings = self.chance(4)
-        if strings:
+        strings, counted = self.chance(4), self.chance(8)
+        if counted:
+            self.line(f"for {row} in range(len({self.pick(('names', 'users'))}())):")
+        elif strings:
             self.line(f"for {row} in names():")
         elif self.chance(2):
             self.line(f"for {row} in users():")
@@ -315,8 +318,8 @@ class Writer(Expressions):
             self.line(f"{rows} = users()")
             self.line(f"for {row} in {rows}:")
         inner = scope.inner(in_rows=True, in_loop=True, frozen=frozenset(scope.names))
-        if strings:
-            inner.names[row] = STR
+        if counted or strings:
+            inner.names[row] = INT if counted else STR
             inner.frozen |= {row}
         else:
             inner.rows = (*scope.rows, row)

@@ -7,7 +7,7 @@ argument or loop shows at the first call that differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,11 @@ Indices = Mapping[str, Any]
 
 
 class Mismatch(AssertionError):
-    """The document says something else than what happened."""
+    """The document says something else than what happened, of this atom."""
+
+    def __init__(self, message: str, atom: Atom | None = None) -> None:
+        super().__init__(message)
+        self.atom = atom
 
 
 class Ended(Exception):
@@ -80,11 +84,11 @@ class Predictor:
         except UnspecifiedError as error:
             if self.run.raised is not None and self.at == len(self.run.calls):
                 raise Ended from None
-            raise Mismatch(f"the guard of {atom.id} has no value: {error}") from None
+            raise Mismatch(f"the guard of {atom.id} has no value: {error}", atom) from None
         if self.at == len(self.run.calls):
             if self.run.raised is not None:
                 raise Ended
-            raise Mismatch(f"{atom.id} ({atom.effect}) should happen after the last call")
+            raise Mismatch(f"{atom.id} ({atom.effect}) should happen after the last call", atom)
         call = self.run.calls[self.at]
         self._compare(atom, call, indices)
         self.at += 1
@@ -93,15 +97,16 @@ class Predictor:
 
     def _compare(self, atom: Atom, call: Call, indices: Indices) -> None:
         if atom.effect != call.effect:
-            raise Mismatch(f"call {self.at} is {call.effect}, {atom.id} says {atom.effect}")
+            raise Mismatch(f"call {self.at} is {call.effect}, {atom.id} says {atom.effect}", atom)
         if set(atom.arguments) != set(call.arguments):
-            raise Mismatch(f"{atom.id} passes {sorted(atom.arguments)}, not {call.arguments}")
+            raise Mismatch(f"{atom.id} passes {sorted(atom.arguments)}, not {call.arguments}", atom)
         for name, term in atom.arguments.items():
             predicted = self.value(term, indices)
             if not alike(predicted, ir_value(call.arguments[name])):
                 raise Mismatch(
                     f"{atom.id} ({atom.effect}) passes {name}={predicted!r};"
-                    f" the program passed {call.arguments[name]!r}"
+                    f" the program passed {call.arguments[name]!r}",
+                    atom,
                 )
 
     def broken(self, document: Document, *kinds: ObligationKind) -> list[Obligation]:
@@ -112,6 +117,13 @@ class Predictor:
             if each.kind in kinds
             and any(self._fails(each, indices) for indices in self._choices(each.binders, {}))
         ]
+
+    def excused(self, document: Document, atom: Atom | None) -> bool:
+        """Whether something failed before this atom that Python does without: what follows it says nothing."""
+        if atom is None or atom.span is None:
+            return False
+        failed = self.broken(document, ObligationKind.NO_ERROR, ObligationKind.ASSERTION)
+        return any(each.span and each.span.line <= atom.span.line for each in failed)
 
     def _fails(self, obligation: Obligation, indices: Indices) -> bool:
         try:
@@ -176,21 +188,37 @@ def _applied(
             raise open_
         return not deciding
     values = [_value(arg, indices, results, known) for arg in term.args]
-    return operators.apply(term.op, term.param, values)
+    try:
+        return operators.apply(term.op, term.param, values)
+    except TypeError as error:
+        if term.op not in ("set", "dict"):
+            raise
+        raise UnspecifiedError(f"the format can't hash a row: {error}") from None
 
 
 def ir_value(value: Any) -> Any:
     """A value of a run as the format has it."""
     if isinstance(value, Row):
         return RowValue(type(value).__name__, dict(value))
-    if isinstance(value, list):
-        return [ir_value(item) for item in value]
+    if type(value) in (list, tuple):
+        return type(value)(ir_value(item) for item in value)
+    if type(value) is dict:
+        return {key: ir_value(item) for key, item in value.items()}
     return value
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are the same in everything a program could tell: type, sign of zero, NaN."""
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        same = type(one) is type(other) and len(one) == len(other)
-        return same and all(map(alike, one, other))
-    return type(one) is type(other) and (one == other or one != one) and repr(one) == repr(other)
+    """Whether two values are the same in everything a program could tell: type, sign of zero, NaN, order of a dict."""
+    if isinstance(one, Set) and isinstance(other, Set):
+        return sorted(map(_told, one)) == sorted(map(_told, other))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, dict):
+        return alike(list(one.items()), list(other.items()))
+    return (one == other or one != one) and repr(one) == repr(other)
+
+
+def _told(item: Any) -> str:
+    return f"{type(item).__name__} {item!r}"

@@ -206,6 +206,48 @@ def ok(r):
         + PROMISED,
         "pay(name())",
     ),
+    "an int that is passed on one path only, where the other has the float that equals it": (
+        """
+@trusted
+def urgent() -> bool: return True
+
+@requires(lambda amount: isinstance(amount, float))
+@trusted
+def pay(amount: float) -> None: ...
+""",
+        "pay(1 if urgent() else 1.0)",
+    ),
+    "an int that a solver finds to be the only one passed": (
+        """
+@trusted
+def count() -> int: return 9
+
+@requires(lambda amount: isinstance(amount, float))
+@trusted
+def pay(amount: float) -> None: ...
+""",
+        "n = count(); x = 1 if n > 0 else None; pay(x) if n > 5 else None",
+    ),
+    "a promise about an int that the runner passes as a float": (
+        """
+@ensures(lambda amount, result: result == str(amount))
+@trusted
+def shown(amount: float) -> str: return str(amount)
+
+@requires(lambda text: text == "1")
+@trusted
+def pay(text: str) -> None: ...
+""",
+        "pay(shown(1))",
+    ),
+    "a demand on a float that the runner passes for an int": (
+        """
+@requires(lambda amount: isinstance(amount, int))
+@trusted
+def pay(amount: float) -> None: ...
+""",
+        "pay(1)",
+    ),
 }
 
 

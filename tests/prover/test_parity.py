@@ -37,7 +37,9 @@ OWN = {
 def distribution(tmp_path: Path) -> Path:
     """A distribution like clauz3's, with cases of our own."""
     project = tmp_path / "examples" / "desk"
-    shutil.copytree(HERE / "layers" / "tools", project / "tools")
+    # The layer of the enumeration has effects of the same names.
+    without = shutil.ignore_patterns("probe")
+    shutil.copytree(HERE / "layers" / "tools", project / "tools", ignore=without)
     (project / "cases").mkdir()
     for name, ending in OWN.items():
         text = (HERE / "adversarial" / f"{name}.py").read_text("utf-8")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from concrete_runs import PARAMETERS, Answers, UserRow
+from concrete_runs import Answers, UserRow
 from differential import LAYERS, source_of
 from generated_programs import programs
 from hypothesis import HealthCheck, Phase, given, settings
@@ -22,10 +22,11 @@ from lictor_prove.errors import Rejected
 from lictor_prove.layers.files import read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.python import read_program
+from lictor_prove.rehearsal.outline import outline_of
+from lictor_prove.written_values import ValueReader, written
 from lictor_run.errors import RunStopped
-from lictor_run.lockstep import Lockstep
-from lictor_run.sandbox import World
-from lictor_run.values import ValueReader, written
+from lictor_run.lockstep import Lockstep, ir_value
+from lictor_run.sandbox import World, compiled
 
 PROGRAMS = 150
 _ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, NameError, AttributeError)
@@ -50,9 +51,8 @@ def _follow(living: LivingLayer, program: str, seed: int) -> str:
     lockstep = Lockstep(document)
     made: Counter[str] = Counter()
 
-    def call(effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        given_ = {**dict(zip(PARAMETERS[effect], args, strict=False)), **named}
-        lockstep.expect(effect, {name: written(value) for name, value in given_.items()})
+    def call(effect: str, given_: Mapping[str, Any]) -> Any:
+        lockstep.expect(effect, {name: ir_value(value) for name, value in given_.items()})
         made[effect] += 1
         # Rows are made anew, as the layer's own.
         result = reader.read(written(answers.give(effect)))
@@ -60,7 +60,8 @@ def _follow(living: LivingLayer, program: str, seed: int) -> str:
         return result
 
     try:
-        World(living, call).run(ast.parse(source), "generated.py")["main"]()
+        world = World(outline_of(living.layer), living.rows, call)
+        world.run(compiled(ast.parse(source), "generated.py"))["main"]()
     except _ERRORS:
         return "raised"
     lockstep.complete()

@@ -46,7 +46,7 @@ rules:
     when:
       any_effect: [wipe_everything]
 """
-SERVICES = ("prover", "approvals")
+SERVICES = ("rehearser", "prover", "approvals")
 
 
 @dataclass

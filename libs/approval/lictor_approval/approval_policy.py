@@ -159,6 +159,22 @@ def certificate_level(rule: PolicyRule) -> CertificateLevel | None:
     return rule.when.certificate_level_at_least or ("c" if rule.decision == "allow" else None)
 
 
+def lifts_rehearsal(policy: ApprovalPolicy) -> tuple[str, ...]:
+    """The rules that allow what was never compared with Python."""
+    return tuple(
+        rule.name
+        for rule in policy.rules
+        if rule.decision == "allow" and rule.when.rehearsed is False
+    )
+
+
+def _demanded_rehearsal(rule: PolicyRule) -> bool | None:
+    """Whether a rule asks for a rehearsal; one that allows does, unless it says that it does not."""
+    if rule.decision != "allow":
+        return rule.when.rehearsed
+    return None if rule.when.rehearsed is False else True
+
+
 def judge(
     policy: ApprovalPolicy, request: ApprovalRequest, findings: ProofFindings
 ) -> PolicyVerdict:
@@ -194,7 +210,12 @@ def _told(judged: RuleJudgement) -> str:
 
 
 def _holds(rule: PolicyRule, request: ApprovalRequest, findings: ProofFindings) -> Truth:
-    when = rule.when.model_copy(update={"certificate_level_at_least": certificate_level(rule)})
+    when = rule.when.model_copy(
+        update={
+            "certificate_level_at_least": certificate_level(rule),
+            "rehearsed": _demanded_rehearsal(rule),
+        }
+    )
     truths = [check(when, request, findings) for check in _CHECKS]
     asked = [truth for truth in truths if truth is not None]
     for wanted in (False, None):
@@ -348,6 +369,30 @@ def _certificate_level(
     return Truth(_LEVELS.index(found) >= _LEVELS.index(wanted), f"the certificate shows {found}")
 
 
+def _rehearsed(when: PolicyConditions, request: ApprovalRequest, _: ProofFindings) -> Truth | None:
+    if when.rehearsed is None:
+        return None
+    done = request.rehearsal is not None and request.rehearsal.is_done
+    return Truth(done is when.rehearsed, _rehearsal_words(request))
+
+
+def _rehearsal_coverage(
+    when: PolicyConditions, request: ApprovalRequest, _: ProofFindings
+) -> Truth | None:
+    wanted = when.rehearsal_coverage_at_least
+    if wanted is None:
+        return None
+    found = request.rehearsal
+    if found is None or not found.is_done:
+        return Truth(False, _rehearsal_words(request))
+    covered = found.covered_percent
+    return Truth(covered >= wanted, f"runs reached {covered} % of what they can")
+
+
+def _rehearsal_words(request: ApprovalRequest) -> str:
+    return "not rehearsed" if request.rehearsal is None else request.rehearsal.words
+
+
 _LEVELS: tuple[CertificateLevel, ...] = ("a", "b", "c")
 _Check = Callable[[PolicyConditions, ApprovalRequest, ProofFindings], Truth | None]
 _CHECKS: tuple[_Check, ...] = (
@@ -359,6 +404,8 @@ _CHECKS: tuple[_Check, ...] = (
     _strength,
     _certificate,
     _certificate_level,
+    _rehearsed,
+    _rehearsal_coverage,
     _only_effects,
     _any_effect,
     _entails,

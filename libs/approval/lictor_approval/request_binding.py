@@ -66,6 +66,7 @@ def bound(submission: ProgramSubmission, result: ProofResult) -> ApprovalBinding
         engine=result.engine,
         runtime=submission.runtime,
         program_hash_of=result.program_hash_of,
+        python=result.python,
     )
 
 
@@ -92,6 +93,7 @@ def asked(
         summary=result.summary,
         guarantees=result.guarantees,
         coverage=result.coverage,
+        rehearsal=result.rehearsal,
         requested_at=utc_millis(at),
         expires_at=utc_millis(at + within),
     )

@@ -1,8 +1,9 @@
 """When an open request is about something that is not so any more. Each function says why, or None.
 
 1. A later submission of the same agent and task, under the same name and target, takes the place of the one before.
-2. The submission was proved anew, and the new result binds anything else, or is not `proved`.
-3. The trusted layer is no longer installed; or the submission named none, and another layer is now the first.
+2. The submission was proved anew, and the new result binds anything else, is not `proved`, or was rehearsed less.
+3. The request shows another summary or rehearsal than the proof that it names: no hash binds these.
+4. The trusted layer is no longer installed; or the submission named none, and another layer is now the first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from lictor_approval.errors import NotApprovable
 from lictor_approval.request_binding import bound
 from lictor_schema.approvals.approval import ApprovalBinding, ApprovalRequest
 from lictor_schema.proofs.program import ProgramSubmission
-from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.proofs.proof import ProofRehearsal, ProofResult
 
 
 def superseded(
@@ -48,7 +49,26 @@ def proved_anew(
     changed = [
         name for name in ApprovalBinding.model_fields if getattr(now, name) != getattr(mine, name)
     ]
+    if _is_less(result.rehearsal, request.rehearsal):
+        changed.append("rehearsal")
     return f"it was proved anew with another {', '.join(changed)}" if changed else None
+
+
+def _is_less(now: ProofRehearsal | None, then: ProofRehearsal | None) -> bool:
+    """Whether a rehearsal shows less than the one before; each has runs of its own, from a seed of its own."""
+    if then is None or not then.is_done:
+        return False
+    return now is None or not now.is_done or now.covered_percent < then.covered_percent
+
+
+def shown_otherwise(request: ApprovalRequest, result: ProofResult) -> str | None:
+    """Whether what was shown of a proof, and is bound by no hash, is another than the proof says."""
+    shown = {
+        "summary": request.summary == result.summary,
+        "rehearsal": request.rehearsal == result.rehearsal,
+    }
+    others = [name for name, is_same in shown.items() if not is_same]
+    return f"the request shows another {' and '.join(others)} than its proof" if others else None
 
 
 def layer_changed(request: ApprovalRequest, installed: Sequence[str]) -> str | None:

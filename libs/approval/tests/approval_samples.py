@@ -12,7 +12,12 @@ from lictor_schema.core.base_model import utc_millis
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.coverage import CoverageReport
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
-from lictor_schema.proofs.proof import GuaranteeResult, ProofResult, ProofVerdict
+from lictor_schema.proofs.proof import (
+    GuaranteeResult,
+    ProofRehearsal,
+    ProofResult,
+    ProofVerdict,
+)
 from lictor_schema.proofs.proof_strength import ProofStrength
 from lictor_seal import SigningKey, TrustStore
 
@@ -26,6 +31,17 @@ MACHINE = SigningKey.from_seed("approvals.example.org", b"m" * 32)
 APPROVERS = Approvers(
     TrustStore.of([ALICE.verifying_key, BOB.verifying_key]), TrustStore.of([MACHINE.verifying_key])
 )
+REHEARSED = ProofRehearsal(
+    runs=5,
+    sites=4,
+    sites_reached=4,
+    sites_unreachable=0,
+    outcomes=8,
+    outcomes_reached=4,
+    outcomes_unreachable=2,
+    seed="a" * 32,
+)
+"""Eight of ten places that a run can reach."""
 
 
 def submission(**changes: Any) -> ProgramSubmission:
@@ -71,6 +87,7 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
             {
                 "certificate_hash": content_hash(["certificate", of.program]),
                 "certificate_level": "c",
+                "rehearsal": REHEARSED,
             }
             if changes.get("verdict", ProofVerdict.PROVED) is ProofVerdict.PROVED
             else {}
@@ -78,6 +95,7 @@ def proof(of: ProgramSubmission, **changes: Any) -> ProofResult:
         "decided_at": NOW,
         "elapsed_ms": 1,
         "engine": "prover-1",
+        "python": "cpython 3.11",
     }
     return ProofResult(**{**fields, **changes})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_samples import LAYER, LIMITS, NOW, proof, request, submission
+from approval_samples import LAYER, LIMITS, NOW, REHEARSED, proof, request, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ from lictor_approval.approval_policy import (
     contracts_named,
     findings,
     judge,
+    lifts_rehearsal,
     load_policy,
     needs_certificate,
     needs_findings,
@@ -316,3 +317,44 @@ def test_a_rule_that_does_not_say_how_much_allows_only_what_no_solver_is_believe
     assert needs_certificate(rules)
     assert said(rules, replace(GOOD, certificate_level=shown))[0] == "ask"
     assert not needs_certificate(policy(rule("reject", tasks=["t-1"])))
+
+
+def with_rehearsal(**changes: Any) -> ApprovalRequest:
+    submitted = submission()
+    found = proof(submitted, rehearsal=REHEARSED.model_copy(update=changes) if changes else None)
+    return asked(submitted, 3, found, 5, at=NOW, within=LIMITS.decide_within)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [with_rehearsal(), with_rehearsal(refused="no seccomp"), with_rehearsal(runs=0)],
+    ids=["of-before", "refused", "no-run"],
+)
+def test_what_was_not_rehearsed_is_allowed_only_by_a_rule_that_says_so(
+    about: ApprovalRequest,
+) -> None:
+    rules = policy(rule("allow", **ALLOW))
+    assert said(rules, about=request())[0] == "allow"
+    assert said(rules, about=about)[0] == "ask"
+    assert said(policy(rule("allow", **ALLOW, rehearsed=True)), about=about)[0] == "ask"
+    lifted = policy(rule("allow", **ALLOW, rehearsed=False))
+    assert said(lifted, about=about)[0] == "allow"
+    assert said(lifted, about=request())[0] == "allow"
+    assert (lifts_rehearsal(rules), lifts_rehearsal(lifted)) == ((), ("r0",))
+    assert said(policy(rule("reject", rehearsed=False)), about=about)[0] == "reject"
+    assert said(policy(rule("reject", rehearsed=False)), about=request())[0] == "ask"
+
+
+@pytest.mark.parametrize(("wanted", "then"), [(0, "allow"), (80, "allow"), (81, "ask")])
+def test_rehearsal_covers_as_much_as_a_rule_demands_of_what_can_be_reached(
+    wanted: int, then: str
+) -> None:
+    rules = policy(rule("allow", **ALLOW, rehearsal_coverage_at_least=wanted))
+    assert said(rules)[0] == then
+    lifted = policy(rule("allow", **ALLOW, rehearsed=False, rehearsal_coverage_at_least=wanted))
+    assert said(lifted, about=with_rehearsal())[0] == "ask"
+
+
+def test_a_policy_of_before_keeps_its_name() -> None:
+    rules = policy(rule("allow", **ALLOW))
+    assert "rehears" not in rules.to_json().decode()

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from approval_samples import LAYER, proof, request, submission
+from approval_samples import LAYER, LIMITS, NOW, REHEARSED, proof, request, submission
 
-from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
+from lictor_approval.request_binding import asked
+from lictor_approval.stale_requests import layer_changed, proved_anew, shown_otherwise, superseded
 from lictor_schema.core.canonical_json import content_hash
 from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofVerdict
 
@@ -39,9 +40,14 @@ def test_an_earlier_submission_does_not_however_late_it_is_proved() -> None:
     ("change", "names"),
     [
         ({"engine": "prover-2"}, "engine"),
+        ({"python": "cpython 3.13"}, "python"),
+        ({"python": None}, "python"),
         ({"ir_hash": OTHER}, "ir_hash"),
         ({"layer_hash": OTHER}, "layer_hash"),
         ({"certificate_hash": OTHER, "certificate_level": "c"}, "certificate_hash"),
+        ({"rehearsal": REHEARSED.model_copy(update={"refused": "no rehearser"})}, "rehearsal"),
+        ({"rehearsal": REHEARSED.model_copy(update={"outcomes_reached": 3})}, "rehearsal"),
+        ({"rehearsal": None}, "rehearsal"),
         (
             {"guarantees": (GuaranteeResult(name="less", verdict=ProofVerdict.PROVED),)},
             "guarantees_hash",
@@ -68,6 +74,17 @@ def test_the_same_proof_again_or_an_earlier_one_or_one_of_another_submission_doe
     assert proved_anew(request(), other, proof(other, engine="prover-2"), 6) is None
 
 
+def test_a_proof_with_other_runs_that_show_as_much_does_not() -> None:
+    """Each proof draws a seed of its own: the same program must not need a new decision for that."""
+    one = submission()
+    for other in ({"seed": "b" * 32}, {"runs": 9}, {"outcomes_reached": 5}):
+        again = proof(one, rehearsal=REHEARSED.model_copy(update=other))
+        assert proved_anew(request(), one, again, 6) is None
+        assert asked(one, 3, again, 6, at=NOW, within=LIMITS.decide_within).request_id == (
+            request().request_id
+        )
+
+
 def test_a_layer_that_is_no_longer_installed_does() -> None:
     assert layer_changed(request(), [LAYER, OTHER]) is None
     assert "no longer installed" in str(layer_changed(request(), [OTHER]))
@@ -78,3 +95,22 @@ def test_a_new_current_layer_does_unless_the_submission_named_its_own() -> None:
     assert "current trusted layer" in str(layer_changed(request(), [OTHER, LAYER]))
     named = request(layer_hash=LAYER)
     assert layer_changed(named, [OTHER, LAYER]) is None
+
+
+def test_a_request_that_shows_what_its_proof_says_is_not_stale() -> None:
+    assert shown_otherwise(request(), proof(submission())) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({"rehearsal": None}, "rehearsal"),
+        ({"rehearsal": REHEARSED.model_copy(update={"refused": "no rehearser"})}, "rehearsal"),
+        ({"rehearsal": REHEARSED.model_copy(update={"outcomes_reached": 1})}, "rehearsal"),
+        ({"rehearsal": REHEARSED.model_copy(update={"seed": "b" * 32})}, "rehearsal"),
+        ({"summary": "it pays everybody"}, "summary"),
+    ],
+)
+def test_a_request_that_shows_more_than_its_proof_says_is_stale(said: Any, names: str) -> None:
+    """Its binding is right: whoever could write to the log of requests chose what people and policies see."""
+    assert names in str(shown_otherwise(request(), proof(submission(), **said)))

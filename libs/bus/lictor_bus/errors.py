@@ -41,6 +41,10 @@ class BatchRefused(BusError):
         self.code = code
 
 
+class PartMissing(BusError):
+    """CONTENTS does not hold a part of an episode's messages."""
+
+
 class StreamMissing(BusError):
     """There is no stream of that name."""
 

@@ -144,6 +144,7 @@ if TYPE_CHECKING:
         GuaranteeStanding,
         ProofAnalysis,
         ProofReason,
+        ProofRehearsal,
         ProofResult,
         ProofTimings,
         ProofVerdict,
@@ -227,6 +228,7 @@ __all__ = [
     "PromisedFollowup",
     "ProofAnalysis",
     "ProofReason",
+    "ProofRehearsal",
     "ProofResult",
     "ProofStrength",
     "ProofTimings",
@@ -342,7 +344,7 @@ _NAMES_IN = {
     "lictor_schema.proofs.coverage": "CoverageReport CoverageStatus DomainCoverage",
     "lictor_schema.proofs.proof": (
         "GuaranteePossibility GuaranteeResult GuaranteeStanding ProofAnalysis ProofReason "
-        "ProofResult ProofTimings ProofVerdict"
+        "ProofRehearsal ProofResult ProofTimings ProofVerdict"
     ),
     "lictor_schema.proofs.proof_strength": "ProofStrength",
     "lictor_schema.seals.episode": "EpisodeState",

@@ -216,5 +216,5 @@ class AccountsFolder:
     def _hand_over(self, path: Path) -> None:
         if os.geteuid() == 0:
             # Made by root for the user whose folder it is, who has to be able to read it.
-            owner = self.path.stat()
+            owner = path.parent.stat()
             os.chown(path, owner.st_uid, owner.st_gid)

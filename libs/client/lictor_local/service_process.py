@@ -21,6 +21,7 @@ SERVICES: Mapping[str, str] = {
     "policy-evaluator": "lictor_policy_evaluator",
     "sealer": "lictor_sealer",
     "feedback": "lictor_feedback",
+    "rehearser": "lictor_rehearser",
     "prover": "lictor_prover",
     "approvals": "lictor_approvals",
     "runner": "lictor_runner",

@@ -286,6 +286,15 @@ class Stack:
         if name == "sealer":
             previous = os.environ.get("LICTOR_SEAL_KEY_PREVIOUS", "")
             environment |= {"LICTOR_SEAL_KEY": str(key), "LICTOR_SEAL_KEY_PREVIOUS": previous}
+        elif name == "rehearser":
+            # It runs what nobody has approved, and is given nothing that it does not need.
+            kept = (
+                "LICTOR_REDIS_URL",
+                "LICTOR_STATE_KEY_FILE",
+                "LICTOR_LAYERS",
+                "LICTOR_APPROVERS",
+            )
+            environment |= dict.fromkeys(kept, "")
         elif name == "policy-evaluator":
             memory = os.environ.get("LICTOR_PACK_MEMORY") or str(self._data_dir / "pack-releases")
             environment["LICTOR_PACK_MEMORY"] = memory

@@ -59,8 +59,8 @@ class Up:
     def url(self) -> str:
         return self.said["nats_url"]
 
-    def children(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children(recursive=True)
+    def children(self, *, recursive: bool = True) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=recursive)
 
     async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         if self.process.returncode is None:

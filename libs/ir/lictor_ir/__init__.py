@@ -43,24 +43,30 @@ if TYPE_CHECKING:
         Performed,
         Schema,
         Span,
+        Unknown,
         Update,
     )
     from lictor_ir.errors import (
         CertificateError,
+        DifferenceError,
         DocumentError,
         FormError,
         IrError,
         TermError,
+        UnknownError,
         UnspecifiedError,
         UnsupportedError,
     )
     from lictor_ir.evaluation import (
         Broken,
         Environment,
+        Following,
+        ObservedCall,
         Step,
         Trace,
         broken_assumptions,
         failed_obligations,
+        follows,
         holds,
         run,
         value,
@@ -100,10 +106,16 @@ _HOMES = {
     ),
     "document": (
         "Assumption Atom Binder Document Effect Enumeration Event FORMAT Fluent Guarantee "
-        "Obligation ObligationKind Parameter Performed Schema Span Update"
+        "Obligation ObligationKind Parameter Performed Schema Span Unknown Update"
     ),
-    "errors": "CertificateError DocumentError FormError IrError TermError UnspecifiedError UnsupportedError",
-    "evaluation": "Broken Environment Step Trace broken_assumptions failed_obligations holds run value",
+    "errors": (
+        "CertificateError DifferenceError DocumentError FormError IrError TermError UnknownError "
+        "UnspecifiedError UnsupportedError"
+    ),
+    "evaluation": (
+        "Broken Environment Following ObservedCall Step Trace broken_assumptions failed_obligations follows "
+        "holds run value"
+    ),
     "goals": "Goal GoalKind Strength",
     "json.document": "document_hash from_json to_json",
     "provenance": "argument_labels origin_formula",
@@ -129,6 +141,7 @@ __all__ = [
     "Comparison",
     "Contract",
     "Count",
+    "DifferenceError",
     "Distinct",
     "Document",
     "DocumentError",
@@ -139,6 +152,7 @@ __all__ = [
     "Environment",
     "Event",
     "Fluent",
+    "Following",
     "FormError",
     "Goal",
     "GoalKind",
@@ -147,6 +161,7 @@ __all__ = [
     "NeverAfter",
     "Obligation",
     "ObligationKind",
+    "ObservedCall",
     "Parameter",
     "Performed",
     "Relation",
@@ -162,6 +177,8 @@ __all__ = [
     "TermError",
     "Trace",
     "Type",
+    "Unknown",
+    "UnknownError",
     "UnspecifiedError",
     "UnsupportedError",
     "Update",
@@ -170,6 +187,7 @@ __all__ = [
     "broken_assumptions",
     "document_hash",
     "failed_obligations",
+    "follows",
     "from_json",
     "holds",
     "origin_formula",

@@ -49,6 +49,10 @@ class Comparison(StrEnum):
     EXACTLY = "=="
 
 
+UPPER: Final = (Comparison.AT_MOST, Comparison.LESS)
+"""Bounds that whatever is added brings nearer: once broken, they stay broken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Anything:
     """Nothing is promised, and that is said."""

@@ -6,6 +6,9 @@ the SHA-256 of its canonical JSON (`lictor_ir.json.document`).
 
 Atoms stand in the order in which they happen. An atom happens when its guard holds, once for each choice of its
 binders' indices. Atoms that share their outermost binder are the body of one loop: they happen iteration by iteration.
+
+What a program computes in a way that nobody models is declared unknown: proofs hold for every value that it may have,
+and whoever compares a run with its document admits any.
 """
 
 from __future__ import annotations
@@ -138,6 +141,26 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that nobody models: any value of its type, and in each iteration of its loops another.
+
+    It is read as `Result(id, …)`, like what a call returned. Wherever it is read it is the same value.
+    """
+
+    id: str
+    """`u1`, `u2`, …; no atom has it."""
+    type: Type
+    text: str
+    """Why it is unknown, for people."""
+    binders: tuple[Binder, ...] = ()
+    """The loops around the place where it is computed."""
+    labels: tuple[str, ...] = ()
+    """All that it is made of, as labels of arguments say it: calls, their columns, inputs; sorted."""
+    may_raise: bool = False
+    """Computing it may raise: then the run ends there, as it does when a trusted call fails."""
+
+
+@dataclass(frozen=True, slots=True)
 class Assumption:
     """What a trusted call promises about its result: it may be relied on where its guard holds."""
 
@@ -186,7 +209,7 @@ class Guarantee:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Document:
     """A program's effects, what they rest on, and what is guaranteed."""
 
@@ -202,6 +225,7 @@ class Document:
     fluents: tuple[Fluent, ...] = ()
     inputs: tuple[Parameter, ...] = ()
     atoms: tuple[Atom, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     obligations: tuple[Obligation, ...] = ()
     guarantees: tuple[Guarantee, ...] = ()

@@ -33,6 +33,18 @@ class UnspecifiedError(IrError):
     """A term has no value there: the format leaves it open, so nothing may depend on it."""
 
 
+class UnknownError(UnspecifiedError):
+    """A term rests on what the document declares unknown, and on nothing else that is open."""
+
+
+class UntriedError(UnspecifiedError):
+    """Everything that a run shows of a contract holds; the rest is about keys that no run sets."""
+
+
+class DifferenceError(IrError):
+    """A program does something else than its document says."""
+
+
 class UnsupportedError(IrError):
     """A formula can't be lowered for a solver; what depends on it is `unknown`, never `proved`."""
 

@@ -11,11 +11,11 @@ What a trusted call makes of its arguments is that call's own: its result does n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from lictor_ir.document import Schema
+from lictor_ir.document import Schema, Unknown
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.terms import (
     FALSE,
@@ -49,28 +49,40 @@ _NOWHERE: Final = const(None)
 # -- origins as formulas ---------------------------------------------------------------------------
 
 
-def origin_formula(op: str, param: str, args: tuple[Term, ...]) -> Term:
-    """What `from`, `not_from` or `same_row` of these terms comes to: a term without origin operators."""
+def origin_formula(
+    op: str, param: str, args: tuple[Term, ...], unknowns: Sequence[Unknown]
+) -> Term:
+    """What `from`, `not_from` or `same_row` of these terms comes to: a term without origin operators.
+
+    A declared unknown is no row that a call returned, and every column that it is made of flows into it.
+    """
+    made = {each.id: each for each in unknowns}
     columns = origin_columns(param)
     if len(columns) != len(args):
         raise TermError(f"{op} names {len(columns)} columns for {len(args)} values")
     match op:
         case "from":
-            return and_(*(_is_from(arg, *place) for arg, place in zip(args, columns, strict=True)))
+            return and_(
+                *(_is_from(arg, *place, made) for arg, place in zip(args, columns, strict=True))
+            )
         case "not_from":
-            return and_(*(_is_free(arg, *place) for arg, place in zip(args, columns, strict=True)))
+            return and_(
+                *(_is_free(arg, *place, made) for arg, place in zip(args, columns, strict=True))
+            )
         case "same_row":
-            return _same_row([_rows(arg, *place) for arg, place in zip(args, columns, strict=True)])
+            return _same_row(
+                [_rows(arg, *place, made) for arg, place in zip(args, columns, strict=True)]
+            )
         case _:
             raise TermError(f"{op!r} does not speak about origin")
 
 
-def resolve_origins(term: Term) -> Term:
+def resolve_origins(term: Term, unknowns: Sequence[Unknown]) -> Term:
     """The term with every origin operator decided; to be called once fields are replaced by what an atom passes."""
 
     def decided(part: Term) -> Term | None:
         if isinstance(part, App) and part.op in ORIGIN_OPERATORS:
-            return origin_formula(part.op, part.param, part.args)
+            return origin_formula(part.op, part.param, part.args, unknowns)
         return None
 
     return rebuild(term, decided)
@@ -104,32 +116,36 @@ def alternatives(term: Term, decide: Callable[[Term], Term]) -> Term:
     return done[term]
 
 
-def _rows(term: Term, schema: str, column: str) -> Term:
+_Made = Mapping[str, Unknown]
+"""The unknowns of a document."""
+
+
+def _rows(term: Term, schema: str, column: str, unknowns: _Made) -> Term:
     """The returned row that the term is that column of, alternative by alternative, or `_NOWHERE`."""
 
     def of_value(part: Term) -> Term:
         if isinstance(part, App) and part.op == "column":
             (row,) = part.args
             if row.type == RowOf(schema) and part.param.partition(":")[0] == column:
-                return alternatives(row, of_row)
+                return alternatives(row, lambda each: _of_row(each, unknowns))
         return _NOWHERE
 
     return alternatives(term, of_value)
 
 
-def of_row(row: Term) -> Term:
+def _of_row(row: Term, unknowns: _Made) -> Term:
     """The row, item of a returned list by item of a returned list, or `_NOWHERE`."""
     if isinstance(row, Result):
-        return row
+        return _NOWHERE if row.call in unknowns else row
     if isinstance(row, App) and row.op == "at":
         items, index = row.args
-        return alternatives(items, lambda part: _item_of(part, index))
+        return alternatives(items, lambda part: _item_of(part, index, unknowns))
     return _NOWHERE
 
 
-def _item_of(items: Term, index: Term) -> Term:
+def _item_of(items: Term, index: Term, unknowns: _Made) -> Term:
     # Lists of lists of … are as deep as their types, which are shallow.
-    whole = of_row(items)
+    whole = _of_row(items, unknowns)
     if whole is _NOWHERE:
         return _NOWHERE
     return alternatives(
@@ -137,8 +153,9 @@ def _item_of(items: Term, index: Term) -> Term:
     )
 
 
-def _is_from(term: Term, schema: str, column: str) -> Term:
-    return alternatives(_rows(term, schema, column), lambda row: FALSE if row is _NOWHERE else TRUE)
+def _is_from(term: Term, schema: str, column: str, unknowns: _Made) -> Term:
+    rows = _rows(term, schema, column, unknowns)
+    return alternatives(rows, lambda row: FALSE if row is _NOWHERE else TRUE)
 
 
 def _same_row(rows: list[Term]) -> Term:
@@ -175,9 +192,9 @@ def _one_row(one: Term, other: Term) -> Term:
     return and_(*map(eq, one.indices, other.indices), *conditions)
 
 
-def _is_free(term: Term, schema: str, column: str) -> Term:
+def _is_free(term: Term, schema: str, column: str, unknowns: _Made) -> Term:
     def is_free(part: Term) -> Term:
-        return const(not any(_may_be(flow, schema, column) for flow in _flows(part)))
+        return const(not any(_may_be(flow, schema, column, unknowns) for flow in _flows(part)))
 
     conditions = _conditions(term)
     return and_(*map(is_free, conditions), alternatives(term, is_free))
@@ -282,8 +299,13 @@ def hidden_rows(term: Term, schemas: Collection[Schema]) -> str | None:
     return None
 
 
-def _may_be(flow: Flow, schema: str, column: str) -> bool:
+def _may_be(flow: Flow, schema: str, column: str, unknowns: _Made) -> bool:
     source, only = flow
+    if isinstance(source, Result) and source.call in unknowns:
+        # Labels name calls, not what they return: a column of that name may be of any schema.
+        made_of = unknowns[source.call].labels
+        of_calls = [each.partition(".")[2] for each in made_of if not each.startswith("input:")]
+        return any(each in ("", column) for each in of_calls)
     return isinstance(source, Result) and only in (None, column) and _holds(source.type, schema)
 
 

@@ -131,8 +131,14 @@ def const(value: bool | int | float | str | Fraction | EnumValue | None) -> Cons
     return _shared(Const, type_, (key,), {"value": value})
 
 
+_CONSTANTS: Final = frozenset({bool, int, float, str, Fraction, EnumValue, type(None)})
+
+
 def _typed(value: object) -> tuple[Type, object]:
-    # The key must tell apart what Python calls equal: True and 1, 0.0 and -0.0.
+    # The key must tell apart what Python calls equal: True and 1, 0.0 and -0.0. Of classes below these types, such as
+    # enums, the text and the order are their own: one that was made first would stand for the equal plain value, too.
+    if type(value) not in _CONSTANTS:
+        raise TermError(f"{type(value).__name__} is no scalar of the format")
     match value:
         case bool():
             return BOOL, value
@@ -241,15 +247,11 @@ def column(row: Term, name: str, type_: Type) -> Term:
 
 def children(term: Term) -> tuple[Term, ...]:
     """The terms it is made of."""
-    match term:
-        case App():
-            return term.args
-        case Result():
-            return term.indices
-        case Matches():
-            return (term.text,)
-        case _:
-            return ()
+    if isinstance(term, App):
+        return term.args
+    if isinstance(term, Result):
+        return term.indices
+    return (term.text,) if isinstance(term, Matches) else ()
 
 
 def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children) -> Iterator[Term]:
@@ -262,15 +264,25 @@ def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children
             yield term
         elif term not in seen:
             seen.add(term)
+            below = parts(term)
+            if not below:
+                yield term
+                continue
             stack.append((term, True))
-            stack.extend((part, False) for part in reversed(parts(term)) if part not in seen)
+            for part in reversed(below):
+                if part not in seen:
+                    stack.append((part, False))
 
 
 def rebuild(root: Term, change: Callable[[Term], Term | None]) -> Term:
     """The term with every part changed, from the leaves up; None leaves a part as its changed parts make it."""
     done: dict[Term, Term] = {}
     for term in postorder(root):
-        done[term] = change(term) or _with_children(term, [done[part] for part in children(term)])
+        changed = change(term)
+        if changed is None:
+            below = children(term)
+            changed = with_children(term, [done[part] for part in below]) if below else term
+        done[term] = changed
     return done[root]
 
 
@@ -279,8 +291,10 @@ def substitute(root: Term, values: Mapping[Term, Term]) -> Term:
     return rebuild(root, values.get) if values else root
 
 
-def _with_children(term: Term, parts: Sequence[Term]) -> Term:
-    if all(new is old for new, old in zip(parts, children(term), strict=True)):
+def with_children(term: Term, parts: Sequence[Term]) -> Term:
+    """The term made of these parts instead of its own."""
+    # Equal terms are one object, so this compares no more than whether they are the same.
+    if tuple(parts) == children(term):
         return term
     match term:
         case App():

@@ -30,6 +30,15 @@ class EnumValue:
     member: str
 
 
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Stands where a value is left open."""
+
+    why: str
+    declared: bool = False
+    """It rests on nothing open but what the document declares unknown: any value of its type may stand there."""
+
+
 Value = (
     bool
     | int

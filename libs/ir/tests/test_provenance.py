@@ -28,15 +28,15 @@ EMAIL, AGE = col(at(ROWS, INDEX)), col(at(ROWS, INDEX), "age")
 
 
 def is_from(*values: Term, columns: str = "User.email") -> Term:
-    return origin_formula("from", columns, values)
+    return origin_formula("from", columns, values, ())
 
 
 def is_free(*values: Term, columns: str = "User.email") -> Term:
-    return origin_formula("not_from", columns, values)
+    return origin_formula("not_from", columns, values, ())
 
 
 def same_row(*values: Term) -> Term:
-    return origin_formula("same_row", "User.email,User.age", values)
+    return origin_formula("same_row", "User.email,User.age", values, ())
 
 
 def test_a_column_of_a_returned_row_is_from_it() -> None:
@@ -141,7 +141,7 @@ def test_flow_is_decided_alternative_by_alternative() -> None:
 
 def test_origins_inside_a_predicate_are_decided_in_place() -> None:
     origin = terms.apply("from", ite(FLAG, EMAIL, const("x")), param="User.email")
-    assert resolve_origins(and_(origin, eq(INDEX, J))) is and_(FLAG, eq(INDEX, J))
+    assert resolve_origins(and_(origin, eq(INDEX, J)), ()) is and_(FLAG, eq(INDEX, J))
 
 
 def test_labels_say_whence_an_argument_comes() -> None:

@@ -59,9 +59,7 @@ def test_documents_are_read_and_evaluated_without_a_solver() -> None:
 
 
 def test_the_schema_is_fresh() -> None:
-    assert SCHEMA.read_text("utf-8") == schema.text(), (
-        f"run: python -m lictor_ir.json.schema {SCHEMA.relative_to(ROOT)}"
-    )
+    assert SCHEMA.read_text("utf-8") == schema.text(), "run: ./taskw schemas"
     Draft202012Validator.check_schema(schema.schema())
 
 

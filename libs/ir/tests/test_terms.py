@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import re
+from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +29,42 @@ from lictor_ir.regexes import ReRepeat, ReText, full_match, python_pattern
 from lictor_ir.terms import FALSE, TRUE, App, Matches, Term, const, postorder, var
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, ListOf, RowOf
 from lictor_ir.values import RowValue
+
+
+class Spelling(StrEnum):
+    """Members equal strings, and are none."""
+
+    BOB = "bob"
+
+
+class Level(IntEnum):
+    """Members equal ints, and are none."""
+
+    ONE = 1
+
+
+class Metres(float):
+    """Equal to a float, and none."""
+
+
+EQUAL_CONSTANTS: list[Any] = [True, 1, 1.0, Fraction(1), False, 0, 0.0, -0.0, Fraction(0)]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_equal_constants_of_different_types_are_different_terms(*, backwards: bool) -> None:
+    values = EQUAL_CONSTANTS[::-1] if backwards else EQUAL_CONSTANTS
+    made = [const(each) for each in values]
+    assert len(set(made)) == len(values)
+    assert [repr(term.value) for term in made] == [repr(each) for each in values]
+
+
+@pytest.mark.parametrize("value", [Spelling.BOB, Level.ONE, Metres(1.0)])
+def test_a_value_of_a_subclass_is_no_constant(value: Any) -> None:
+    plain = [const("bob"), const(1), const(1.0)]
+    with pytest.raises(TermError):
+        const(value)
+    assert [type(term.value) for term in plain] == [str, int, float]
+
 
 TYPES = st.sampled_from([BOOL, INT, FLOAT, REAL, STR, COLOUR, ListOf(STR)])
 TERMS = TYPES.flatmap(input_terms)
@@ -204,3 +242,17 @@ def test_floats_are_added_one_by_one() -> None:
     assert operators.apply("add", "", [0.1, 0.2, 0.3]) == 0.1 + 0.2 + 0.3
     assert operators.apply("add", "", [1e16, 1.0, -1e16]) == 1e16 + 1.0 - 1e16
     assert const(0.5).type == FLOAT
+
+
+def test_a_constant_is_of_a_builtin_type_itself_whichever_was_made_first() -> None:
+    class Word(enum.StrEnum):
+        MADE_FIRST = "a word that no other test makes"
+
+    class Number(enum.IntEnum):
+        MADE_FIRST = 918_273_645
+
+    for member in (Word.MADE_FIRST, Number.MADE_FIRST):
+        with pytest.raises(TermError, match="no scalar"):
+            const(member)
+        plain = member.value
+        assert type(const(plain).value) is type(plain)

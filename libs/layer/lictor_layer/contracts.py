@@ -74,7 +74,10 @@ def sentence(description: str, arguments: Mapping[str, object]) -> str:
 
 
 def spelled(value: object) -> str:
-    """A literal for people. `repr` escapes what could mislead a reader: line breaks, marks that turn text around."""
+    """A literal for people. `repr` escapes what could mislead a reader: line breaks, marks that turn text around.
+
+    Equal values have one spelling, in every process: the items of a set are sorted.
+    """
     match value:
         case LexicalPath():
             return repr(value.value)
@@ -82,6 +85,14 @@ def spelled(value: object) -> str:
             return value.__name__
         case list():
             return f"[{', '.join(map(spelled, cast(list[object], value)))}]"
+        case tuple():
+            items = [*map(spelled, cast(tuple[object, ...], value))]
+            return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+        case set() | frozenset() if value:
+            return f"{{{', '.join(sorted(map(spelled, cast(set[object], value))))}}}"
+        case dict():
+            pairs = cast(dict[object, object], value).items()
+            return f"{{{', '.join(f'{spelled(key)}: {spelled(item)}' for key, item in pairs)}}}"
         case _:
             return repr(value)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import dis
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType
-from typing import Any, NoReturn
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NoReturn, cast
 
 from lictor_layer.errors import DeclarationError
 
 _DECIDING = frozenset((*dis.hasjrel, *dis.hasjabs))
+_SCALARS = (bool, int, float, str, type(None))
 _COMPARING = ("IS_OP", "COMPARE_OP", "CONTAINS_OP")
 
 
@@ -47,28 +49,80 @@ def called_with_references(builder: Callable[..., Any], who: str) -> tuple[list[
 
 
 def _check_decides_nothing(builder: Callable[..., Any], who: str) -> None:
-    """References can't see `is None` or `isinstance`: a builder, and what it calls of the layer, must not branch."""
+    """References can't see `is None` or `isinstance`: a builder, and whatever it calls, must not branch."""
     if not isinstance(builder, FunctionType):
         raise DeclarationError(f"{who} takes a lambda or a function")
     waiting, seen = [builder], {builder}
     while waiting:
         function = waiting.pop()
-        for each in dis.get_instructions(function.__code__):
-            if each.opcode in _DECIDING or each.opname in _COMPARING:
-                raise DeclarationError(
-                    f"{who} decides something in {function.__name__}; it is called once, for all calls: name each event"
-                    " or fluent with parameters as they are, and literals"
-                )
-            if each.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
-                continue
-            found = function.__globals__.get(each.argval)
-            if found is None and hasattr(builtins, each.argval):
-                raise DeclarationError(
-                    f"{who} calls {each.argval}; it is called once, for all calls, and computes nothing"
-                )
-            if isinstance(found, FunctionType) and found not in seen:
+        for code in _codes(function.__code__):
+            for each in dis.get_instructions(code):
+                if each.opcode in _DECIDING or each.opname in _COMPARING:
+                    raise DeclarationError(
+                        f"{who} decides something in {function.__name__}; it is called once, for all calls: name each"
+                        " event or fluent with parameters as they are, and literals"
+                    )
+        for found in _used(function, who):
+            if found not in seen:
                 seen.add(found)
                 waiting.append(found)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code, and that of the functions and comprehensions inside of it."""
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _codes(part)
+
+
+def _used(function: FunctionType, who: str) -> Iterator[FunctionType]:
+    """The functions that a builder may call; DeclarationError for what can't be looked into."""
+    names: set[str] = set()
+    attributes: set[str] = set()
+    for code in _codes(function.__code__):
+        for each in dis.get_instructions(code):
+            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(each.argval)
+            elif each.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(each.argval)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    held: dict[str, object] = {name: cell.cell_contents for name, cell in cells}
+    for name in sorted(names):
+        if name in function.__globals__:
+            held[name] = function.__globals__[name]
+        elif hasattr(builtins, name):
+            raise DeclarationError(
+                f"{who} calls {name}; it is called once, for all calls, and computes nothing"
+            )
+    for name, value in held.items():
+        yield from _functions_in(value, name, who)
+        if isinstance(value, ModuleType | type):
+            for attribute in sorted(attributes):
+                yield from _functions_in(getattr(value, attribute, None), attribute, who)
+
+
+def _functions_in(held: object, name: str, who: str) -> Iterator[FunctionType]:
+    """A function itself, and what runs where an event is made; whatever else can be called may decide something."""
+    if isinstance(held, MethodType) and isinstance(held.__func__, FunctionType):
+        yield held.__func__
+    elif isinstance(held, FunctionType):
+        yield held
+    elif isinstance(held, type) and dataclasses.is_dataclass(held):
+        for method in ("__post_init__", "__new__"):
+            made = getattr(held, method, None)
+            if isinstance(made, FunctionType):
+                yield made
+    elif not _calls_nothing(cast(object, held)):
+        raise DeclarationError(
+            f"{who} uses {name}, which can't be looked into; it is called once, for all calls: name each event or"
+            " fluent with parameters as they are, and literals"
+        )
+
+
+def _calls_nothing(held: object) -> bool:
+    is_fluent = type(held).__module__ == "lictor_layer.fluents"
+    return is_fluent or isinstance(held, ModuleType) or type(held) in _SCALARS
 
 
 def check_parameters(function: Callable[..., Any], names: Sequence[str], who: str) -> None:

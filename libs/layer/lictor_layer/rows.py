@@ -40,8 +40,10 @@ class RowType(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> RowType:
         columns: dict[str, type] = {}
+        _check_meaning(name, bases, namespace)
         for base in bases:
-            columns.update(getattr(base, "__lictor_columns__", {}))
+            assert isinstance(base, RowType)
+            columns.update(base.__lictor_columns__)
         for column, annotation in _annotations(namespace).items():
             if not bases:
                 continue
@@ -69,6 +71,37 @@ class RowType(type):
             if name in columns:
                 return Column(cls.__lictor_schema__, name, cls)
         return type.__getattribute__(cls, name)
+
+
+def _check_meaning(name: str, bases: tuple[type, ...], namespace: Mapping[str, Any]) -> None:
+    """Proofs rest on what a row is: equal by its columns, always true, iterated as pairs. No class says otherwise."""
+    for base in bases:
+        if not isinstance(base, RowType):
+            raise DeclarationError(f"{name} is a {base.__name__} too; a row is a row only")
+    for given in namespace:
+        if bases and given.startswith("_") and given not in _METADATA:
+            raise DeclarationError(
+                f"{name}.{given} changes what Python does with a row; a row has columns, and methods under plain names"
+            )
+
+
+_METADATA: Final = frozenset(
+    {
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations__",
+        "__classcell__",
+        "__classdictcell__",
+        "__conditional_annotations__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__qualname__",
+        "__static_attributes__",
+        "__type_params__",
+    }
+)
+"""What Python itself puts into the body of a class."""
 
 
 def _annotations(namespace: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lictor_layer.declarations import declaration
 from lictor_layer.errors import DeclarationError
@@ -124,9 +124,9 @@ class Aggregate:
     of: Predicate | None
 
     def _bounded(self, comparison: str, bound: object) -> BoundSpec:
-        if isinstance(bound, bool) or not isinstance(bound, int | float):
+        if type(bound) not in (int, float):
             raise DeclarationError(f"a count or sum is compared with a number, not {bound!r}")
-        return BoundSpec(self.relation, self.of, comparison, bound)
+        return BoundSpec(self.relation, self.of, comparison, cast(float, bound))
 
     def __le__(self, bound: float) -> BoundSpec:
         return self._bounded("<=", bound)

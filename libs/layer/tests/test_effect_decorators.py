@@ -1,5 +1,10 @@
 """Trusted functions at run time: what they refuse, what they promise, and what they say of themselves."""
 
+import functools
+from collections.abc import Callable
+from operator import is_
+from types import ModuleType
+
 import pytest
 
 from lictor_layer import (
@@ -161,3 +166,62 @@ def test_events_and_fluents_are_made_of_parameters_that_every_call_passes() -> N
 def test_only_functions_are_effects() -> None:
     with pytest.raises(DeclarationError, match="no function"):
         trusted(len)
+
+
+class Lost(Event):
+    addr: str
+
+
+class Odd(Event):
+    addr: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.addr, str):
+            raise TypeError
+
+
+def either(addr: str) -> Event:
+    return Sent(addr) if isinstance(addr, str) else Lost(addr)
+
+
+HELPERS = ModuleType("helpers")
+vars(HELPERS).update(either=either, sent=lambda addr: Sent(addr))
+
+
+class Maker:
+    @staticmethod
+    def make(addr: str) -> Event:
+        return either(addr)
+
+
+MAKER = Maker()
+EVENTS = functools.partial(either)
+
+
+def captured() -> Callable[[str], Event]:
+    inner = either
+    return lambda addr: inner(addr)
+
+
+@pytest.mark.parametrize(
+    "builder",
+    [
+        lambda addr: either(addr),
+        lambda addr: HELPERS.either(addr),
+        lambda addr: Maker.make(addr),
+        lambda addr: MAKER.make(addr),
+        lambda addr: EVENTS(addr),
+        lambda addr: (Sent(addr), Lost(addr))[is_(addr, None)],
+        lambda addr: (lambda inner: Sent(inner) if inner else Lost(inner))(addr),
+        lambda addr: Odd(addr),
+        captured(),
+    ],
+)
+def test_what_a_builder_calls_decides_nothing_either(builder: Callable[[str], Event]) -> None:
+    with pytest.raises(DeclarationError, match=r"decides something|can't be looked into|calls"):
+        performs(builder)
+
+
+def test_a_builder_may_call_what_only_passes_on() -> None:
+    performs(lambda addr: HELPERS.sent(addr))
+    sets(lambda addr: Outbox.set(addr, True))

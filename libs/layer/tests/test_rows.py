@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from lictor_layer import Column, DeclarationError, Row
-from lictor_layer.rows import row_class
+from lictor_layer.rows import RowType, row_class
 
 
 class UserRow(Row):
@@ -74,3 +74,32 @@ def test_columns_have_no_defaults_and_only_plain_types() -> None:
 
         class WithList(Row):
             names: list[str]
+
+
+@pytest.mark.parametrize(
+    "method", ["__eq__", "__hash__", "__bool__", "__getattribute__", "__init__"]
+)
+def test_what_rows_do_is_the_same_for_all_of_them(method: str) -> None:
+    with pytest.raises(DeclarationError, match=method):
+        RowType("Odd", (Row,), {method: lambda *_: True})
+
+
+def test_a_row_class_is_below_row_classes_alone() -> None:
+    class Mixin:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    with pytest.raises(DeclarationError, match="a row is a row only"):
+        RowType("Odd", (Mixin, Row), {})
+
+
+def test_a_row_class_may_have_a_docstring_and_methods() -> None:
+    class Named(UserRow):
+        """With a method for the layer's own use."""
+
+        def shout(self) -> str:
+            return self.name.upper()
+
+    assert Named(name="Bob", age=7, score=0.5, admin=False).shout() == "BOB"

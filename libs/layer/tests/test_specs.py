@@ -1,5 +1,7 @@
 """Relations, specs and contracts as values."""
 
+import enum
+
 import pytest
 
 from lictor_layer import (
@@ -153,3 +155,19 @@ def test_a_policy_names_its_functions_and_contracts() -> None:
         domain_policy(when_used=[])
     with pytest.raises(DeclarationError, match="list of names"):
         domain_policy(when_used="send", required="only")
+
+
+def test_a_bound_is_of_a_builtin_type_itself() -> None:
+    class Size(enum.IntEnum):
+        SMALL = 1
+
+    for bound in (Size.SMALL, True, "1", None):
+        with pytest.raises(DeclarationError, match="compared with a number"):
+            _ = effect().count() <= bound  # type: ignore[operator]
+
+
+def test_equal_literals_have_one_spelling() -> None:
+    assert spelled({"b", "a"}) == spelled(frozenset(["a", "b"])) == "{'a', 'b'}"
+    assert spelled(({"b", "a"}, FilePath("x"))) == "({'a', 'b'}, 'x')"
+    assert spelled({"k": {2, 1}}) == "{'k': {1, 2}}"
+    assert (spelled((1,)), spelled(()), spelled(set())) == ("(1,)", "()", "set()")

@@ -7,6 +7,10 @@ class ProveError(Exception):
     """Root of every error that lictor_prove raises on purpose."""
 
 
+class ValueRefused(ProveError):
+    """A value that may not cross the boundary between a program and its layer."""
+
+
 class ProverConfigError(ProveError):
     """A trusted layer, or the way it is given to the prover, can't be used. No program is judged by such a layer."""
 

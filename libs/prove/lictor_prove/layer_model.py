@@ -15,6 +15,7 @@ from typing import Protocol
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Event, Fluent, Schema
 from lictor_ir.types import Type
+from lictor_prove.layer_names import Constancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ class Predicate:
     """File and line, for messages."""
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
     """The layer's modules as they were hashed, by file name: where the helpers it calls are read."""
+    kin: Mapping[tuple[str, str], Sequence[str]] = field(
+        default_factory=dict[tuple[str, str], Sequence[str]]
+    )
+    """For a column, by schema and name: the schemas that inherit it, and those that it is inherited from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +146,5 @@ class Layer:
     fluents: Mapping[str, Fluent] = field(default_factory=dict[str, Fluent])
     schemas: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
     policies: tuple[LayerPolicy, ...] = ()
+    constancy: Constancy | None = None
+    """What of its modules is constant; None where nothing can change."""

@@ -1,7 +1,8 @@
 """The process in which a program runs: it is given one order, reports what happens, and ends.
 
-Started by `lictor_run.child_process` as `python -I -m lictor_run.child FD PARENT`. It says what happens on that
-descriptor, and waits for an answer before every effect; its standard streams belong to the program and its layer.
+Started by `lictor_run.child_process` as the stage of a rehearsal is (`lictor_run.program_interpreter`), with a
+descriptor and the pid of its parent. It says what happens on that descriptor, and waits for an answer before every
+effect; its standard streams belong to the program and its layer.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.python import ParsedProgram
+from lictor_prove.rehearsal.outline import outline_of
+from lictor_prove.written_values import Json, ValueReader
 from lictor_run.child_orders import Approved, approved_of, undoing_of
 from lictor_run.compensation import undo_all
 from lictor_run.errors import RunStopped
 from lictor_run.frames import read_frame, write_frame
 from lictor_run.lockstep import Lockstep
 from lictor_run.run_limits import RunLimits, end_with_parent, hold_to
-from lictor_run.sandbox import World
-from lictor_run.stale_approval import load_layer_again, read_again
+from lictor_run.sandbox import World, compiled
+from lictor_run.stale_approval import check_python, load_layer_again, read_again
 from lictor_run.trusted_calls import Boundary
-from lictor_run.values import Json, ValueReader
 from lictor_schema.approvals.run import UndoKind
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ def carried_out(order: Mapping[str, Any], line: ParentChannel) -> dict[str, Any]
 
 def _run(order: Mapping[str, Any], line: ParentChannel) -> None:
     approved = approved_of(order["approved"])
+    check_python(approved)
     living = load_layer_again(order["layer"], approved.layer_hash)
     program = read_again(approved, living)
     reader = ValueReader(living.rows)
@@ -140,10 +143,11 @@ def _run_python(
     boundary: Boundary,
     reader: ValueReader,
 ) -> None:
-    world = World(living, boundary.call)
-    names = world.run(parsed.tree, approved.source_name)
+    world = World(outline_of(living.layer), living.rows, boundary.call_by_name)
+    names = world.run(compiled(parsed.tree, approved.source_name))
     for schema, row in world.rows(names).items():
         reader.add(schema, row)
+    boundary.begin()
     names[approved.target]()
 
 
@@ -151,6 +155,7 @@ def _run_commands(commands: Commands, living: LivingLayer, boundary: Boundary) -
     # Most programs are written in Python, and don't pay for this.
     from lictor_prove.commands import execute
 
+    boundary.begin()
     execute(commands, {}, boundary.call_by_name, rows=living.rows)
 
 

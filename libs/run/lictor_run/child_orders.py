@@ -23,6 +23,8 @@ class Approved:
     layer_hash: str
     guarantees: tuple[tuple[str, bool], ...]
     """The name of each guarantee, and whether the layer required it."""
+    python: str | None
+    """The Python that it was proved and rehearsed for; None where the proof does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class UndoStep:
     call: int
     effect: str
     arguments: Mapping[str, Any]
-    """As `lictor_run.values` writes them."""
+    """As `lictor_prove.written_values` writes them."""
     result: Any
     """The same; None when it is not known."""
 
@@ -54,7 +56,7 @@ class LayerPlace:
     """The directory with `tools/<domain>/trusted` below."""
     limits: RunLimits = field(default_factory=RunLimits)
     environment: Mapping[str, str] | None = None
-    """All that the layer sees of the environment; None for nothing."""
+    """What the layer sees of the environment, beside what Python is started with; None for nothing."""
 
 
 def approved_of(told: Mapping[str, Any]) -> Approved:

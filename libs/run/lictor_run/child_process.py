@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 from lictor_run.child_orders import LayerPlace
 from lictor_run.frames import HEADER, MAX_FRAME, Said, packed, unpacked
+from lictor_run.program_interpreter import command, environment
 from lictor_schema.approvals.run import MAX_OUTPUT
 
 _CHILD: Final = "lictor_run.child"
@@ -89,12 +89,12 @@ async def child_process(order: Mapping[str, Any], place: LayerPlace) -> AsyncGen
         try:
             # From this thread: the child dies with the thread that starts it.
             process = subprocess.Popen(  # noqa: ASYNC220 -- it only forks
-                [sys.executable, "-I", "-X", "utf8", "-m", _CHILD, str(theirs.fileno()), _pid()],
+                command(_CHILD, str(theirs.fileno()), _pid()),
                 stdin=subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=out_write,
                 cwd=home,
-                env=dict(place.environment or {}),
+                env=environment(place.environment),
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
                 close_fds=True,

@@ -9,8 +9,8 @@ from lictor_layer.call_context import Call, calling
 from lictor_layer.compensation import RESULT
 from lictor_layer.declarations import declaration
 from lictor_prove.layers.load import LivingLayer
+from lictor_prove.written_values import ValueReader
 from lictor_run.child_orders import UndoOrder, UndoStep
-from lictor_run.values import ValueReader
 from lictor_schema.core.ids import idempotency_key
 
 

@@ -23,10 +23,6 @@ class EntryTooLarge(RunError, ValueError):
     """An entry that the journal can never take: waiting does not help, and what it announces is not done."""
 
 
-class ValueRefused(RunError):
-    """A value that may not cross the boundary between a program and its layer."""
-
-
 class RunStopped(BaseException):
     """The run must not go on. Programs have no `try`; trusted code that catches every Exception does not catch this."""
 

@@ -1,8 +1,8 @@
 """All that a program can reach while it runs: the builtins of the subset, and what its imports may name.
 
 The front-end has refused every program that reaches further; this is the second wall. A module that a program imports
-is a plain namespace made here: trusted functions in it go through the boundary, contracts say nothing, and nothing
-leads from it to the real module.
+is a plain namespace made here from the outline of its layer: trusted functions are stand-ins with the same signature
+that hand over what they are given, contracts say nothing, and nothing leads from it to the real module.
 """
 
 from __future__ import annotations
@@ -10,65 +10,73 @@ import __future__ as future_module
 
 import ast
 import builtins
+import enum
 import importlib
+import keyword
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from functools import cache, lru_cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, cast
 
 import lictor_layer
-from lictor_ir.document import Schema
 from lictor_layer import Row
-from lictor_layer.rows import RowType
-from lictor_prove.layer_model import TrustedFunction, TrustedModule
-from lictor_prove.layers.load import LivingLayer
+from lictor_layer.rows import COLUMN_TYPES, RowType, row_class
+from lictor_prove.errors import ValueRefused
 from lictor_prove.python.interpreter.statements import EXCEPTIONS
 from lictor_prove.python.operations.builtin_functions import BUILTINS, STANDARD
 from lictor_prove.python.program.module_bindings import LANGUAGE
 from lictor_prove.python.syntax.subset import leads_out
+from lictor_prove.rehearsal.outline import ENUM_BASES, literal_class
+from lictor_prove.written_values import Json, ValueReader
 
-Call = Callable[[str, tuple[Any, ...], Mapping[str, Any]], Any]
-"""Makes a trusted call: its function, and what it is given by position and by name."""
+Call = Callable[[str, Mapping[str, Any]], Any]
+"""Makes a trusted call: its function, and what it is given, by the names of its parameters. What is left to a default
+is not among it."""
 
 NAME: Final = "program"
+_ABSENT: Final = object()
+
+
+def rows_of(outline: Json) -> Mapping[str, type[Row]]:
+    """Row classes like those of the layer, by the names of their schemas."""
+    return {
+        name: row_class(
+            name, {column: COLUMN_TYPES[type_] for column, type_ in told["columns"].items()}
+        )
+        for name, told in outline["rows"].items()
+    }
+
+
+def compiled(tree: ast.Module, name: str) -> CodeType:
+    """The code of a program; AttributeError for one that would look behind a value."""
+    _refuse_ways_out(tree)
+    # Annotations are for the front-end; at run time they need no meaning.
+    flags = future_module.annotations.compiler_flag
+    return compile(tree, name, "exec", flags=flags, dont_inherit=True)
 
 
 class World:
     """The namespaces of one run."""
 
-    def __init__(self, living: LivingLayer, call: Call) -> None:
-        self._living = living
+    def __init__(self, outline: Json, rows: Mapping[str, type[Row]], call: Call) -> None:
+        self._outline = outline
+        self._rows = rows
         self._call = call
+        # Made when a program imports them: most layers offer more than a program uses.
         self._modules: dict[str, ModuleType] = {}
-        for name in LANGUAGE:
-            self._modules[name] = _module(name, _language())
-        for name, members in STANDARD.items():
-            real = importlib.import_module(name)
-            self._modules[name] = _module(name, {each: getattr(real, each) for each in members})
-        self._modules["typing"] = _module(
-            "typing",
-            {each: _hint(each) for each in cast(list[str], vars(typing)["__all__"])},
-        )
-        self._modules["__future__"] = _module(
-            "__future__", {"annotations": future_module.annotations}
-        )
-        for name, trusted in living.layer.modules.items():
-            self._modules[name] = _module(name, self._members(trusted))
-        self._attach()
+        self._stand_ins: dict[str, Callable[..., Any]] = {}
+        self._enums: dict[str, type[enum.Enum]] = {}
 
-    def run(self, tree: ast.Module, name: str) -> dict[str, Any]:
+    def run(self, code: CodeType) -> dict[str, Any]:
         """Runs the module of a program and gives its names. Nothing has effects before its target is called."""
-        # Annotations are for the front-end; at run time they need no meaning.
-        flags = future_module.annotations.compiler_flag
-        _refuse_ways_out(tree)
-        code = compile(tree, name, "exec", flags=flags, dont_inherit=True)
         names: dict[str, Any] = {"__name__": NAME, "__builtins__": self._builtins()}
-        exec(code, names)  # noqa: S102 -- the program was read by the front-end, proved, and approved
+        exec(code, names)  # noqa: S102 -- the program was read by the front-end, and proved
         return names
 
     def rows(self, names: Mapping[str, Any]) -> Mapping[str, type[Row]]:
         """The row classes that a program defines, by the names that its document has for them."""
-        known = set(self._living.layer.schemas)
+        known = set(self._outline["rows"])
         found: dict[str, type[Row]] = {}
         for value in names.values():
             if type(value) is not RowType or value.__module__ != NAME:
@@ -96,43 +104,111 @@ class World:
         names: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        if level or name not in self._modules:
+        if level or not self._exists(name):
             raise ImportError(f"{name!r} is no module that a program may import", name=name)
-        return self._modules[name if names else name.partition(".")[0]]
+        self._attach(name)
+        for each in names or ():
+            self._attach(f"{name}.{each}")
+        return self._module(name if names else name.partition(".")[0])
 
-    def _members(self, module: TrustedModule) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, held in module.names.items():
-            match held:
-                case TrustedFunction():
-                    found[name] = self._boundary(held.name)
-                case Schema():
-                    found[name] = self._living.rows[held.name]
-                case bool() | int() | float() | str() | None:
-                    found[name] = held
-                case type() if getattr(held, "__lictor_literal__", False):
-                    found[name] = held
-                case _ if callable(getattr(held, "build", None)) and hasattr(held, "nullary"):
-                    found[name] = _contract
-                case _:
-                    pass
-        return found
+    def _exists(self, name: str) -> bool:
+        return (
+            name in _common()
+            or name in self._outline["modules"]
+            # A package above a module is there, too.
+            or any(each.startswith(f"{name}.") for each in self._outline["modules"])
+        )
 
-    def _boundary(self, effect: str) -> Callable[..., Any]:
-        def call(*args: Any, **named: Any) -> Any:
-            return self._call(effect, args, named)
+    def _module(self, name: str) -> ModuleType:
+        made = self._modules.get(name)
+        if made is None:
+            members = _common().get(name)
+            if members is None:
+                told = self._outline["modules"].get(name, {})
+                members = {each: self._meaning(what) for each, what in told.items()}
+            made = self._modules[name] = ModuleType(name)
+            made.__dict__.update(members)
+        return made
 
-        return call
+    def _meaning(self, told: Json) -> Any:
+        match told:
+            case {"effect": str(name)}:
+                if name not in self._stand_ins:
+                    self._stand_ins[name] = self._stand_in(name)
+                return self._stand_ins[name]
+            case {"row": str(name)}:
+                return self._rows[name]
+            case {"value": value}:
+                return ValueReader({}).read(value)
+            case {"member": [str(name), str(member)]}:
+                if name not in self._enums:
+                    self._enums[name] = _enum(self._outline["enums"][name])
+                return self._enums[name][member]
+            case {"literal": str(name)}:
+                # A layer's own class of literals stands in contracts only, and those say nothing.
+                return literal_class(name) or _contract
+            case {"contract": True}:
+                return _contract
+            case _:
+                raise ValueRefused(f"an outline tells a name in no known way: {told!r}")
 
-    def _attach(self) -> None:
-        """Put each module into the one above it."""
-        for name in sorted(self._modules):
-            while "." in name:
-                above, _, last = name.rpartition(".")
-                parent = self._modules.setdefault(above, _module(above, {}))
-                if not hasattr(parent, last):
-                    setattr(parent, last, self._modules[name])
-                name = above
+    def _stand_in(self, effect: str) -> Callable[..., Any]:
+        """A function with the signature of the effect, so that Python itself binds its arguments."""
+
+        def made(given: dict[str, Any]) -> Any:
+            passed = {name: value for name, value in given.items() if value is not _ABSENT}
+            return self._call(effect, passed)
+
+        parameters = self._outline["effects"][effect]["parameters"]
+        signature = tuple((each["name"], each["kind"], each["default"]) for each in parameters)
+        own, code = _stand_in_code(effect, signature)
+        names: dict[str, Any] = {"__builtins__": {}, own: made, f"{own}_absent": _ABSENT}
+        exec(code, names)  # noqa: S102 -- written below, from names alone
+        return names[effect]
+
+    def _attach(self, name: str) -> None:
+        """Put a module that is imported into the one above it, as Python does: what nobody imported is not there."""
+        while "." in name and self._exists(name):
+            above, _, last = name.rpartition(".")
+            parent = self._module(above)
+            if not hasattr(parent, last):
+                setattr(parent, last, self._module(name))
+            name = above
+
+
+@lru_cache(maxsize=4096)
+def _stand_in_code(
+    effect: str, parameters: tuple[tuple[str, str, bool], ...]
+) -> tuple[str, CodeType]:
+    """What defines a stand-in, and the name under which it finds whom to call."""
+    names = [name for name, _, _ in parameters]
+    for name in (effect, *names):
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueRefused(f"{name!r} can't be the name of an effect or of a parameter")
+    own = "call"
+    while own in (effect, *names) or f"{own}_absent" in names:
+        own += "_"
+    signature: list[str] = []
+    for at, (name, kind, has_default) in enumerate(parameters):
+        before = parameters[at - 1][1] if at else "positional"
+        if before == "positional" and kind != "positional" and at:
+            signature.append("/")
+        if kind == "keyword" and (before != "keyword" or not at):
+            signature.append("*")
+        signature.append(f"{name}={own}_absent" if has_default else name)
+    if parameters and parameters[-1][1] == "positional":
+        signature.append("/")
+    given = ", ".join(f"{name!r}: {name}" for name in names)
+    text = f"def {effect}({', '.join(signature)}):\n    return {own}({{{given}}})\n"
+    return own, compile(text, "stand-in", "exec", dont_inherit=True)
+
+
+def _enum(told: Json) -> type[enum.Enum]:
+    bases = ENUM_BASES[told["base"]]
+    members = [(name, ValueReader({}).read(value)) for name, value in told["members"]]
+    if len(bases) == 1:
+        return cast(Any, bases[0])(told["name"], members)
+    return cast(Any, enum.Enum)(told["name"], members, type=bases[0])
 
 
 def _refuse_ways_out(tree: ast.Module) -> None:
@@ -142,6 +218,18 @@ def _refuse_ways_out(tree: ast.Module) -> None:
             raise AttributeError(
                 f"line {node.lineno}: .{node.attr} is nothing that a program may read"
             )
+
+
+@cache
+def _common() -> Mapping[str, Mapping[str, Any]]:
+    """What every program may import, whatever its layer is."""
+    found: dict[str, Mapping[str, Any]] = dict.fromkeys(LANGUAGE, _language())
+    for name, members in STANDARD.items():
+        real = importlib.import_module(name)
+        found[name] = {each: getattr(real, each) for each in members}
+    found["typing"] = {each: _hint(each) for each in cast(list[str], vars(typing)["__all__"])}
+    found["__future__"] = {"annotations": future_module.annotations}
+    return found
 
 
 def _hint(name: str) -> Any:
@@ -173,9 +261,3 @@ def _guarantee(_spec: object) -> Callable[[Any], Any]:
 
 def _contract(*_args: Any, **_named: Any) -> None:
     """Stands for every contract: what it promises was proved, and is not asked again."""
-
-
-def _module(name: str, members: Mapping[str, Any]) -> ModuleType:
-    made = ModuleType(name)
-    made.__dict__.update(members)
-    return made

@@ -14,11 +14,30 @@ from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.proof.prover import ReadProgram, read
 from lictor_prove.proof.runnability import why_not_run
+from lictor_prove.this_python import this_python
 from lictor_run.child_orders import Approved
 from lictor_run.errors import RunStopped
 from lictor_schema.proofs.program import is_executable, program_hash
 
+_PROVE_AGAIN = "prove it again, and have it approved again"
 _AGAIN = "submit the program again, and have it approved again"
+
+
+def check_python(approved: Approved) -> None:
+    """Refuse to run in another Python than the program was proved and rehearsed for."""
+    here = this_python()
+    if approved.python is None:
+        raise RunStopped(
+            "stale.python",
+            f"its proof does not say for which Python it holds, and this runner has {here}",
+            _PROVE_AGAIN,
+        )
+    if approved.python != here:
+        raise RunStopped(
+            "stale.python",
+            f"it was proved for {approved.python}, and this runner has {here}",
+            f"{_PROVE_AGAIN}; prover, rehearser and runner need the same minor version of Python",
+        )
 
 
 def load_layer_again(root: str, layer_hash: str) -> LivingLayer:

@@ -2,14 +2,16 @@
 
 Proofs rest on two things that nobody could check before: that a trusted function is given what the document says, and
 that it returns what it is annotated with and promises. Both are checked here, with exact types; and a call is written
-down, durably, before it is made. What breaks either stops the run.
+down, durably, before it is made. What breaks either stops the run, and a run that was stopped makes no further call.
 """
 
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, Protocol
 
 from lictor_ir.types import FLOAT, ListOf, RowOf, Type
@@ -17,14 +19,15 @@ from lictor_layer import NotDone
 from lictor_layer.call_context import Call, calling
 from lictor_layer.declarations import Compensation, Condition, Declaration, declaration
 from lictor_layer.rows import RowType
+from lictor_prove.errors import ValueRefused
 from lictor_prove.layer_model import TrustedFunction
 from lictor_prove.layers.load import LivingLayer
 from lictor_prove.proof.runnability import MAX_ARGUMENTS
 from lictor_prove.python.interpreter.trusted_calls import ROW_VARIABLE
 from lictor_prove.python.operations.whole_floats import SMALL
-from lictor_run.errors import RunStopped, ValueRefused
-from lictor_run.lockstep import Lockstep
-from lictor_run.values import Json, ValueReader, check_type, written
+from lictor_prove.written_values import Json, ValueReader, check_type, written
+from lictor_run.errors import RunStopped
+from lictor_run.lockstep import Lockstep, ir_value
 from lictor_schema.approvals.run import UndoKind
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes
 from lictor_schema.core.ids import idempotency_key
@@ -57,6 +60,15 @@ class _Bound:
     says: Declaration
 
 
+class _Phase(Enum):
+    """How far a run is."""
+
+    BEFORE = "before the program began"
+    RUNNING = "out of turn, or in another thread"
+    CALLING = "while another call is made"
+    OVER = "after the run was stopped or ended"
+
+
 class Boundary:
     """Makes the trusted calls of one run."""
 
@@ -75,13 +87,32 @@ class Boundary:
         self._lockstep = lockstep
         self._calls = 0
         self._bound: dict[str, _Bound] = {}
+        self._phase = _Phase.BEFORE
+        self._thread = threading.get_ident()
+
+    def begin(self) -> None:
+        """The program's target is called now: nothing may have an effect before."""
+        self._enter(_Phase.BEFORE, _Phase.RUNNING, "the target is called twice")
 
     def call(self, effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        """One call: what it returns, or RunStopped."""
+        """One call: what it returns, or RunStopped; then every further call is refused, whoever caught the first."""
+        self._enter(_Phase.RUNNING, _Phase.CALLING, f"{effect} is called")
+        try:
+            value = self._call(effect, args, named)
+        except BaseException:
+            self._phase = _Phase.OVER
+            raise
+        self._enter(_Phase.CALLING, _Phase.RUNNING, f"{effect} returned")
+        return value
+
+    def _call(self, effect: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         function = self._function(effect)
         given, schemas = self._arguments(function, args, named)
+        values = {name: self._reader.read(json) for name, json in given.items()}
         self._lockstep.expect(
-            effect, {name: value for name, value in given.items() if name not in schemas}
+            effect,
+            {name: ir_value(value) for name, value in values.items() if name not in schemas},
+            set(schemas.values()),
         )
         self._demand(function, given)
         number = self._calls
@@ -108,7 +139,15 @@ class Boundary:
 
     def complete(self) -> None:
         """The program is done; RunStopped when it should have gone on."""
+        self._enter(_Phase.RUNNING, _Phase.OVER, "the program ended")
         self._lockstep.complete()
+
+    def _enter(self, before: _Phase, after: _Phase, what: str) -> None:
+        """From one phase to the next, in the one thread that the program runs in; anything else ends the run."""
+        if self._phase is not before or self._thread != threading.get_ident():
+            found, self._phase = self._phase, _Phase.OVER
+            raise _refused("call.out_of_turn", f"{what} {found.value}")
+        self._phase = after
 
     def _function(self, effect: str) -> _Bound:
         if effect not in self._bound:
@@ -129,6 +168,10 @@ class Boundary:
             bound = function.signature.bind(*args, **named).arguments
         except TypeError as error:
             raise _refused("call.arguments", f"{name}: {error}") from None
+        if unseen := bound.keys() - {each.name for each in function.declared.parameters}:
+            raise _refused(
+                "call.arguments", f"{name} is given {min(unseen)}, which nobody looked at"
+            )
         given: dict[str, Json] = {}
         schemas: dict[str, str] = {}
         for parameter in function.declared.parameters:

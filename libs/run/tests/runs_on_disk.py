@@ -13,6 +13,7 @@ from lictor_ir.json.document import document_hash
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.proof.prover import document_of
+from lictor_prove.this_python import this_python
 from lictor_run.approved_run import Run
 from lictor_run.child_orders import Approved, LayerPlace
 from lictor_run.errors import NotStarted, RunStopped
@@ -170,6 +171,10 @@ EFFECTS = """
     def some(value: object) -> None:
         note("some")
 
+    @trusted
+    def post(text: str, loud: bool = False) -> None:
+        note("post", text, loud)
+
     @nothing_to_undo
     @trusted
     def rate(value: float) -> float:
@@ -178,8 +183,8 @@ EFFECTS = """
 
 HEAD = """
 from tools.bank.trusted.effects import (
-    accounts, book, change_shared, charge, exit_now, flood, grow, keep, negative, pay, rate, send,
-    shared, sleep_a_little, sleep_long, spawn, spin, surroundings, wrong,
+    accounts, book, change_shared, charge, exit_now, flood, grow, keep, negative, pay, post, rate,
+    send, shared, sleep_a_little, sleep_long, spawn, spin, surroundings, wrong,
 )
 """
 
@@ -239,6 +244,7 @@ class Bank:
             "guarantees": tuple(
                 (each.name, bool(each.required_by)) for each in document.guarantees
             ),
+            "python": this_python(),
         }
         return Approved(**{**given, **other})
 

@@ -12,8 +12,11 @@ from runs_on_disk import RUN_ID, TASK_ID, Bank, MemoryJournal, execute, program,
 
 from lictor_prove.proof.prover import prove
 from lictor_prove.proof.runnability import MAX_ARGUMENTS, MAX_DEPTH
+from lictor_prove.this_python import this_python
 from lictor_run.approved_run import Run
-from lictor_run.errors import Fenced
+from lictor_run.errors import Fenced, RunStopped
+from lictor_run.program_interpreter import ENVIRONMENT
+from lictor_run.stale_approval import check_python
 from lictor_schema.approvals.run import EffectDone, EffectFailed, EffectStarted, RunOutcome
 from lictor_schema.core.ids import idempotency_key
 from lictor_schema.proofs.proof import ProofVerdict
@@ -127,13 +130,13 @@ async def test_a_result_that_the_proof_could_not_rely_on_stops_the_run(
     assert bank.done() == []
 
 
-async def test_the_layer_sees_an_empty_environment_and_a_directory_of_its_own(bank: Bank) -> None:
+async def test_the_layer_sees_nothing_but_its_own_environment_and_directory(bank: Bank) -> None:
     ended, journal = await execute(bank, program("surroundings()"))
     assert ended.outcome is RunOutcome.EXECUTED, ended
     done = next(each for each in journal.entries if isinstance(each, EffectDone))
     result: Any = done.result
     *names, directory, _stdin = result
-    assert [name for name in names if name != "LC_CTYPE"] == []
+    assert names == sorted(ENVIRONMENT)
     assert "lictor-run-" in directory
     assert not _exists(directory)
 
@@ -213,6 +216,18 @@ def test_anything_that_differs_from_what_was_approved_does_not_run(
 async def test_what_does_not_run_is_not_even_claimed(bank: Bank) -> None:
     approved = bank.approved(program("send('x')"), ir_hash="sha256:" + "0" * 64)
     assert await refused(bank, approved) == "stale.ir"
+
+
+@pytest.mark.parametrize("python", ["cpython 3.9", "pypy 3.11", None])
+async def test_a_program_that_was_proved_for_another_python_does_not_run(
+    bank: Bank, python: str | None
+) -> None:
+    approved = bank.approved(program("send('x')"), python=python)
+    assert await refused(bank, approved) == "stale.python"
+    with pytest.raises(RunStopped) as stopped:
+        check_python(approved)
+    assert this_python() in stopped.value.message
+    assert stopped.value.remedy.startswith("prove it again")
 
 
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "broken"])

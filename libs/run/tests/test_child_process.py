@@ -25,6 +25,7 @@ APPROVED = Approved(
     ir_hash="",
     layer_hash="",
     guarantees=(),
+    python=None,
 )
 READY = {"say": "ready"}
 ENDED = {"say": "ended", "code": None}

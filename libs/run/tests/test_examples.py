@@ -12,10 +12,11 @@ from lictor_ir.json.document import document_hash
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import load_living
 from lictor_prove.proof.prover import document_of
+from lictor_prove.this_python import this_python
+from lictor_prove.written_values import ValueReader, written
 from lictor_run.approved_run import Run
 from lictor_run.child_orders import Approved, LayerPlace
 from lictor_run.lockstep import ir_value
-from lictor_run.values import ValueReader, written
 from lictor_schema.approvals.run import EffectDone, EffectStarted, RunOutcome
 from lictor_schema.proofs.program import program_hash
 
@@ -43,6 +44,7 @@ async def test_an_example_makes_the_effects_that_its_document_predicts(
         ir_hash=document_hash(document),
         layer_hash=living.layer.hash,
         guarantees=tuple((each.name, bool(each.required_by)) for each in document.guarantees),
+        python=this_python(),
     )
     journal = MemoryJournal()
     run = Run(RUN_ID, "task", journal, writer="w")

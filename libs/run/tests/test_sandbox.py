@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import builtins
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -14,19 +15,20 @@ from typing import Any
 import pytest
 from runs_on_disk import Bank, program
 
-from lictor_ir.evaluation import traces
+from lictor_ir.evaluation.possible_run import PossibleRun
 from lictor_ir.types import FLOAT, INT, STR, ListOf, RowOf
 from lictor_layer.rows import row_class
-from lictor_prove.errors import Rejected
+from lictor_prove.errors import Rejected, ValueRefused
 from lictor_prove.layers.files import discover_trusted_roots, read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.proof.prover import document_of
+from lictor_prove.rehearsal.outline import outline_of
+from lictor_prove.written_values import ValueReader, check_type, same, written
 from lictor_run.child import ParentChannel, carried_out
-from lictor_run.errors import RunStopped, ValueRefused
+from lictor_run.errors import RunStopped
 from lictor_run.lockstep import Lockstep
-from lictor_run.sandbox import World
+from lictor_run.sandbox import World, compiled
 from lictor_run.trusted_calls import Boundary
-from lictor_run.values import ValueReader, check_type, same, written
 from lictor_schema.approvals.run import UndoKind
 
 RUN_ID = "00000000-0000-4000-8000-00000000000c"
@@ -42,8 +44,12 @@ def living(bank: Bank) -> LivingLayer:
     return load_living(read_files(discover_trusted_roots([bank.root]), [bank.root]))
 
 
-def _nothing(effect: str, _args: tuple[Any, ...], _named: Mapping[str, Any]) -> None:
+def _nothing(effect: str, _given: Mapping[str, Any]) -> None:
     raise AssertionError(f"{effect} is called")
+
+
+def _world(living: LivingLayer) -> World:
+    return World(outline_of(living.layer), living.rows, _nothing)
 
 
 # -- the world of a program ------------------------------------------------------------------------
@@ -53,6 +59,9 @@ ESCAPES = {
     "import tools.bank.trusted.effects as e\nx = e.os": AttributeError,
     "import tools.bank.trusted.effects as e\nx = e.LEDGER": AttributeError,
     "from tools.bank.trusted.effects import give_back": ImportError,
+    "import tools.bank.trusted.effects\nx = tools.bank.trusted.contracts": AttributeError,
+    "from tools.bank import trusted\nx = trusted.effects": AttributeError,
+    "import tools\nx = tools.bank": AttributeError,
     "import lictor_layer\nx = lictor_layer.trusted": AttributeError,
     "import re\nx = re.enum": AttributeError,
     "import math\nx = math.__loader__.load_module": AttributeError,
@@ -77,7 +86,7 @@ def test_a_program_that_got_past_the_front_end_still_reaches_nothing(
     living: LivingLayer, text: str
 ) -> None:
     with pytest.raises(ESCAPES[text]):
-        World(living, _nothing).run(ast.parse(text), "escape.py")
+        _world(living).run(compiled(ast.parse(text), "escape.py"))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +126,9 @@ class Silent:
 def _boundary(living: LivingLayer, source: str) -> tuple[Boundary, Silent]:
     document = document_of(source, name="program.py", layer=living.layer)
     teller = Silent()
-    return Boundary(RUN_ID, living, ValueReader(living.rows), teller, Lockstep(document)), teller
+    boundary = Boundary(RUN_ID, living, ValueReader(living.rows), teller, Lockstep(document))
+    boundary.begin()
+    return boundary, teller
 
 
 @pytest.mark.parametrize(
@@ -146,17 +157,67 @@ def test_a_run_that_does_more_or_less_than_its_document_is_stopped(living: Livin
     assert [each[0] for each in teller.told] == ["started", "done"]
 
 
-async def test_a_document_that_breaks_off_in_whatever_way_stops_the_run_at_once(
-    living: LivingLayer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [LookupError, MemoryError, RecursionError, AssertionError])
+def test_a_document_that_breaks_off_in_whatever_way_stops_the_run_at_once(
+    living: LivingLayer, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def broken(*_: Any) -> Any:
-        raise LookupError("nobody foresaw this")
+        raise error("nobody foresaw this")
 
-    monkeypatch.setattr(traces, "run", broken)
-    lockstep = Lockstep(document_of(program("send('x')"), name="p", layer=living.layer))
-    async with asyncio.timeout(60):
-        with pytest.raises(RunStopped, match="nobody foresaw this"):
-            await asyncio.to_thread(lockstep.expect, "send", {"text": "x"})
+    boundary, teller = _boundary(living, program("send('x')"))
+    monkeypatch.setattr(PossibleRun, "advance", broken)
+    with pytest.raises(RunStopped, match="nobody foresaw this"):
+        boundary.call("send", ("x",), {})
+    assert teller.told == []
+
+
+def test_no_call_is_made_out_of_turn(living: LivingLayer) -> None:
+    document = document_of(program("send('x')\nsend('x')"), name="p", layer=living.layer)
+    teller = Silent()
+    early = Boundary(RUN_ID, living, ValueReader(living.rows), teller, Lockstep(document))
+    with pytest.raises(RunStopped, match="before the program began"):
+        early.call("send", ("x",), {})
+    elsewhere, teller = _boundary(living, program("send('x')"))
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RunStopped, match="in another thread"):
+        pool.submit(elsewhere.call, "send", ("x",), {}).result()
+    late, teller = _boundary(living, program("accounts()"))
+    late.call("accounts", (), {})
+    late.complete()
+    with pytest.raises(RunStopped, match="after the run was stopped or ended"):
+        late.call("accounts", (), {})
+    assert [each[0] for each in teller.told] == ["started", "done"]
+
+
+def test_a_run_that_was_stopped_stays_stopped(living: LivingLayer) -> None:
+    # Programs have no `try`; should one get at one, it gains nothing.
+    boundary, teller = _boundary(living, program("send('x')"))
+    for text in ("other", "x"):
+        with pytest.raises(RunStopped):
+            boundary.call("send", (text,), {})
+    with pytest.raises(RunStopped, match="after the run was stopped"):
+        boundary.complete()
+    assert teller.told == []
+
+
+def test_a_trusted_function_does_not_call_back_into_the_run(living: LivingLayer) -> None:
+    class Eager(Silent):
+        def started(self, call: int, effect: str, arguments: Any, undo: UndoKind) -> None:
+            super().started(call, effect, arguments, undo)
+            with suppress(RunStopped):
+                boundary.call("send", ("x",), {})
+
+    teller = Eager()
+    boundary = Boundary(
+        RUN_ID,
+        living,
+        ValueReader(living.rows),
+        teller,
+        Lockstep(document_of(program("send('x')\nsend('x')"), name="p", layer=living.layer)),
+    )
+    boundary.begin()
+    with pytest.raises(RunStopped, match="after the run was stopped"):
+        boundary.call("send", ("x",), {})
+    assert [each[0] for each in teller.told] == ["started", "done"]
 
 
 class Loud(str):

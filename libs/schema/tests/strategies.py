@@ -424,7 +424,7 @@ def _coherence(drawn: Fields) -> Fields:
 def _proof(drawn: Fields) -> Fields:
     drawn = {**drawn, "executable": drawn["executable"] and drawn["cannot_run"] is None}
     if drawn["reasons"]:
-        drawn = {**drawn, "certificate_hash": None, "certificate_level": None}
+        drawn = {**drawn, "certificate_hash": None, "certificate_level": None, "rehearsal": None}
         failed = drawn["verdict"] is not ProofVerdict.PROVED
         return drawn if failed else {**drawn, "verdict": ProofVerdict.UNKNOWN}
     level = None if drawn["certificate_hash"] is None else drawn["certificate_level"] or "c"

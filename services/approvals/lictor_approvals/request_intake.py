@@ -15,7 +15,7 @@ from lictor_approval.decision_validity import ApprovalLimits, requested, withdra
 from lictor_approval.errors import BrokenLog, NotApprovable, StepRefused
 from lictor_approval.request_binding import asked
 from lictor_approval.request_life import RequestLife
-from lictor_approval.stale_requests import layer_changed, proved_anew, superseded
+from lictor_approval.stale_requests import layer_changed, proved_anew, shown_otherwise, superseded
 from lictor_approvals.request_log import RequestLog
 from lictor_bus.errors import MessageRefused, UnreadableEntry
 from lictor_bus.fold.processor import read_or_refuse
@@ -25,10 +25,10 @@ from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.delivery import Delivery
-from lictor_bus.wire.read import read_all
+from lictor_bus.wire.read import read_all, read_from
 from lictor_schema.approvals.approval import ApprovalEntry, ApprovalRequest, ApprovalState
 from lictor_schema.proofs.program import ProgramSubmission, program_hash
-from lictor_schema.proofs.proof import ProofResult
+from lictor_schema.proofs.proof import ProofResult, ProofVerdict
 
 log = logging.getLogger("lictor.approvals")
 
@@ -155,10 +155,14 @@ class RequestIntake:
         except NotApprovable as error:
             log.info("submission %s: nobody is asked: %s", submission.submission_id, error)
             return "not_approvable"
-        return await self._ask(request, submission, submissions)
+        return await self._ask(request, submission, submissions, result)
 
     async def _ask(
-        self, request: ApprovalRequest, submission: ProgramSubmission, submissions: Submissions
+        self,
+        request: ApprovalRequest,
+        submission: ProgramSubmission,
+        submissions: Submissions,
+        result: ProofResult,
     ) -> str:
         layers = await asyncio.to_thread(self._layers)
         why_not = superseded(request, submissions) or layer_changed(request, layers)
@@ -176,11 +180,36 @@ class RequestIntake:
             return "not_asked"
         if life.state.is_open:
             await self._requests.watch_the_clock(life)
-        if life.state is ApprovalState.REQUESTED:
+        if life.request.proof_sequence != request.proof_sequence:
+            named = await self._proof_of(life.request)
+            if named is not None and shown_otherwise(life.request, named) is None:
+                # Proved anew, and no less: it shows what another proof says, and is asked about with that one.
+                return "known"
+            forged = "the request names a proof that does not say what it shows"
+        else:
+            forged = shown_otherwise(life.request, result)
+        if forged is not None and life.state.is_open:
+            # This service makes each request from its proof: somebody else wrote to its log.
+            log.error("ALARM: request %s is withdrawn: %s", request.request_id, forged)
+            await self._make_stale(life, forged)
+        elif life.state is ApprovalState.REQUESTED:
             signed = await self._automatic(life, submission)
             if signed is not None:
                 await self._decide(request.request_id, signed)
         return "asked" if changed.sequence is not None else "known"
+
+    async def _proof_of(self, request: ApprovalRequest) -> ProofResult | None:
+        """The proof that a request names, if it is there and about the same submission."""
+        binding, at = request.binding, request.proof_sequence
+        subject = subjects.proof(binding.runtime, ProofVerdict.PROVED.value, binding.task_id)
+        found = await read_from(self._client, streams.PROOFS, subject, at, 1)
+        if not found or found[0].sequence != at:
+            return None
+        try:
+            result = read_or_refuse(ProofResult.from_json, found[0].body, "")
+        except MessageRefused:
+            return None
+        return result if result.submission_id == binding.submission_id else None
 
     async def _make_stale(self, life: RequestLife, why: str | None) -> None:
         if why is None:

@@ -3,16 +3,18 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from approval_bus import Bus
-from approval_samples import ALICE, BOB, PROGRAM
+from approval_samples import ALICE, BOB, PROGRAM, REHEARSED
 from approval_samples import submission as sample
 
 from lictor.approvals import approval_of
 from lictor.errors import NotInTime
 from lictor.history.everyones_history import EveryonesHistory
-from lictor_approval.decision_validity import ran, withdrawn
+from lictor_approval.decision_validity import ran, requested, withdrawn
+from lictor_approval.request_binding import asked
 from lictor_approval.signed_decisions import sign_decision
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.publish import Outgoing, publish_one
@@ -97,6 +99,48 @@ async def test_proofs_that_come_again_make_one_request(bus: Bus) -> None:
     async with bus.service():
         await bus.until_handled()
         assert [entry.state.value for entry in await bus.entries()] == ["requested"]
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        (1, "the request shows another rehearsal than its proof"),
+        (2, "the request names a proof that does not say what it shows"),
+        (7, "the request names a proof that does not say what it shows"),
+    ],
+    ids=["its own", "that of another submission", "none"],
+)
+async def test_a_request_that_shows_a_rehearsal_which_its_proof_does_not_is_withdrawn(
+    bus: Bus, named: int, why: str
+) -> None:
+    """Somebody writes to the log in the place of the service; the binding, which is signed, is right."""
+    submitted = await bus.submit()
+    result = await bus.answer(submitted, rehearsal=None)
+    await bus.answer(submitted.model_copy(update={"submission_id": str(uuid4())}))
+    shown = result.model_copy(update={"rehearsal": REHEARSED})
+    await bus.write(
+        requested(asked(submitted, 1, shown, named, at=bus.now(), within=timedelta(hours=1)))
+    )
+    async with bus.service():
+        await bus.until_states("stale")
+        (life,) = await bus.lives()
+        assert life.reason == why
+
+
+async def test_a_proof_that_comes_again_with_other_runs_leaves_the_request_as_it_is(
+    bus: Bus,
+) -> None:
+    """Every proof draws a seed of its own; nobody forged anything, and nobody has to decide again."""
+    async with bus.service():
+        submitted = await bus.prove()
+        await bus.until_states("requested")
+        again = REHEARSED.model_copy(update={"seed": "b" * 32, "runs": REHEARSED.runs + 1})
+        await bus.answer(submitted, rehearsal=again)
+        await bus.until_handled()
+        assert await bus.states() == ["requested"]
+        less = REHEARSED.model_copy(update={"seed": "c" * 32, "refused": "no rehearser is running"})
+        await bus.answer(submitted, rehearsal=less)
+        await bus.until_states("stale")
 
 
 async def test_a_decision_is_taken_once_and_handed_in_again_it_is_the_same(bus: Bus) -> None:

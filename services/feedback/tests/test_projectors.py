@@ -66,7 +66,7 @@ async def projecting(runtime: ServiceRuntime) -> AsyncIterator[None]:
     last = (await runtime.client.jetstream().stream_info("SESSIONS")).state.last_seq
     async with asyncio.timeout(60):
         for fold in ("decisions", "guidance"):
-            while int(await runtime.redis.get(_cursor(fold)) or 0) < last:
+            while int(await runtime.store.get(_cursor(fold)) or 0) < last:
                 await asyncio.sleep(0.02)
     for worker in workers:
         worker.stop()
@@ -145,7 +145,7 @@ async def test_a_fold_that_is_lost_sets_every_timer_again_and_tells_nothing_twic
     assert await has_timer(runtime, "waits")
     assert not await has_timer(runtime, "talks")
 
-    await runtime.redis.flushall()
+    await runtime.store.flushall()
     await runtime.client.jetstream().purge_stream("TIMERS")
     async with projecting(runtime):
         await store(runtime, "another", begun("another", None))

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import os
+import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from nats.errors import Error as NatsError
 
@@ -30,9 +32,13 @@ from lictor_prove.fingerprint import fingerprint
 from lictor_prove.layers.installed import InstalledLayers, installed_layers
 from lictor_prove.proof.result import Progress, Proof, rejected
 from lictor_prove.proof.settings import ProofSettings
+from lictor_prove.rehearsal.comparison import rehearsed
+from lictor_prove.rehearsal.orders import Observation
+from lictor_prove.rehearsal.plan import SEED_BYTES
 from lictor_prove.workers.pool import Job, Pool
 from lictor_prover import __version__
 from lictor_prover.answer_cache import AnswerCache, ForgedAnswer
+from lictor_prover.bus_stage import BusStage
 from lictor_prover.proof_results import answer, answered_before, result_id
 from lictor_prover.submission_loop import proving_loop
 from lictor_schema.proofs.program import ProgramSubmission
@@ -107,7 +113,14 @@ class Prover:
         layers: InstalledLayers,
         settings: ProverSettings,
         telemetry: ServiceTelemetry,
+        stage: BusStage,
+        tell_differences: Callable[[int], None],
+        draw_seed: Callable[[], str],
     ) -> None:
+        self._draw_seed = draw_seed
+        self._stage = stage
+        self._differences = 0
+        self._tell_differences = tell_differences
         self._client = client
         self._answers = answers
         self._pool = pool
@@ -140,6 +153,8 @@ class Prover:
             settings=limits,
             certify=certify,
             kept=kept,
+            # Also for a program that was proved before: its author may know the seed of then.
+            seed=self._draw_seed(),
         )
         try:
             proof = await self._proved(job, submission)
@@ -159,6 +174,40 @@ class Prover:
         result = answer(submission, proof, datetime.now(UTC))
         await self._answers.keep(submission, result, key)
         return result
+
+    async def _seen(self, verdict: "asyncio.Future[Proof]") -> tuple[Observation, float]:
+        """What Python does with a program as soon as it is proved, and how many milliseconds that took."""
+        proof = await verdict
+        if proof.verdict is not ProofVerdict.PROVED or proof.plan is None:
+            return Observation(()), 0.0
+        begun = time.monotonic()
+        seen = await self._stage.perform(proof.plan.order)
+        return seen, (time.monotonic() - begun) * 1000
+
+    async def _rehearsed(
+        self, proof: Proof, submission: ProgramSubmission, seen: Observation, ms: float
+    ) -> Proof:
+        """What is proved, compared with what Python does; nobody has seen the verdict yet."""
+        if proof.verdict is not ProofVerdict.PROVED:
+            return proof
+        compared = await asyncio.to_thread(rehearsed, proof, seen, ms=ms)
+        if compared.verdict is not ProofVerdict.PROVED:
+            self._differences += 1
+            self._tell_differences(self._differences)
+            self._telemetry.rehearsed("differs")
+            log.error(
+                "ALARM: submission %s is not proved, because Python does something else than the proof says. This is a"
+                " defect of the prover: report the program %s. %s",
+                submission.submission_id,
+                submission.source_name,
+                "; ".join(reason.message for reason in compared.reasons),
+            )
+            return compared
+        refused = "" if compared.rehearsal is None else compared.rehearsal.refused
+        self._telemetry.rehearsed("refused" if refused else "agrees")
+        if refused:
+            log.warning("%s is not rehearsed: %s", submission.submission_id, refused)
+        return compared
 
     async def _before(
         self, submission: ProgramSubmission, layer_hash: str, key: str
@@ -207,15 +256,18 @@ class Prover:
 
         ticket = self._pool.submit(job, note)
         proving = asyncio.wrap_future(ticket.future)
+        # Rehearsed while its certificate is made.
+        seeing = asyncio.create_task(self._seen(asyncio.wrap_future(ticket.verdict)))
         begun = time.monotonic()
         try:
-            while True:
-                done, _ = await asyncio.wait([proving], timeout=_TELL_EVERY_S)
-                if done:
-                    return proving.result()
+            while not (await asyncio.wait([proving], timeout=_TELL_EVERY_S))[0]:
                 await self._tell(submission, latest, time.monotonic() - begun)
+            proof = proving.result()
+            return await self._rehearsed(proof, submission, *await seeing)
         finally:
             ticket.cancel()
+            seeing.cancel()
+            await asyncio.gather(seeing, return_exceptions=True)
 
     async def _tell(self, submission: ProgramSubmission, progress: Progress, so_far: float) -> None:
         told = ProofProgress(
@@ -277,6 +329,12 @@ def make_service() -> Service:
     layers = usable_layers()
     settings = ProverSettings.from_environment()
 
+    known = ", ".join(layers.layers)
+    service: Service
+
+    def tell_differences(count: int) -> None:
+        service.detail = _detail(known, count)
+
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
         roots = tuple(layers.layers.values())
         # Without a layer nothing is ever proved, and nobody has to wait for it.
@@ -294,11 +352,14 @@ def make_service() -> Service:
             raise
         prover = Prover(
             runtime.client,
-            AnswerCache(runtime.redis),
+            AnswerCache(runtime.store),
             pool,
             layers,
             settings,
             runtime.telemetry,
+            BusStage(runtime.client),
+            tell_differences,
+            draw_seed=partial(secrets.token_hex, SEED_BYTES),
         )
         proving = proving_loop(
             runtime.client,
@@ -311,12 +372,15 @@ def make_service() -> Service:
         )
         return [proving]
 
-    known = ", ".join(layers.layers)
-    return Service(
-        spec=SPEC,
-        loops=loops,
-        detail=f"layers {known}" if known else "no trusted layer: every program is rejected",
-    )
+    service = Service(spec=SPEC, loops=loops, detail=_detail(known))
+    return service
+
+
+def _detail(layers: str, differences: int = 0) -> str:
+    told = f"layers {layers}" if layers else "no trusted layer: every program is rejected"
+    if differences:
+        told += f"; ALARM: proofs that Python contradicted: {differences}, see the log"
+    return told
 
 
 _NOTHING = "def main() -> None:\n    pass\n"

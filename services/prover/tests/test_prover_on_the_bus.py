@@ -63,14 +63,18 @@ def mails(count: int, most: int = 5) -> str:
 
 
 @asynccontextmanager
-async def prover(endpoints: Endpoints, **environment: str) -> AsyncIterator[Governor]:
-    """One prover with the example layer, and an agent that asks it."""
+async def prover(endpoints: Endpoints, *others: str, **environment: str) -> AsyncIterator[Governor]:
+    """One prover with the example layer, other services, and an agent that asks it."""
     settings = {"LICTOR_LAYERS": str(LAYERS), "LICTOR_PROOF_WORKERS": "2", **environment}
     async with AsyncExitStack() as running:
-        await running.enter_async_context(service_process("lictor_prover", endpoints, **settings))
+        for name in ("prover", *others):
+            await running.enter_async_context(
+                service_process(f"lictor_{name}", endpoints, **settings)
+            )
         client = await nats.connect(endpoints.nats_url)
         running.push_async_callback(client.close)
-        await wait_until_ready(client, "prover")
+        for name in ("prover", *others):
+            await wait_until_ready(client, name)
         yield await running.enter_async_context(lictor.connect(endpoints.nats_url))
 
 
@@ -98,7 +102,11 @@ async def test_a_program_is_proved_and_asked_again_it_is_answered_from_memory(cl
     assert first.timings is not None
     assert (first.cached, again.cached) == (False, True)
     assert again.submission_id != first.submission_id
-    told = {"submission_id", "decided_at", "elapsed_ms", "timings", "cached"}
+    told: dict[str, Any] = dict.fromkeys(
+        ("submission_id", "decided_at", "elapsed_ms", "timings", "cached"), True
+    )
+    # A kept proof is rehearsed anew, in runs of its own.
+    told["rehearsal"] = {"seed"}
     assert again.model_dump(exclude=told) == first.model_dump(exclude=told)
 
 
@@ -329,9 +337,11 @@ async def test_the_command_prints_a_proof_made_here_as_one_that_was_submitted(
     for name, text in texts.items():
         (tmp_path / name).write_text(text, "utf-8")
     submitting = ("--submit", "--task", "t", "--url", clean_infra.nats_url)
-    async with prover(clean_infra):
+    async with prover(clean_infra, "rehearser"):
         submitted = await _printed(*texts, *submitting, cwd=tmp_path)
-    making = ("--import-root", LAYERS, "--certificate", "certs")
+    # With the seed of a result, anybody plans its runs again.
+    seed = submitted[0]["proof"]["rehearsal"]["seed"]
+    making = ("--import-root", LAYERS, "--certificate", "certs", "--seed", seed)
     here = await _printed(*texts, *making, cwd=tmp_path)
     verdicts = [each["proof"]["verdict"] for each in here]
     assert verdicts == ["proved", "refuted", "rejected"]

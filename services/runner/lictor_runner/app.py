@@ -18,6 +18,7 @@ from lictor_bus.service.service import Runnable, Service, ServiceRuntime, Servic
 from lictor_bus.service.settings import path_setting, whole_setting
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import installed_layers
+from lictor_run.program_interpreter import is_read_by_python
 from lictor_run.run_limits import RunLimits
 from lictor_runner import __version__
 from lictor_runner.runner import Runner, Surroundings
@@ -44,7 +45,7 @@ class RunnerSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "RunnerSettings":
         """Read ``LICTOR_APPROVERS``, ``LICTOR_POLICY_APPROVERS`` and ``LICTOR_RUN_*``."""
-        names = environment.get("LICTOR_RUN_ENV", "").split(",")
+        named = environment.get("LICTOR_RUN_ENV", "").split(",")
         return cls(
             people=path_setting(environment, "LICTOR_APPROVERS"),
             policies=path_setting(environment, "LICTOR_POLICY_APPROVERS"),
@@ -55,7 +56,7 @@ class RunnerSettings:
                 memory_mb=whole_setting(environment, "LICTOR_RUN_MEMORY_MB", 512, 64, 1024 * 1024),
                 file_mb=whole_setting(environment, "LICTOR_RUN_FILE_MB", 64, 1, 1024 * 1024),
             ),
-            shown=tuple(name.strip() for name in names if name.strip()),
+            shown=_shown([name.strip() for name in named if name.strip()]),
             certificate_level=_level(environment.get("LICTOR_RUN_CERTIFICATE_LEVEL") or "c"),
         )
 
@@ -66,6 +67,15 @@ class RunnerSettings:
     def environment(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
         """What trusted layers see."""
         return {name: environment[name] for name in self.shown if name in environment}
+
+
+def _shown(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if is_read_by_python(name):
+            raise BusError(
+                f"LICTOR_RUN_ENV names {name}, which changes Python: programs run as they were rehearsed. Leave it out."
+            )
+    return tuple(names)
 
 
 def _level(text: str) -> CertificateLevel:

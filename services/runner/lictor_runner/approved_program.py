@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lictor_approval.errors import NotApprovable
 from lictor_approval.request_binding import bound, is_of
 from lictor_approval.request_life import RequestLife
-from lictor_approval.stale_requests import layer_changed, superseded
+from lictor_approval.stale_requests import layer_changed, shown_otherwise, superseded
 from lictor_run.child_orders import Approved
 from lictor_run.transaction import effects_of
 from lictor_schema.approvals.approval import ApprovalExecution, ApprovalRequest, ApprovalState
@@ -53,7 +53,11 @@ def approved_of(
         raise StaleApproval(error.reason) from None
     if content_hash(binding) != request.binding_hash:
         raise StaleApproval("what was submitted and proved is not what was approved")
-    why = superseded(request, submissions) or layer_changed(request, layers)
+    why = (
+        shown_otherwise(request, proof)
+        or superseded(request, submissions)
+        or layer_changed(request, layers)
+    )
     if why is not None:
         raise StaleApproval(why)
     return Approved(
@@ -67,6 +71,7 @@ def approved_of(
         ir_hash=binding.ir_hash,
         layer_hash=binding.layer_hash,
         guarantees=tuple((each.name, each.required) for each in proof.guarantees),
+        python=binding.python,
     )
 
 

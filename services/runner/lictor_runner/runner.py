@@ -144,7 +144,8 @@ class Runner:
         except StaleApproval as stale:
             return await self._withhold(request.request_id, str(stale))
         except NotStarted as error:
-            return await self._withhold(request.request_id, str(error))
+            remedy = f"; {error.reason.remedy}" if error.reason.remedy else ""
+            return await self._withhold(request.request_id, f"{error}{remedy}")
         except Fenced as error:
             # Not acknowledged: it is the other one's to acknowledge.
             raise BusError(str(error)) from None

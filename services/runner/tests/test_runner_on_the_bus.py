@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import uuid
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,17 @@ async def test_a_layer_that_changes_at_the_last_moment_does_not_run(bus: Bus) ->
     bus.bank.module.write_text(bus.bank.module.read_text() + "# changed\n")
     reason = await _withheld(bus, request_id, delivery, installed_layers=lambda: before)
     assert "stale.layer" in reason
+
+
+@pytest.mark.parametrize("python", ["cpython 3.9", ""], ids=["another", "an older proof"])
+async def test_a_program_that_was_proved_for_another_python_does_not_run(
+    bus: Bus, python: str
+) -> None:
+    life = await bus.request(PAY, lambda proof: replace(proof, python=python))
+    delivery = await bus.approve(life)
+    reason = await _withheld(bus, life.request.request_id, delivery)
+    assert reason.startswith("stale.python: ")
+    assert "prove it again" in reason
 
 
 async def test_a_program_that_was_submitted_anew_does_not_run_as_it_was(bus: Bus) -> None:

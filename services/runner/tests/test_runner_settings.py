@@ -54,6 +54,12 @@ def test_layers_see_only_the_variables_that_are_named() -> None:
     assert found == {"MAIL_HOST": "h", "TZ": "UTC"}
 
 
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHASHSEED", "LC_ALL", "LANG"])
+def test_layers_are_given_no_variable_that_changes_python(name: str) -> None:
+    with pytest.raises(BusError, match=f"LICTOR_RUN_ENV names {name}"):
+        RunnerSettings.from_environment({"LICTOR_RUN_ENV": f"TZ,{name}"})
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
 def test_a_wrong_limit_is_one_sentence(value: str) -> None:
     with pytest.raises(BusError, match="LICTOR_RUN_CPU_S"):

@@ -18,7 +18,6 @@ from fuzz.tally import Tally, Told, silent
 
 from lictor_ir.certificate.check import Report, check
 from lictor_ir.errors import IrError
-from lictor_ir.goals import GoalKind
 from lictor_ir.solver.answers import Conclusion
 from lictor_ir.solver.z3_lowering import decide
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes
@@ -61,8 +60,7 @@ def _judge(report: Report, tally: Tally) -> None:
         if not goal.folded
     ]
     for goal, conclusion in found:
-        possible = goal.kind is GoalKind.CONSISTENCY
-        if conclusion is (Conclusion.HOLDS if possible else Conclusion.FAILS):
+        if conclusion is Conclusion.FAILS:
             tally.wrong.append(f"{goal.id} of {report.certificate.ir.decode()}")
             return
     if any(conclusion is Conclusion.UNDECIDED for _, conclusion in found):

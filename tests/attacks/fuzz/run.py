@@ -17,9 +17,13 @@ from pathlib import Path
 if __name__ == "__main__":
     # What pytest is told by pyproject.toml.
     _TESTS = Path(__file__).parents[2]
-    sys.path[:0] = [str(_TESTS / "attacks"), str(_TESTS.parent / "libs/ir/tests")]
+    sys.path[:0] = [
+        str(_TESTS / "attacks"),
+        str(_TESTS / "prover"),
+        str(_TESTS.parent / "libs/ir/tests"),
+    ]
 
-from fuzz import bundles, hook_inputs, kernel_rules, mutated_certificates, stream_readers
+from fuzz import bundles, hook_inputs, kernel_rules, mutated_certificates, programs, stream_readers
 from fuzz.tally import Tally, Told
 
 COLUMNS = ("applied", "refused", "right", "open", "wrong")
@@ -40,6 +44,7 @@ TARGETS: Mapping[str, Target] = {
     "bundles": Target(bundles.fuzz, 5_000),
     "hook-inputs": Target(hook_inputs.fuzz, 2_000),
     "readers": Target(stream_readers.fuzz, 2_000),
+    "programs": Target(programs.fuzz, 2_000),
 }
 
 
@@ -48,14 +53,14 @@ def main(argv: Sequence[str]) -> int:
     parser = ArgumentParser(prog="fuzz", description=__doc__, allow_abbrev=False)
     parser.add_argument("--count", type=int, help="attempts a target")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", choices=TARGETS, metavar="TARGET",
+    parser.add_argument("--target", action="append", choices=TARGETS, metavar="TARGET",
                         help=f"leave out the others: {', '.join(TARGETS)}")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON, one object a target")
     options = parser.parse_args(list(argv))
     if not options.json:
         sys.stdout.write(f"{'target':14}{''.join(f'{name:>10}' for name in COLUMNS)}   seconds\n")
     is_wrong = False
-    for name in options.only or TARGETS:
+    for name in options.target or TARGETS:
         target = TARGETS[name]
         count = target.count if options.count is None else options.count
         began = time.monotonic()

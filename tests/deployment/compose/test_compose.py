@@ -30,7 +30,7 @@ pytestmark = [
 OPERATOR = OperatorContext(operator_id="you", channel="terminal")
 RESTARTED = (
     *("nats", "redis", "policy-evaluator", "sealer", "supervisor", "feedback", "prover"),
-    *("approvals", "runner"),
+    *("rehearser", "approvals", "runner"),
 )
 
 

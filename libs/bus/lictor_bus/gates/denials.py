@@ -18,6 +18,7 @@ SEALER = "sealer"
 APPROVALS = "approvals"
 PROVER = "prover"
 RUNNER = "runner"
+REHEARSER = "rehearser"
 
 G = TypeVar("G", bound=GateAnswer)
 

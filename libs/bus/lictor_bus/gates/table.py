@@ -3,11 +3,11 @@
 from typing import Any, cast
 
 from lictor_bus.gate import Gate
-from lictor_bus.gates import decision, desk, history, session, task
+from lictor_bus.gates import decision, desk, history, rehearsal, session, task
 
 GATES = tuple(
     cast(Gate[Any, Any], value)
-    for module in (task, session, decision, desk, history)
+    for module in (task, session, decision, desk, history, rehearsal)
     for value in vars(module).values()
     if isinstance(value, Gate)
 )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BatchRefused, BusError, SequenceConflict
+from lictor_bus.errors import BatchRefused, BusError, PartMissing, SequenceConflict
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.error_codes import WRONG_LAST_SEQUENCES
@@ -87,7 +87,7 @@ def _is_taken(stored: Delivery) -> bool:
 
 
 async def stored_part(client: Client, episode_id: str, part_id: str, is_part: IsPart) -> Delivery:
-    """A part as it is now, after whatever was erased of it; raises BusError when it is not there."""
+    """A part as it is now, after whatever was erased of it; raises PartMissing when it is not there."""
     found: Delivery | None = None
     async for stored in read_all(
         client, streams.CONTENTS, subjects.contents_part(episode_id, part_id), 4
@@ -96,7 +96,7 @@ async def stored_part(client: Client, episode_id: str, part_id: str, is_part: Is
         if is_part(stored.body, episode_id, part_id):
             found = stored
     if found is None:
-        raise BusError(
+        raise PartMissing(
             f"the part {part_id} of episode {episode_id} is not in CONTENTS: it was removed, or can't be read yet"
         )
     return found

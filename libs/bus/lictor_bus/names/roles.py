@@ -37,6 +37,8 @@ class Role:
     hears: tuple[str, ...] = ()
     is_runtime: bool = False
     """Whether it has an account of its own: then it publishes and hears across its border only."""
+    only_answers: bool = False
+    """Whether it may publish to the inbox of a question that it was asked, once, and to no other."""
 
     @property
     def user(self) -> str:
@@ -236,6 +238,7 @@ def _ours() -> tuple[Role, ...]:
                 subjects.RUN.any,
             ),
         ),
+        _answering("rehearser"),
         _operators(),
         _deploy(),
     )
@@ -270,6 +273,16 @@ def _service(
             *_REPLIES,
         ),
         hears=(*answers, *hears, subjects.health(name)),
+    )
+
+
+def _answering(name: str) -> Role:
+    """A service that answers its gates and does nothing else: no stream, no other subject, no inbox to choose."""
+    return Role(
+        name=name,
+        publish=(subjects.health(name),),
+        hears=(*(each.wildcard for each in answered_by(name)), subjects.health(name)),
+        only_answers=True,
     )
 
 

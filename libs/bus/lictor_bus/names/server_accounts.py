@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lictor_bus.names import subjects
 from lictor_bus.names.roles import Role
 
+_RESPONSES = '{ max: 1, expires: "1m" }'
 ACCOUNT = "LICTOR"
 """Where the streams and the services are."""
 
@@ -64,6 +65,7 @@ def _users(roles: Iterable[Role], passwords: Mapping[str, Mapping[str, str]]) ->
                 "    permissions: {",
                 *_permission("publish", role.publish),
                 *_permission("subscribe", role.subscribe),
+                *([f"        allow_responses: {_RESPONSES}"] if role.only_answers else []),
                 "    }",
                 "}",
             ]

@@ -485,6 +485,9 @@ def mark(task_id: str, record_id: str) -> str:
     return MARK.at(token(task_id), token(record_id))
 
 
+REHEARSAL = "lictor.rehearse"
+"""Request/reply, between the prover and who rehearses programs for it."""
+
 HISTORY = SubjectPattern("lictor.history.{kind}.{runtime}")
 
 

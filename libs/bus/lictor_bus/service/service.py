@@ -81,8 +81,16 @@ class ServiceRuntime:
     service: str
     settings: ServiceSettings
     client: TolerantClient
-    redis: "Redis"
+    redis: "Redis | None"
+    """None for a service that keeps nothing."""
     telemetry: ServiceTelemetry
+
+    @property
+    def store(self) -> "Redis":
+        """Redis, for a service that says in its ServiceSpec that it has one."""
+        if self.redis is None:
+            raise BusError(f"{self.service} has no Redis")
+        return self.redis
 
     def tags(self) -> StateTags:
         """The tags of what this service keeps in Redis."""
@@ -119,7 +127,7 @@ class ServiceRuntime:
             self.client,
             PullConsumer(self.client, stream, name, filter_subject, settings),
             StateStore(
-                self.redis,
+                self.store,
                 self.service,
                 "all" if partition is None else str(partition),
                 self.tags(),
@@ -153,6 +161,8 @@ class ServiceSpec:
     description: str
     streams: tuple[str, ...]
     channels: tuple[StreamChannel, ...] = ()
+    only_answers: bool = False
+    """Whether it needs neither Redis nor a stream: it has no right to any."""
 
     @property
     def gates(self) -> tuple[Gate[Any, Any], ...]:
@@ -242,7 +252,7 @@ class Service:
 
         try:
             # Before FastStream takes the signals: until there is work in hand, one may end the process at once.
-            async with _connected(self.name, settings) as (client, redis):
+            async with _connected(self.spec, settings) as (client, redis):
                 runtime = ServiceRuntime(
                     service=self.name,
                     settings=settings,
@@ -250,12 +260,12 @@ class Service:
                     redis=redis,
                     telemetry=self.telemetry(),
                 )
-                if not settings.state_key:
+                if redis is not None and not settings.state_key:
                     log.warning(
                         "%s: LICTOR_STATE_KEY is not set, so whoever can write to Redis can forge states",
                         self.name,
                     )
-                needed = (*self.spec.streams, DEAD)
+                needed = () if self.spec.only_answers else (*self.spec.streams, DEAD)
                 presence = StreamPresence(client, needed, partitions=settings.partitions)
                 await self._look_for_streams(presence, settings.start_timeout_s)
                 await self._run_application(settings, lifespan)
@@ -463,24 +473,29 @@ _RECONNECT: dict[str, Any] = {
 
 @asynccontextmanager
 async def _connected(
-    service: str, settings: ServiceSettings
-) -> AsyncGenerator[tuple[TolerantClient, "Redis"], None]:
-    """Both connections; waits for servers that are still starting, but not for ever."""
-    client, redis = await _connect(service, settings)
+    spec: ServiceSpec, settings: ServiceSettings
+) -> AsyncGenerator[tuple[TolerantClient, "Redis | None"], None]:
+    """The connections; waits for servers that are still starting, but not for ever."""
+    client, redis = await _connect(spec, settings)
     try:
         yield client, redis
     finally:
         await close_nats(client)
-        await redis.aclose()
+        if redis is not None:
+            await redis.aclose()
 
 
-async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantClient, "Redis"]:
+async def _connect(
+    spec: ServiceSpec, settings: ServiceSettings
+) -> tuple[TolerantClient, "Redis | None"]:
     deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
     pause = _FIRST_PAUSE_S
     while True:
         client: TolerantClient | None = None
         try:
-            client = await connect_nats(settings.nats_url, name=f"lictor-{service}-streams")
+            client = await connect_nats(settings.nats_url, name=f"lictor-{spec.name}-streams")
+            if spec.only_answers:
+                return client, None
             return client, await connect_redis(settings.redis_url, ca=settings.redis_ca)
         except BrokerTooOld:
             raise
@@ -489,7 +504,7 @@ async def _connect(service: str, settings: ServiceSettings) -> tuple[TolerantCli
                 await client.close()
             if asyncio.get_running_loop().time() + pause > deadline:
                 raise
-            log.warning("%s: %s Waiting.", service, error)
+            log.warning("%s: %s Waiting.", spec.name, error)
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_S)
 

@@ -147,6 +147,12 @@ class ServiceTelemetry:
             description="Proofs that were kept and asked for again, by what became of them: used, missing (no"
             " certificate is stored), distrusted (somebody else wrote them)",
         )
+        self._rehearsals = meter.create_counter(
+            "lictor.rehearsals",
+            unit="{rehearsal}",
+            description="Rehearsals of programs, by outcome: performed or refused where they are made; agrees, differs"
+            " (a proof that Python contradicts, a defect of ours) or refused where they are compared",
+        )
         self._approvals = meter.create_counter(
             "lictor.approvals",
             unit="{change}",
@@ -256,6 +262,10 @@ class ServiceTelemetry:
     def kept_answer(self, outcome: str) -> None:
         """Count a kept proof that was found: ``used``, ``missing`` or ``distrusted``."""
         self._kept_answers.add(1, {"service": self._service, "outcome": outcome})
+
+    def rehearsed(self, outcome: str) -> None:
+        """Count a rehearsal: ``performed``, ``agrees``, ``differs`` or ``refused``."""
+        self._rehearsals.add(1, {"service": self._service, "outcome": outcome})
 
     def approval_changed(self, state: str, open_now: Mapping[str, int]) -> None:
         """Count a change of an approval request, and record how many wait now, by state."""

@@ -44,7 +44,7 @@ async def run(options: Namespace) -> int:
         return OK
     if shown:
         say_table(
-            ("request", "state", "coverage", "until", "agent", "program"),
+            ("request", "state", "verdict", "coverage", "until", "agent", "program"),
             (_row(life) for life in sorted(shown, key=lambda each: not each.state.is_open)),
         )
     say(_summed(told))
@@ -58,11 +58,17 @@ def _row(life: RequestLife) -> tuple[str, ...]:
     return (
         life.request.request_id,
         life.state.value,
+        _verdict(life.request),
         _badge(life.request),
         until,
         binding.agent_id,
         program,
     )
+
+
+def _verdict(request: ApprovalRequest) -> str:
+    done = request.rehearsal is not None and request.rehearsal.is_done
+    return "proved" if done else "proved, not rehearsed"
 
 
 def _badge(request: ApprovalRequest) -> str:

@@ -12,6 +12,7 @@ from lictor_approval.approval_policy import (
     contracts_named,
     findings,
     judge,
+    lifts_rehearsal,
     load_policy,
     needs_certificate,
     needs_findings,
@@ -68,12 +69,21 @@ async def run(options: Namespace) -> int:
         return FAILED
     if options.action == "lint":
         problems = _undecidable(policy)
-        told = {"ok": not problems, "policy_hash": policy_hash(policy), "rules": len(policy.rules)}
+        warnings = [
+            f"rule {name} allows what was never compared with Python: leave `rehearsed: false` out"
+            for name in lifts_rehearsal(policy)
+        ]
+        told = {
+            "ok": not problems,
+            "policy_hash": policy_hash(policy),
+            "rules": len(policy.rules),
+            "warnings": warnings,
+        }
         if options.json:
             say_json({**told, "problem": "; ".join(problems)} if problems else told)
         else:
             say(f"{options.policy}: {counted(len(policy.rules), 'rule')}, {told['policy_hash']}")
-            for problem in problems:
+            for problem in (*problems, *warnings):
                 warn(problem)
         return FAILED if problems else OK
     if options.request is None:

@@ -55,6 +55,7 @@ def described(life: RequestLife, entries: Iterable[ApprovalEntry]) -> Iterable[s
         ("state", life.state.value + until),
         ("agent", f"{binding.agent_id} in task {binding.task_id}"),
         ("program", f"{binding.source_name}, target {binding.target}, {binding.language}"),
+        ("verdict", _verdict(request)),
     )
     yield ""
     if request.summary is None:
@@ -76,6 +77,7 @@ def described(life: RequestLife, entries: Iterable[ApprovalEntry]) -> Iterable[s
         ("ir", binding.ir_hash),
         ("layer", binding.layer_hash),
         ("engine", binding.engine),
+        ("python", binding.python or "not named by the proof: it runs nowhere; prove it again"),
     )
     for entry in entries:
         why = f": {entry.reason}" if entry.reason else ""
@@ -100,6 +102,13 @@ def _guarantee(each: GuaranteeResult) -> str:
     required = " (required by the layer)" if each.required else ""
     said = f": {each.description}" if each.description else ""
     return printable(f"{each.name}{strength}{required}{said}")
+
+
+def _verdict(request: ApprovalRequest) -> str:
+    found = request.rehearsal
+    if found is None:
+        return "proved, not rehearsed: its proof was never compared with Python"
+    return f"proved, {found.words}"
 
 
 def _certificate(request: ApprovalRequest) -> str:

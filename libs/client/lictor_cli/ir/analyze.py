@@ -111,7 +111,7 @@ def _read(file: Path, options: Namespace) -> _Read:
             document = read_document(source.encode())
             validate(document)
             return _Read(document, Signature.of(document))
-        layer = layer_of(file, options)
+        layer = layer_of(options)
         if language != "ir":
             document = document_of(
                 source, name=file.name, target=options.target, layer=layer, language=language

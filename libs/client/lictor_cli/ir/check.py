@@ -103,7 +103,7 @@ def _derived(options: Namespace, carried: "Document", language: str) -> "Documen
             " name the one that is called with --target."
         )
     source = read_source(options.program)
-    layer = layer_of(options.program, options)
+    layer = layer_of(options)
     try:
         return document_of(
             source,

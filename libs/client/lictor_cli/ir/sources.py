@@ -46,7 +46,7 @@ def _read(file: Path, options: Namespace) -> "Document":
     if language != "ir":
         from lictor_prove.proof.prover import document_of
 
-        layer = layer_of(file, options)
+        layer = layer_of(options)
         return document_of(
             source, name=file.name, target=options.target, layer=layer, language=language
         )

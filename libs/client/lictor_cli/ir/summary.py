@@ -73,6 +73,7 @@ def summary_json(document: "Document", limit: int | None) -> dict[str, Any]:
         "guaranteed": [
             {"text": each.text, "strength": each.strength.value} for each in summary.guaranteed
         ],
+        "unknown": [each.text for each in summary.unknown],
         "relies_on": [each.text for each in summary.relies_on],
         "stops_unless": [each.text for each in summary.stops_unless],
         "text": text,

@@ -1,11 +1,13 @@
 """`lictor prove`: what programs will do, proved before they run; here, or by the prover on the bus."""
 
-import os
+import re
+import secrets
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,19 +15,22 @@ from lictor.errors import LayerUnusable, LictorError
 from lictor_cli.main import FAILED, LAYER, OK
 from lictor_cli.output.progress_bar import counting
 from lictor_cli.output.terminal import common_arguments, printable, quiet_logs, say, say_json
-from lictor_cli.prove.layer_source import layer_arguments, layer_of, layer_roots, names_layer
+from lictor_cli.prove.layer_source import layer_arguments, layer_of, names_layer
 from lictor_cli.prove.proof_output import Broken, FileReport, Written, told, written_goals
 
 if TYPE_CHECKING:
-    from lictor_prove.layer_model import Layer
     from lictor_prove.proof.result import Proof
     from lictor_prove.proof.settings import ProofSettings
+    from lictor_prove.rehearsal.stage import Stage
     from lictor_schema.proofs.program import Language
 
 HELP = """\
-Prove what programs will do: each file is read, never run; its effects are laid open, and the guarantees that it
-states and that its trusted layer requires are decided for every input and every path. A verdict is `proved`,
-`refuted` (with a run that breaks it), `unknown` or `rejected`; only `proved` may run.
+Prove what programs will do: each file is read, and its effects are laid open; the guarantees that it states and that
+its trusted layer requires are decided for every input and every path. A verdict is `proved`, `refuted` (with a run
+that breaks it), `unknown` or `rejected`; only `proved` may run.
+
+What is proved is rehearsed: the program runs in a process that can reach nothing, with stand-ins for trusted calls,
+and must do what the proof says. It never has effects here. Where that can't be done, it is `proved, not rehearsed`.
 
 The trusted layer is Python code that is run to learn what it declares: name only roots that you trust.
 With --submit, the running prover decides, with its own layers.
@@ -34,6 +39,7 @@ MAX_BYTES = 4 * 1024 * 1024
 LOCAL_TASK = "local"
 """The task of a proof that nobody submitted."""
 _BROKEN = "layer.broken"
+_SEED = re.compile("[0-9a-f]{32}")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -61,6 +67,16 @@ def arguments(parser: ArgumentParser) -> None:
         choices=("entailment", "mention"),
         default="entailment",
         help="a contract is covered when what is proved implies it, or only when it is named (default: entailment)",
+    )
+    parser.add_argument(
+        "--no-rehearsal",
+        action="store_true",
+        help="don't compare what is proved with Python: then it is `proved, not rehearsed`",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="HEX",
+        help="rehearse with the runs of an earlier proof, whose result names this seed (default: a new one)",
     )
     parser.add_argument(
         "--summary",
@@ -123,6 +139,14 @@ async def run(options: Namespace) -> int:
         raise LictorError(
             "--coverage is for proofs made here; the running prover tells entailment."
         )
+    if options.submit and options.no_rehearsal:
+        raise LictorError("--no-rehearsal is for proofs made here; the running prover rehearses.")
+    if options.submit and options.seed is not None:
+        raise LictorError("--seed is for proofs made here; the running prover draws its own.")
+    if options.seed is not None and not _SEED.fullmatch(options.seed):
+        raise LictorError(
+            f"--seed is {options.seed!r}: it must be the 32 hexadecimal digits that a result names."
+        )
     if options.submit and options.summary:
         raise LictorError("--summary is for proofs made here: leave --submit or --summary out.")
     if options.submit and options.certificate is not None:
@@ -137,11 +161,31 @@ async def run(options: Namespace) -> int:
         for report in await _submitted(options):
             codes.append(_tell(report, options))
         return max(codes)
-    with counting("proving", len(options.files), quiet=options.json) as advance:
-        for report in _proved_here(options):
+    with (
+        counting("proving", len(options.files), quiet=options.json) as advance,
+        _stage(options) as stage,
+    ):
+        for report in _proved_here(options, stage):
             codes.append(_tell(report, options))
             advance()
     return max(codes)
+
+
+@contextmanager
+def _stage(options: Namespace) -> "Generator[Stage | None]":
+    """Where programs are rehearsed; it gets ready while the first of them is read."""
+    if options.no_rehearsal:
+        yield None
+        return
+    try:
+        from lictor_run.rehearsal.local_stage import LocalStage
+    except ModuleNotFoundError as error:
+        raise LictorError(
+            f"{error.name} is not installed here; install lictor-run, or use --no-rehearsal."
+        ) from None
+    with LocalStage() as stage:
+        stage.start()
+        yield stage
 
 
 def _tell(report: FileReport, options: Namespace) -> int:
@@ -199,14 +243,16 @@ def read_source(path: Path) -> str:
 # -- in this process -------------------------------------------------------------------------------
 
 
-def _proved_here(options: Namespace) -> Iterator[FileReport]:
+def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileReport]:
     try:
         from lictor_ir.errors import IrError
         from lictor_prove.errors import ProverConfigError, Reason
         from lictor_prove.proof.prover import prove
         from lictor_prove.proof.result import rejected
-        from lictor_prove.proof.settings import ProofSettings
+        from lictor_prove.proof.settings import DEFAULT, ProofSettings
         from lictor_prove.proof.submitted_documents import prove_alone, prove_bound, read_document
+        from lictor_prove.rehearsal.comparison import rehearse
+        from lictor_prove.rehearsal.plan import SEED_BYTES
         from lictor_prove.workers.limited_proof import prove_limited
     except ModuleNotFoundError as error:
         raise LictorError(
@@ -216,16 +262,13 @@ def _proved_here(options: Namespace) -> Iterator[FileReport]:
     total_ms = round(options.timeout * 1000)
     # Reading a program takes time too.
     settings = ProofSettings(
-        total_ms=total_ms, wall_ms=total_ms + 10_000, coverage=options.coverage
+        total_ms=total_ms,
+        wall_ms=total_ms + 10_000,
+        coverage=options.coverage,
+        rehearsal_ms=0 if stage is None else DEFAULT.rehearsal_ms,
     )
-    layers: dict[tuple[Path, ...], Layer] = {}
-
-    def layer_for(file: Path) -> "Layer":
-        trusted, imports = layer_roots(file, options)
-        key = (*imports, Path(os.pardir), *trusted)
-        if key not in layers:
-            layers[key] = layer_of(file, options)
-        return layers[key]
+    # Loaded when the first file needs it, and once: a layer that is broken is told of each file.
+    named_layer = cache(partial(layer_of, options))
 
     for name in options.files:
         path = Path(name)
@@ -241,7 +284,7 @@ def _proved_here(options: Namespace) -> Iterator[FileReport]:
         layer = None
         try:
             if language != "ir":
-                layer = layer_for(path)
+                layer = named_layer()
                 proving = partial(
                     prove,
                     source,
@@ -250,21 +293,24 @@ def _proved_here(options: Namespace) -> Iterator[FileReport]:
                     target=options.target,
                     language=language,
                     settings=settings,
+                    seed=options.seed or secrets.token_hex(SEED_BYTES),
                 )
-            elif names_layer(options) or layer_roots(path, options)[0]:
+            elif names_layer(options):
                 document = read_document(source.encode())
-                layer = layer_for(path)
+                layer = named_layer()
                 proving = partial(prove_bound, document, layer, settings)
             else:
                 proving = partial(prove_alone, read_document(source.encode()), settings)
             proof = prove_limited(proving, settings)
+            if stage is not None and language != "ir":
+                proof = rehearse(proof, stage)
             if proof.layer_hash is None and layer is not None:
                 proof = replace(proof, layer_hash=layer.hash)
         except IrError as error:
             remedy = "name a program (.py, .lictor), or a document in one of its two forms"
             proof = rejected(Reason("ir.unreadable", str(error), remedy))
         except (LayerUnusable, ProverConfigError) as error:
-            remedy = "mend the layer; no program is judged by it"
+            remedy = "name a layer that loads; no program is judged without one"
             proof = rejected(Reason(_BROKEN, str(error), remedy))
         yield telling(source, proof)
 

@@ -78,7 +78,9 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
     proof = report.proof
     is_proved = proof.verdict is ProofVerdict.PROVED
     is_rejected = proof.verdict is ProofVerdict.REJECTED
-    yield f"{proof.verdict.value:<9} {printable(report.file)}  ({proof.elapsed_ms} ms)"
+    yield f"{proof.verdict_words:<9} {printable(report.file)}  ({proof.elapsed_ms} ms)"
+    if proof.rehearsal is not None:
+        yield f"    {printable(proof.rehearsal.words)}"
     for at, guarantee in enumerate(proof.guarantees):
         yield from _guarantee(guarantee, report.undecided[at] if report.undecided else "")
     if not proof.guarantees and is_proved:
@@ -89,7 +91,9 @@ def told(report: FileReport, source: Sequence[str]) -> Iterator[str]:
         yield "    no trusted layer: what its calls demand and promise is the document's own word"
     for broken in report.broken or ():
         yield from _broken(broken, source)
-    if is_rejected or not (proof.guarantees or report.broken):
+    # A difference from Python is about no guarantee: it is about the proof.
+    differs = any(reason.code == "prover.differs" for reason in proof.reasons)
+    if is_rejected or differs or not (proof.guarantees or report.broken):
         for reason in proof.reasons:
             yield from _reason(reason, source)
     yield from _analysis(proof.analysis)
@@ -129,7 +133,10 @@ def _run(counterexample: str | None) -> Iterator[str]:
 
 
 def _reason(reason: ProofReason, source: Sequence[str]) -> Iterator[str]:
-    yield f"    {printable(reason.message)}  [{reason.code}]"
+    first, *more = reason.message.splitlines() or [""]
+    yield f"    {printable(first)}  [{reason.code}]"
+    for line in more:
+        yield f"      {printable(line)}"
     yield from _place(reason.line, reason.column, source)
     yield f"        to do: {printable(reason.remedy)}"
 
@@ -198,7 +205,7 @@ def written_goals(file: Path, proof: "Proof", folder: Path) -> dict[str, Any]:
     told: list[dict[str, Any]] = []
     try:
         inside.mkdir(parents=True, exist_ok=True)
-        for goal in goals(proof.ir.document):
+        for goal in goals(proof.ir.document, proof.witnesses):
             try:
                 text = script(goal)
             except IrError as error:

@@ -133,6 +133,32 @@ async def test_the_list_shows_the_worst_coverage_of_each_request_as_a_badge(
     assert "silent_gap             mail (uses send): only is recommended" in shown.stdout
 
 
+async def test_what_was_not_rehearsed_is_said_in_the_list_and_in_the_first_lines(
+    cli, broker: Client
+) -> None:
+    assert broker.connected_url is not None
+    url = broker.connected_url.geturl()
+    asked = await stored_request(broker, rehearsal=None)
+    told = await cli("approvals", "list", "--url", url, COLUMNS="250")
+    (line,) = [each for each in told.stdout.splitlines() if asked.request_id in each]
+    assert "proved, not rehearsed" in line
+    shown = await cli("approvals", "show", asked.request_id, "--url", url)
+    assert "verdict    proved, not rehearsed" in "\n".join(shown.stdout.splitlines()[:5])
+
+
+async def test_a_rule_that_lifts_the_rehearsal_is_warned_of(cli, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "format: lictor-approval-policy/v1\n"
+        "rules:\n"
+        "  - {name: lax, decision: allow, reason: r, when: {rehearsed: false, coverage_at_most: covered,\n"
+        "      entails: [{contract: tools.mail.trusted.contracts.at_most, arguments: [5]}]}}\n"
+    )
+    told = await cli("approvals", "policy", "lint", policy)
+    assert told.returncode == 0, told.stderr
+    assert "rule lax allows what was never compared with Python" in told.stderr
+
+
 async def test_a_request_that_is_not_there_and_a_service_that_does_not_answer(
     cli, broker: Client
 ) -> None:

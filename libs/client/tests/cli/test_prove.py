@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import z3  # pyright: ignore[reportMissingTypeStubs]
 
-from lictor_schema.proofs.proof import ProofResult
+from lictor_cli.prove.proof_output import FileReport
+from lictor_cli.prove.proof_output import told as told_of
+from lictor_schema.core.canonical_json import content_hash
+from lictor_schema.proofs.proof import GuaranteeResult, ProofReason, ProofResult, ProofVerdict
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 PROVED = EXAMPLES / "programs/newsletter.py"
@@ -45,6 +49,57 @@ async def test_one_object_a_file_and_success_only_when_all_are_proved(cli) -> No
     assert (await cli("prove", *LAYERS, PROVED)).returncode == 0
 
 
+async def test_what_is_proved_is_rehearsed_unless_that_is_not_wanted(cli, tmp_path: Path) -> None:
+    told = await cli("prove", *LAYERS, PROVED, COMMANDS)
+    first, second, *_ = told.stdout.splitlines()
+    assert first.startswith("proved    ")
+    assert " runs, 2 of 2 call sites, 4 of 4 branch outcomes" in second
+    assert told.stdout.count("    rehearsed: ") == 2
+    done = proof_in((await cli("prove", "--json", *LAYERS, PROVED)).stdout)
+    assert done["rehearsal"]["refused"] is None
+    assert done["rehearsal"]["sites_reached"] == 2
+    seed = done["rehearsal"]["seed"]
+    assert len(seed) == 32
+    same = proof_in((await cli("prove", "--seed", seed, "--json", *LAYERS, PROVED)).stdout)
+    assert same["rehearsal"] == done["rehearsal"]
+    wrong = await cli("prove", "--seed", "7", *LAYERS, PROVED)
+    assert wrong.returncode != 0
+    assert "--seed" in wrong.stderr
+    left_out = await cli("prove", "--no-rehearsal", *LAYERS, PROVED)
+    assert left_out.returncode == 0
+    assert left_out.stdout.startswith("proved, not rehearsed ")
+    assert "    not rehearsed: it was not asked for" in left_out.stdout
+    as_json = proof_in((await cli("prove", "--no-rehearsal", "--json", *LAYERS, PROVED)).stdout)
+    assert (as_json["verdict"], as_json["rehearsal"]["runs"]) == ("proved", 0)
+    document = tmp_path / "document.ir"
+    document.write_text('effect-ir v1\nprogram "p" target main\n')
+    assert "not rehearsed: it is a document, not a program" in (await cli("prove", document)).stdout
+
+
+def test_a_person_sees_both_traces_where_python_differs() -> None:
+    report = FileReport(
+        file="p.py",
+        proof=ProofResult(
+            submission_id="s",
+            task_id="t",
+            program_hash=content_hash("p"),
+            verdict=ProofVerdict.UNKNOWN,
+            reasons=(
+                ProofReason(
+                    code="prover.differs", message="first\n> 1: - | pay()", remedy="report it"
+                ),
+            ),
+            guarantees=(GuaranteeResult(name="g", verdict=ProofVerdict.UNKNOWN),),
+            decided_at=datetime(2026, 1, 1, tzinfo=UTC),
+            elapsed_ms=1,
+        ),
+    )
+    lines = list(told_of(report, []))
+    assert "    first  [prover.differs]" in lines
+    assert "      > 1: - | pay()" in lines
+    assert "        to do: report it" in lines
+
+
 async def test_a_person_sees_the_run_that_breaks_a_guarantee(cli) -> None:
     told = await cli("prove", *LAYERS, REFUTED)
     assert "refuted   to_contacts()" in told.stdout
@@ -53,11 +108,41 @@ async def test_a_person_sees_the_run_that_breaks_a_guarantee(cli) -> None:
     assert len(told.stdout.splitlines()) < 40
 
 
-async def test_layers_are_found_below_the_working_directory(cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("prove",), ("ir", "show"), ("ir", "analyze")])
+async def test_a_folder_beside_a_program_is_no_layer_and_is_not_run(
+    cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     shutil.copytree(EXAMPLES / "layers/tools", tmp_path / "tools")
+    ran = tmp_path / "ran"
+    planted = tmp_path / "tools/mail/trusted/effects.py"
+    planted.write_text(f"open({str(ran)!r}, 'w').close()\n" + planted.read_text("utf-8"), "utf-8")
     shutil.copy(PROVED, tmp_path / "p.py")
-    told = await cli("prove", tmp_path / "p.py", cwd=tmp_path)
+    told = await cli(*command, tmp_path / "p.py", cwd=tmp_path)
+    assert told.returncode == 5, told.stdout + told.stderr
+    assert "--import-root" in told.stdout + told.stderr
+    assert not ran.exists()
+
+
+async def test_a_folder_beside_a_document_is_not_run_either(cli, tmp_path: Path) -> None:
+    trusted = tmp_path / "tools/mail/trusted"
+    trusted.mkdir(parents=True)
+    (trusted / "effects.py").write_text("raise RuntimeError('it was run')\n")
+    shown = await cli("ir", "show", *LAYERS, PROVED)
+    (tmp_path / "p.ir").write_text(shown.stdout, "utf-8")
+    told = await cli("prove", "--json", tmp_path / "p.ir", cwd=tmp_path)
+    assert proof_in(told.stdout)["layer_hash"] is None, told.stderr
+
+
+async def test_a_layer_is_named_by_the_environment_or_by_its_own_roots(cli, tmp_path: Path) -> None:
+    layers = str(EXAMPLES / "layers")
+    told = await cli("prove", PROVED, cwd=tmp_path, LICTOR_LAYERS=layers)
     assert told.returncode == 0, told.stdout + told.stderr
+    root = EXAMPLES / "layers/tools/mail/trusted"
+    told = await cli("prove", PROVED, "--trusted-root", root, cwd=EXAMPLES / "layers")
+    assert told.returncode == 0, told.stdout + told.stderr
+    told = await cli("prove", PROVED, "--import-root", tmp_path)
+    assert told.returncode == 5
+    assert "tools/<domain>/trusted" in told.stdout
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,10 @@ async def test_the_proxy_leaves_its_debt_to_the_next(
             assert "not reported yet" not in await play()
     assert debts() == 1
     judged = len(standin.told("tool"))
-    assert "not reported yet" in await play()
+    async with asyncio.timeout(240):
+        # On a busy machine the proxy may be at its end before it has answered: then it says nothing.
+        while "not reported yet" not in (answer := await play()):
+            assert not answer
     assert len(standin.told("tool")) == judged
     standin.refused = set()
     async with asyncio.timeout(240):

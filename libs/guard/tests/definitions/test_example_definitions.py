@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from rehearsal import Rehearsal
+from rehearsed_session import Rehearsal
 
 from lictor_guard.definitions.lint_warnings import definition_doubts
 from lictor_guard.definitions.loading import definition_files, read_definition, read_directory

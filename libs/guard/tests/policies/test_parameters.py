@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from policy_walk import Walk, seen, unresolved
-from rehearsal import Rehearsal, guarded
+from rehearsed_session import Rehearsal, guarded
 
 from lictor_guard.errors import DefinitionError
 from lictor_guard.policies.parameters import MAX_TEXTS, Parameters

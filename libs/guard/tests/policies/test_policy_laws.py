@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from policy_walk import seen
-from rehearsal import Rehearsal, Scripted, guarded
+from rehearsed_session import Rehearsal, Scripted, guarded
 
 from lictor_guard.plugins.tool_policy import PolicyDecision
 from lictor_schema.sessions.session_questions import Denial

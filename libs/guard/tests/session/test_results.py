@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
+from rehearsed_session import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
 from lictor_guard.facts.fact import Changes, Fact, OwnFacts
 from lictor_guard.facts.session_facts import Broken, Recent, SubagentBlocks

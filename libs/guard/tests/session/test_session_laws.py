@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, guarded
+from rehearsed_session import Rehearsal, guarded
 
 from lictor_schema.gates.task_standing import TaskStanding
 from lictor_schema.sessions.session_log import CallDenied, CallFinished, parse_session_entry

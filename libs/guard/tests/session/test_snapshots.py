@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
+from rehearsed_session import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
 from lictor_guard.errors import SessionStateError
 from lictor_guard.facts.fact import Changes, Fact, Facts

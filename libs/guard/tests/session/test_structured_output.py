@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rehearsal import Rehearsal, guarded
+from rehearsed_session import Rehearsal, guarded
 
 from lictor_guard.definitions.compiled_definition import compile_definition
 from lictor_guard.plugins.completion_checker import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from rehearsal import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
+from rehearsed_session import BEGIN_US, SECOND_US, Rehearsal, Scripted, guarded
 
 from lictor_guard.plugins.tool_policy import PolicyDecision
 from lictor_guard.session.limits import NEAR_END

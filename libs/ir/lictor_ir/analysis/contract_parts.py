@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lictor_ir.contracts import (
+    UPPER,
     Anything,
     AtEnd,
     Before,
@@ -26,8 +27,6 @@ from lictor_ir.errors import IrError
 from lictor_ir.evaluation.term_values import Environment, value
 from lictor_ir.goals.goal import Strength
 from lictor_ir.terms import Term
-
-UPPER = (Comparison.AT_MOST, Comparison.LESS)
 
 
 @dataclass(frozen=True, slots=True)

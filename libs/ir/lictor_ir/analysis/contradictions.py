@@ -49,6 +49,19 @@ def plainly_contradict(formulas: Iterable[Term]) -> bool:
             return False
 
 
+def ways_of(term: Term) -> tuple[Term, ...]:
+    """The formulas of which one must hold for it to hold; none when it is false."""
+    if term is FALSE:
+        return ()
+    if isinstance(term, App) and term.op == "or":
+        return term.args
+    if isinstance(term, App) and term.op == "not":
+        (inside,) = term.args
+        if isinstance(inside, App) and inside.op == "and":
+            return tuple(not_(part) for part in inside.args)
+    return (term,)
+
+
 def _parts(term: Term) -> tuple[Term, ...] | None:
     """The formulas that it is the conjunction of."""
     if isinstance(term, App) and term.op == "and":

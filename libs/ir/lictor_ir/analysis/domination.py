@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lictor_ir.analysis.contract_formulas import at_most, rows_in, total
-from lictor_ir.analysis.contract_parts import UPPER, limit
+from lictor_ir.analysis.contract_parts import limit
 from lictor_ir.analysis.trace_variables import SymbolicTrace, TraceRow
-from lictor_ir.contracts import Comparison, Contract, Count, Empty, Sum
+from lictor_ir.contracts import UPPER, Comparison, Contract, Count, Empty, Sum
 from lictor_ir.terms import Term, and_, apply, const, not_, or_
 from lictor_ir.types import BOOL, FLOAT, INT, REAL
 

@@ -12,25 +12,36 @@ of a premise that reads it is refused anyway, so nothing is taken for granted ab
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from lictor_ir.analysis.contract_formulas import at_end, formula, violated, zero
-from lictor_ir.analysis.contract_parts import UPPER, Leaf, Quiet, most_rows, parts_of
+from lictor_ir.analysis.contract_parts import Leaf, Quiet, most_rows, parts_of
 from lictor_ir.analysis.domination import bounded, exceeded, mixtures
-from lictor_ir.analysis.guesses import guessed
+from lictor_ir.analysis.guesses import FEW_TRIED, FRESH, guessed
 from lictor_ir.analysis.signature import Signature
 from lictor_ir.analysis.solver_budget import Budget, plainly_holds
 from lictor_ir.analysis.trace_length import MAX_STEPS, TraceBound, is_hereditary, plan, relations_of
 from lictor_ir.analysis.trace_variables import SignatureScope, SymbolicTrace
-from lictor_ir.analysis.witnesses import breaks, empty_trace, keeps, repeated, shortened, trace_of
+from lictor_ir.analysis.witnesses import (
+    breaks,
+    empty_trace,
+    keeps,
+    plain_trace,
+    repeated,
+    shortened,
+    trace_of,
+)
 from lictor_ir.contracts import (
+    UPPER,
     All,
     AtEnd,
     Comparison,
     Contract,
     Count,
+    Distinct,
     Empty,
     Relation,
     Sum,
@@ -43,14 +54,19 @@ from lictor_ir.goals.aggregates import compared
 from lictor_ir.goals.builder import Builder
 from lictor_ir.goals.goal import Goal, GoalKind
 from lictor_ir.solver.answers import Answer, Conclusion
-from lictor_ir.terms import Const, Term, and_, apply, const, not_, postorder, var
+from lictor_ir.terms import FALSE, Const, Term, and_, apply, const, not_, postorder, var
 from lictor_ir.types import INT, STR, Type
+from lictor_ir.values import Value
 
 ASKED_KEY: Final = "asked key"
 """The variable for a key whose value in the end breaks a contract."""
 MORE_STEPS: Final = 2
 """How much longer traces are tried for a witness than are needed for the argument."""
 
+MOST_ALONE: Final = 4
+"""Effects of which a trace is looked for that calls nothing else."""
+MOST_PLAIN: Final = 2
+"""Of how many effects a call with plain values is tried, and how many values."""
 MOST_READINGS: Final = 8
 """How many arguments are tried for calls that return rows."""
 MOST_REPEATED: Final = 300
@@ -159,6 +175,9 @@ class _Question:
             return Entailment(EntailmentVerdict.IMPLIED, "it is stated")
         if self._budget.is_spent:
             return _too_late()
+        plain = self._plain(leaf)
+        if plain is not None:
+            return plain
         if isinstance(leaf, Count | Sum):
             found = self._dominated(leaf)
             if found is None and isinstance(leaf, Count):
@@ -166,6 +185,36 @@ class _Question:
             if found is not None:
                 return found
         return self._bounded(leaf)
+
+    def _plain(self, leaf: Leaf) -> Entailment | None:
+        """A witness that makes one call with plain values or constants of the contracts, if there is such a one."""
+        if self._signature.is_free:
+            return None
+        scope = SignatureScope.of(self._signature, [leaf])
+        steps = 2 if isinstance(leaf, Distinct) else 1
+        if isinstance(leaf, Count):
+            steps = (most_rows(leaf) or 0) + 1
+        if steps > MAX_STEPS:
+            return None
+        for effect in scope.effects[:MOST_PLAIN]:
+            for values in self._plain_values:
+                made = plain_trace(scope, effect, steps, values)
+                found = self.refuted_by(made) if made is not None else None
+                if found is not None:
+                    return found
+        return None
+
+    @cached_property
+    def _plain_values(self) -> Sequence[Mapping[Type, Value]]:
+        wanted = () if isinstance(self._wanted, Quiet) else (self._wanted,)
+        stated = postorder(*(term for each in (*self._proved, *wanted) for term in terms_of(each)))
+        found = [each.value for each in stated if isinstance(each, Const)]
+        texts = [FRESH, *(each for each in found if isinstance(each, str))]
+        numbers = [1, *(each + 1 for each in found if type(each) is int)]
+        return [
+            {STR: texts[at % len(texts)], INT: numbers[at % len(numbers)]}
+            for at in range(min(MOST_PLAIN, max(len(texts), len(numbers))))
+        ]
 
     # -- traces of a known length ----------------------------------------------------------------
 
@@ -178,7 +227,8 @@ class _Question:
         planned = plan(scope, leaf, self._premises, shrinking=shrinking, limits=limits, key=key)
         reason = "no number of steps is known that would show a violation"
         if planned is not None:
-            found = self._searched(scope, leaf, planned, key, goals)
+            alone = self._alone(scope, leaf, planned, key)
+            found = alone or self._searched(scope, leaf, planned, key, goals)
             if found.verdict is not EntailmentVerdict.UNKNOWN:
                 return found
             reason = found.reason
@@ -187,10 +237,24 @@ class _Question:
         # A longer trace that has to keep everything may still be a witness.
         steps = (planned.steps if planned is not None else 2) + MORE_STEPS
         wider = TraceBound(steps, self._premises, (), planned.keys if planned is not None else {})
-        found = self._searched(scope, leaf, wider, key, None)
+        alone = self._alone(scope, leaf, wider, key)
+        found = alone or self._searched(scope, leaf, wider, key, None)
         if found.verdict is EntailmentVerdict.NOT_IMPLIED:
             return found
         return Entailment(EntailmentVerdict.UNKNOWN, reason)
+
+    def _alone(
+        self, scope: SignatureScope, leaf: Leaf, planned: TraceBound, key: Term | None
+    ) -> Entailment | None:
+        """A witness that calls a single effect, if one is guessed: most do, and then formulas are short."""
+        if len(scope.effects) == 1 or self._signature.is_free:
+            return None
+        for effect in SignatureScope.of(self._signature, [leaf]).effects[:MOST_ALONE]:
+            one = replace(scope, effects=(effect,), has_other=True)
+            found = self._searched(one, leaf, planned, key, None, is_guess=True)
+            if found.verdict is EntailmentVerdict.NOT_IMPLIED:
+                return found
+        return None
 
     def _searched(
         self,
@@ -199,8 +263,13 @@ class _Question:
         planned: TraceBound,
         key: Term | None,
         goals: Sequence[Goal] | None,
+        *,
+        is_guess: bool = False,
     ) -> Entailment:
-        """What a solver says about traces of that length; without goals, it is only asked for a witness."""
+        """What a solver says about traces of that length; without goals, it is only asked for a witness.
+
+        `is_guess`: it is not asked at all.
+        """
         settings = max([1, *(len(keys) for keys in planned.keys.values())])
         trace = SymbolicTrace(scope, planned.steps, planned.steps, settings)
         left_out = list(planned.left_out)
@@ -215,12 +284,20 @@ class _Question:
         except (UnsupportedError, TermError) as why:
             return Entailment(EntailmentVerdict.UNKNOWN, str(why))
         goal = self._goal("bounded", [*trace.always, *given], broken)
-        tried = None if plainly_holds(goal) else guessed(goal, trace, self._budget)
+        if is_guess:
+            # Most often, an effect that no trace may call is one that a premise rules out by itself.
+            ruled_out = any(not_(row.present) in goal.given for row in trace.rows[:1])
+            hopeless = goal.refute is FALSE or ruled_out
+            tried = None if hopeless else guessed(goal, trace, self._budget, FEW_TRIED)
+        else:
+            tried = None if plainly_holds(goal) else guessed(goal, trace, self._budget)
         if tried is not None:
             answer = Answer(Conclusion.FAILS, tried)
             found = self._witnessed(answer, trace, settings)
             if found.verdict is EntailmentVerdict.NOT_IMPLIED:
                 return found
+        if is_guess:
+            return Entailment(EntailmentVerdict.UNKNOWN, "no trace was guessed that shows it")
         answer = self._budget.decide(goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goals is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import permutations
 from random import Random
 from typing import Final
 
@@ -22,21 +23,34 @@ from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, Type
 from lictor_ir.values import EnumValue, Value
 
 MOST_CHANGES: Final = 40
+MOST_TRIED: Final = 600
+"""How often a formula is evaluated before a solver is asked."""
+FEW_TRIED: Final = 150
+"""The same, where more than one guess is made."""
+MOST_IDLE: Final = 8
+"""Changes in a row after which no fewer formulas are broken than before."""
+NOISE: Final = 0.1
 MOST_VARIABLES: Final = 40
+MOST_JOINED: Final = 6
+"""Texts that are tried together with each other."""
 LONGEST: Final = 5_000
 """Characters of a text that is tried."""
 FRESH: Final = "~"
 """A text that contracts seldom name."""
 
 
-def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> SolverModel | None:
+def guessed(
+    goal: Goal, trace: SymbolicTrace, budget: Budget, tries: int = MOST_TRIED
+) -> SolverModel | None:
     """Values under which the goal's formula holds, if a short walk finds some.
 
-    It starts with plain values, and mends one formula that does not hold after the other.
+    It starts with plain values, or with what the formulas name, and mends one formula that does not hold after the
+    other.
     """
     formulas = list(_conjuncts(goal.refute, *goal.given))
     found: dict[str, Var] = {}
     constants: dict[Type, dict[_Known, None]] = {}
+    equal: dict[str, Value] = {}
     for term in solver_order(*formulas):
         if isinstance(term, Const):
             if not isinstance(term.value, bool):
@@ -45,19 +59,24 @@ def guessed(goal: Goal, trace: SymbolicTrace, budget: Budget) -> SolverModel | N
             if not isinstance(term, Var) or term.type not in _TYPES:
                 return None
             found[term.name] = term
+        elif isinstance(term, App) and term.op == "eq":
+            read, value = term.args
+            if isinstance(read, Var) and isinstance(value, Const) and read.type == value.type:
+                equal.setdefault(read.name, value.value)
     if len(found) > MOST_VARIABLES:
         return None
     choices: dict[Type, list[Value]] = {
         type_: _around(type_, list(constants.get(type_, ()))) for type_ in _TYPES
     }
-    # Texts are as often held to a length as to a text.
-    choices[STR] += [
-        FRESH * size for size in choices[INT] if isinstance(size, int) and 1 < size <= LONGEST
-    ]
+    texts = [each for each in constants.get(STR, ()) if isinstance(each, str)]
+    sizes = [each for each in choices[INT] if isinstance(each, int) and 1 < each <= LONGEST]
+    choices[STR] += _made_of(texts, sizes)
+    # Too many of something is most often too many that are alike, or too large.
+    stated = {name: equal.get(name, _largest(choices[each.type])) for name, each in found.items()}
     walk = _Walk(
-        formulas, {name: choices[each.type] for name, each in found.items()}, _calls(trace)
+        formulas, {name: choices[each.type] for name, each in found.items()}, stated, _calls(trace)
     )
-    values = walk.end(budget)
+    values = walk.end(budget, tries)
     if values is None:
         return None
     return SolverModel(tuple(Read(name, False, (), (), value) for name, value in values.items()))
@@ -70,28 +89,68 @@ class _Walk:
         self,
         formulas: Sequence[Term],
         choices: Mapping[str, Sequence[Value]],
+        stated: Mapping[str, Value],
         calls: Sequence[Sequence[str]],
     ) -> None:
         self._formulas = formulas
         self._choices = choices
         self._calls = {name: options for options in calls for name in options}
-        self._values: dict[str, Value] = {name: known[0] for name, known in choices.items()}
-        self._evaluation: Evaluation | None = None
+        self._read = {each: {read.name for read in variables(each)} for each in formulas}
+        self._tried = 0
+        made: dict[str, Value] = {}
         for options in calls:
-            self._values.update(dict.fromkeys(options, False))
-            self._values[options[0]] = True
+            made.update(dict.fromkeys(options, False))
+            made[options[0]] = True
+        self._values: dict[str, Value] = {name: known[0] for name, known in choices.items()} | made
+        self._evaluation: Evaluation | None = None
+        plain, broken = self._values, len(self._broken())
+        if broken:
+            self._values, self._evaluation = {**stated, **made}, None
+            if len(self._broken()) >= broken:
+                self._values, self._evaluation = plain, None
 
-    def end(self, budget: Budget) -> Mapping[str, Value] | None:
+    def _broken(self) -> list[Term]:
+        return [each for each in self._formulas if not self._truth(each)]
+
+    def end(self, budget: Budget, tries: int) -> Mapping[str, Value] | None:
         """The values, or None when the walk is too long."""
         chance = Random(0)
-        for _ in range(MOST_CHANGES):
-            broken = [each for each in self._formulas if not self._truth(each)]
+        fewest, since = len(self._formulas) + 1, 0
+        for number in range(MOST_CHANGES):
+            broken = self._broken()
             if not broken:
                 return self._values
-            if budget.is_spent:
+            if len(broken) < fewest:
+                fewest, since = len(broken), number
+            if budget.is_spent or self._tried > tries or number - since > MOST_IDLE:
                 return None
-            self._make(chance.choice(broken), chance, wanted=True)
+            formula = chance.choice(broken)
+            # Now and then without looking, or it goes round in circles.
+            if chance.random() < NOISE or not self._mended(formula):
+                self._make(formula, chance, wanted=True)
         return None
+
+    def _mended(self, formula: Term) -> bool:
+        """Whether a single value makes all of the formula hold, with as little as possible of the others broken.
+
+        Who is called is left as it is.
+        """
+        best: tuple[int, str, Value] | None = None
+        for name in sorted(self._read[formula] - self._calls.keys()):
+            before = self._values[name]
+            others = [each for each in self._formulas if name in self._read[each]]
+            for value in self._choices[name]:
+                self._set(name, value)
+                if self._truth(formula):
+                    broken = sum(not self._truth(each) for each in others)
+                    if not broken:
+                        return True
+                    if best is None or broken < best[0]:
+                        best = broken, name, value
+            self._set(name, before)
+        if best is not None:
+            self._set(*best[1:])
+        return best is not None
 
     def _make(self, term: Term, chance: Random, *, wanted: bool) -> None:
         """Change values so that the formula comes out as wanted, whatever that does to others."""
@@ -126,6 +185,7 @@ class _Walk:
         self._evaluation = None
 
     def _truth(self, formula: Term) -> bool | None:
+        self._tried += 1
         try:
             if self._evaluation is None:
                 self._evaluation = Evaluation(Environment(self._values))
@@ -155,12 +215,13 @@ def _calls(trace: SymbolicTrace) -> list[list[str]]:
 
 
 def _around(type_: Type, constants: Sequence[_Known]) -> list[Value]:
-    """Constants, what is next to them, and what is none of them."""
+    """Constants, what is next to them or begins with them, and what is none of them."""
     if type_ == BOOL:
         return [False, True]
     if type_ == STR:
         texts = [each for each in constants if isinstance(each, str)]
-        return [FRESH * (1 + max((len(each) for each in texts), default=0)), *texts, ""]
+        begun = [f"{each}{FRESH}" for each in texts if len(each) <= LONGEST]
+        return [FRESH * (1 + max((len(each) for each in texts), default=0)), *texts, "", *begun]
     numbers = [each for each in constants if isinstance(each, int | float | Fraction)]
     near = [each + shift for each in numbers for shift in (1, 0, -1)]
     plain: list[int | float | Fraction] = [*near, 0, 1]
@@ -171,6 +232,25 @@ def _around(type_: Type, constants: Sequence[_Known]) -> list[Value]:
     if type_ == REAL:
         return list(dict.fromkeys(Fraction(each) for each in plain if not isinstance(each, float)))
     return list(dict.fromkeys(float(each) for each in plain))
+
+
+def _largest(choices: Sequence[Value]) -> Value:
+    """The largest number of these, where they are exact ones; else the first."""
+    numbers = [
+        each for each in choices if isinstance(each, int | Fraction) and not isinstance(each, bool)
+    ]
+    return max(numbers) if len(numbers) == len(choices) else choices[0]
+
+
+def _made_of(texts: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """Texts of these lengths, and where they are few, those that hold one of these texts, or two of them."""
+    # Texts are as often held to a length as to a text.
+    made = [FRESH * size for size in sizes]
+    if len(texts) <= MOST_JOINED:
+        held = [each for each in texts if 0 < len(each) <= LONGEST]
+        made += [each.ljust(size, FRESH) for size in sizes for each in held if len(each) < size]
+        made += [f"{one}{FRESH}{other}" for one, other in permutations(held, 2)]
+    return made
 
 
 def _is_true(term: Term, evaluation: Evaluation) -> bool:

@@ -6,21 +6,25 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from lictor_ir.analysis.contradictions import plainly_contradict
+from lictor_ir.analysis.contradictions import plainly_contradict, ways_of
 from lictor_ir.goals.goal import Goal
 from lictor_ir.solver.answers import HOLDS, Answer, undecided
-from lictor_ir.terms import FALSE
 
 Decide = Callable[[Goal, int, int], Answer]
 """Whether a goal's formula has a model: the goal, milliseconds, megabytes."""
 
 DEFAULT_MS: Final = 2_000
 MEMORY_MB: Final = 512
+MOST_WAYS: Final = 12
+"""Ways to break something of which it is looked at one by one whether they are possible."""
 
 
 def plainly_holds(goal: Goal) -> bool:
     """Whether it is seen without a solver that the goal's formula has no model."""
-    return goal.refute is FALSE or plainly_contradict([*goal.given, goal.refute])
+    ways = ways_of(goal.refute)
+    if len(ways) > MOST_WAYS:
+        ways = (goal.refute,)
+    return all(plainly_contradict([*goal.given, way]) for way in ways)
 
 
 class Budget:

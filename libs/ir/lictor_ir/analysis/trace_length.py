@@ -34,9 +34,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from lictor_ir.analysis.contract_parts import UPPER, Leaf, Quiet, least_rows, most_rows, spoken_of
+from lictor_ir.analysis.contract_parts import Leaf, Quiet, least_rows, most_rows, spoken_of
 from lictor_ir.analysis.trace_variables import SignatureScope
 from lictor_ir.contracts import (
+    UPPER,
     All,
     AtEnd,
     Before,

@@ -28,10 +28,11 @@ from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.evaluation import Environment, Step, Trace, holds, run
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.provenance import argument_labels
-from lictor_ir.solver.answers import Filled, SolverModel
+from lictor_ir.solver.answers import Filled, Read, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import Const, Term, Var, apply, column, const, eq, ite, result, substitute, var
 from lictor_ir.types import ANY, INT, STR, ListOf, RowOf, Type
+from lictor_ir.validation.document import assume_valid
 from lictor_ir.values import RowValue, Value
 
 MAX_VALUE: Final = 60
@@ -84,8 +85,10 @@ def empty_trace(signature: Signature) -> Trace:
 
 
 def shortened(trace: Trace, is_witness: Callable[[Trace], bool]) -> Trace:
-    """The trace without calls that it does not need."""
+    """The trace without calls that it does not need; one in which nothing happens is asked for before."""
     for atom in reversed(trace.document.atoms):
+        if len(trace.document.atoms) == 1:
+            break
         # Each try runs the whole trace anew; it has a few steps only.
         shorter = _without(trace, atom)
         if shorter is not None and is_witness(shorter):
@@ -151,6 +154,27 @@ def trace_of(
     try:
         making = _Making(trace.scope, trace.origins, model, reading or {})
         return making.trace(trace.steps, slots, settings)
+    except (IrError, ArithmeticError, TypeError):
+        return None
+
+
+def plain_trace(
+    scope: SignatureScope, effect: Effect, steps: int, values: Mapping[Type, Value]
+) -> Trace | None:
+    """The trace in which one call is made so often, with these values by type; None when there is none."""
+    given = {each.name: values[each.type] for each in effect.parameters if each.type in values}
+    reads = [
+        Read(name, False, (), (), value)
+        for step in range(steps)
+        for name, value in (
+            (call_name(step, 0), True),
+            *((argument_name(step, 0, each), value) for each, value in given.items()),
+        )
+    ]
+    alone = replace(scope, effects=(effect,), has_other=True)
+    try:
+        making = _Making(alone, Origins({}, {}), SolverModel(tuple(reads)), {})
+        return making.trace(steps, 0, 0)
     except (IrError, ArithmeticError, TypeError):
         return None
 
@@ -221,6 +245,10 @@ class _Making:
             for at, call in enumerate([*(reader for reader, _, _ in self._readers), *calls])
         ]
         document = self._signature.document(inputs, atoms)
+        if not self._readers:
+            # Each call passes inputs of its own, of the types that it declares. Nor is a trace that breaks a rule
+            # dangerous here: a witness only ever shows that nothing is implied.
+            assume_valid(document)
         filled = Filled(document, self._model)
         for name, other in self._same.items():
             filled.inputs[name] = filled.inputs[other]

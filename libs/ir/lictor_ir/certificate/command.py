@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lictor_ir.certificate.check import Report, asked_goal, check, script_of
+from lictor_ir.certificate.check import Report, check, script_of
 from lictor_ir.certificate.format import MAX_BYTES, OUTSIDE, By, Level
+from lictor_ir.certificate.premises import premise_lines, premises_json
 from lictor_ir.document import Guarantee
 from lictor_ir.errors import CertificateError, FormError
 from lictor_ir.forked_child import Forked, Tell
@@ -186,6 +187,7 @@ def told(report: Report) -> dict[str, Any]:
         "bytes": report.size,
         "engine": certificate.engine,
         "solvers": dict(certificate.solvers),
+        "rests_on": _premises(report),
         "outside": list(OUTSIDE),
     }
 
@@ -195,12 +197,11 @@ def extract(report: Report, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     commands: list[str] = []
     for goal, evidence in zip(report.derived, report.certificate.goals, strict=True):
-        asked = asked_goal(goal, evidence)
-        text = script_of(asked)
+        text = script_of(goal)
         if evidence.by is By.PROOF and text is not None and evidence.proof is not None:
-            (folder / f"{asked.id}.smt2").write_text(text, "utf-8")
-            (folder / f"{asked.id}.cpc").write_text(evidence.proof, "utf-8")
-            commands.append(ETHOS.format(goal=asked.id))
+            (folder / f"{goal.id}.smt2").write_text(text, "utf-8")
+            (folder / f"{goal.id}.cpc").write_text(evidence.proof, "utf-8")
+            commands.append(ETHOS.format(goal=goal.id))
     readme = _README.format(hash=report.hash) + "".join(f"    {each}\n" for each in commands)
     (folder / "README").write_text(readme, "utf-8")
 
@@ -228,9 +229,18 @@ def _lines(path: Path, report: Report, demanded: str) -> Iterator[str]:
         steps = f", {each.steps} steps" if each.steps else ""
         why = f": {printable(each.reason)}" if each.reason else ""
         yield f"    {each.level}  {each.goal}  by {each.by}{steps}{why}"
+    yield "    rests on:"
+    for each in premise_lines(_premises(report)):
+        yield f"      {printable(each)}"
     yield "    not shown:"
     for each in OUTSIDE[: -1 if report.level is Level.C else None]:
         yield f"      {each}"
+
+
+def _premises(report: Report) -> dict[str, Any]:
+    """What is believed."""
+    held = strengths(report.document, report.derived)
+    return premises_json(report.document, report.certificate, held)
 
 
 def _guarantees(report: Report) -> Iterator[tuple[Guarantee, Strength]]:

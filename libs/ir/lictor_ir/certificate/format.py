@@ -1,4 +1,4 @@
-"""The file of a certificate: `lictor/certificate/v1`, canonical JSON, named by the SHA-256 of what it states.
+"""The file of a certificate: `lictor/certificate/v2`, canonical JSON, named by the SHA-256 of what it states.
 
 A file is exactly the canonical JSON of `{"certificate": …, "hash": …}`, and the hash is that of the canonical JSON of
 the first. So there is one file for each certificate, any other byte is refused, and the name tells what is in it.
@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from lictor_ir.errors import CertificateError, FormError
 from lictor_ir.goals.goal import GoalKind
+from lictor_ir.goals.witness import Witness, read_witness, witness_json
 from lictor_ir.json.strict_reading import (
     Path,
     fail,
@@ -24,11 +25,9 @@ from lictor_ir.json.strict_reading import (
     text_or_none,
     tuple_of,
 )
-from lictor_ir.json.terms import const_row, read_const
-from lictor_ir.terms import Const
 from lictor_schema.core.canonical_json import CanonicalError, canonical_json, hash_bytes, parse_json
 
-FORMAT: Final = "lictor/certificate/v1"
+FORMAT: Final = "lictor/certificate/v2"
 """Changes also when the same document would get other goals or other scripts: a certificate holds their hashes."""
 MAX_BYTES: Final = 32 * 1024 * 1024
 
@@ -74,8 +73,6 @@ class By(StrEnum):
     """Nothing is left of it when it is derived: rewriting showed that it holds."""
     PROOF = "proof"
     """A proof of unsatisfiability, in cvc5's CPC format."""
-    MODEL = "model"
-    """Values under which the formula is true."""
     SOLVER = "solver"
     """What solvers said; nothing is carried."""
 
@@ -86,7 +83,6 @@ class Evidence:
 
     goal: str
     kind: GoalKind
-    """`unreached` where a consistency goal is settled by its call never being made."""
     by: By
     level: Level
     """What the maker's own checker established."""
@@ -95,8 +91,6 @@ class Evidence:
     solvers: tuple[str, ...] = ()
     """Who said that it holds."""
     proof: str | None = None
-    model: tuple[Const, ...] | None = None
-    """One value for each place of the formula, in the order in which it comes upon them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +104,8 @@ class Certificate:
     program_hash: str | None
     front_end: FrontEnd
     level: Level
+    witnesses: tuple[tuple[str, Witness], ...]
+    """Of calls that promise something of their results, in their order."""
     goals: tuple[Evidence, ...]
     engine: str
     """The prover that decided, and its limits."""
@@ -167,6 +163,9 @@ def _body(certificate: Certificate) -> dict[str, Any]:
         "ir_hash": certificate.ir_hash,
         "ir": parse_json(certificate.ir),
         "front_end": certificate.front_end,
+        "witnesses": [
+            {"call": call, **witness_json(witness)} for call, witness in certificate.witnesses
+        ],
         "goals": [evidence_json(each) for each in certificate.goals],
         "engine": certificate.engine,
         "settings": certificate.settings,
@@ -177,7 +176,6 @@ def _body(certificate: Certificate) -> dict[str, Any]:
 
 def evidence_json(evidence: Evidence) -> dict[str, Any]:
     """The evidence as JSON has it."""
-    model = evidence.model
     return {
         "goal": evidence.goal,
         "kind": evidence.kind,
@@ -186,7 +184,6 @@ def evidence_json(evidence: Evidence) -> dict[str, Any]:
         "script_hash": evidence.script_hash,
         "solvers": list(evidence.solvers),
         "proof": evidence.proof,
-        "model": None if model is None else [const_row(each) for each in model],
     }
 
 
@@ -201,7 +198,7 @@ def _read_body(value: Any) -> Certificate:
         value,
         here,
         *("format", "verdict", "level", "program_hash", "layer_hash", "ir_hash", "ir"),
-        *("front_end", "goals", "engine", "settings", "solvers", "outside"),
+        *("front_end", "witnesses", "goals", "engine", "settings", "solvers", "outside"),
     )
     if fields["verdict"] != "proved":
         raise fail((*here, "verdict"), "must be `proved`; nothing else is certified")
@@ -215,6 +212,7 @@ def _read_body(value: Any) -> Certificate:
         program_hash=text_or_none(fields["program_hash"], (*here, "program_hash")),
         front_end=_word(FrontEnd, fields["front_end"], (*here, "front_end")),
         level=_word(Level, fields["level"], (*here, "level")),
+        witnesses=tuple_of(fields["witnesses"], (*here, "witnesses"), _read_witness),
         goals=tuple_of(fields["goals"], (*here, "goals"), read_evidence),
         engine=name(fields["engine"], (*here, "engine")),
         settings=text(fields["settings"], (*here, "settings")),
@@ -227,13 +225,11 @@ def _read_body(value: Any) -> Certificate:
 def read_evidence(value: Any, path: Path) -> Evidence:
     """The evidence that `evidence_json` gave."""
     fields = object_of(
-        value, path, "goal", "kind", "by", "level", "script_hash", "solvers", "proof", "model"
+        value, path, "goal", "kind", "by", "level", "script_hash", "solvers", "proof"
     )
-    model = fields["model"]
     by = _word(By, fields["by"], (*path, "by"))
-    for carried in ("proof", "model"):
-        if (fields[carried] is None) is (by == carried):
-            raise fail((*path, carried), f"must be carried exactly by what rests on a {carried}")
+    if (fields["proof"] is None) is (by is By.PROOF):
+        raise fail((*path, "proof"), "must be carried exactly by what rests on a proof")
     return Evidence(
         goal=name(fields["goal"], (*path, "goal")),
         kind=_word(GoalKind, fields["kind"], (*path, "kind")),
@@ -242,8 +238,14 @@ def read_evidence(value: Any, path: Path) -> Evidence:
         script_hash=text_or_none(fields["script_hash"], (*path, "script_hash")),
         solvers=_read_solvers(fields["solvers"], (*path, "solvers")),
         proof=text_or_none(fields["proof"], (*path, "proof")),
-        model=None if model is None else tuple_of(model, (*path, "model"), read_const),
     )
+
+
+def _read_witness(value: Any, path: Path) -> tuple[str, Witness]:
+    fields = object_of(value, path, "call", "terms", "value", "length")
+    call = name(fields["call"], (*path, "call"))
+    rest = {key: part for key, part in fields.items() if key != "call"}
+    return call, read_witness(rest, path)
 
 
 def _read_solvers(value: Any, path: Path) -> tuple[str, ...]:

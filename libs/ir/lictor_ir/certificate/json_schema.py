@@ -23,7 +23,13 @@ _NAME: Json = {"type": "string", "minLength": 1}
 
 def schema() -> Json:
     """The schema of a file."""
-    constant = _object(const=_NAME, value={})
+    row: Json = {"type": "integer", "minimum": 0}
+    witness = _object(
+        call=_NAME,
+        terms={"type": "array", "items": {"type": "object"}},
+        value=row,
+        length=_maybe(row),
+    )
     solvers: Json = {
         "type": "array",
         "items": {"enum": ["cvc5", "z3"]},
@@ -37,7 +43,6 @@ def schema() -> Json:
         script_hash=_maybe(_HASH),
         solvers=solvers,
         proof=_maybe({"type": "string"}),
-        model=_maybe({"type": "array", "items": constant}),
     )
     versions = {
         "type": "object",
@@ -53,6 +58,7 @@ def schema() -> Json:
         ir_hash=_HASH,
         ir={"type": "object", "description": "An Effect IR document, lictor/effect-ir/v1"},
         front_end=_one_of(FrontEnd),
+        witnesses={"type": "array", "items": witness},
         goals={"type": "array", "items": goal},
         engine=_NAME,
         settings={"type": "string"},
@@ -62,7 +68,7 @@ def schema() -> Json:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": FORMAT,
-        "title": "Certificate v1",
+        "title": "Certificate v2",
         **_object(certificate=certificate, hash=_HASH),
     }
 

@@ -2,7 +2,8 @@
 
 The value of a term may be left open: an item outside a list, the result of a call that did not happen, a field that was
 left to its default. What rests on something open is open too, unless the rest decides it: `false and open` is false.
-Asking for a value that is open raises UnspecifiedError.
+Asking for a value that is open raises UnspecifiedError; UnknownError when nothing is open but what the document
+declares unknown.
 """
 
 from __future__ import annotations
@@ -11,16 +12,31 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from lictor_ir import operators
-from lictor_ir.errors import TermError, UnspecifiedError
+from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
 from lictor_ir.regexes import full_match
-from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children
-from lictor_ir.values import RowValue, Value
+from lictor_ir.terms import (
+    App,
+    Const,
+    Matches,
+    Result,
+    Term,
+    Var,
+    children,
+    const,
+    postorder,
+    with_children,
+)
+from lictor_ir.types import INT
+from lictor_ir.values import Open, RowValue, Value
 
-MAX_SIZE: Final = 10_000_000
-"""Characters of a string, or bits of an int, that evaluation goes on with."""
+MAX_BITS: Final = 10_000_000
+"""Bits of an int that evaluation goes on with; Python itself writes none of more than 4 300 digits."""
+MAX_CHARACTERS: Final = 16 * 1024 * 1024
+"""Characters of a string: many times what a call may be given, or what a journal keeps of a result."""
+IDENTITY_OF_NAN: Final = "NaN is compared inside containers, where Python looks at identity"
 
 
 def _nothing_happened(call: str, _indices: tuple[int, ...]) -> Value:
@@ -32,8 +48,8 @@ class Environment:
     """What terms read: variables by name, and what calls returned."""
 
     variables: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    results: Callable[[str, tuple[int, ...]], Value] = _nothing_happened
-    """By call and iteration; raises UnspecifiedError for a call that did not happen."""
+    results: Callable[[str, tuple[int, ...]], Value | Open] = _nothing_happened
+    """By call and iteration; raises UnspecifiedError for a call that did not happen. Open for a declared unknown."""
 
     def extended(self, name: str, value: Value) -> Environment:
         """The same with one more variable."""
@@ -45,18 +61,28 @@ def value(term: Term, environment: Environment) -> Value:
     return Evaluation(environment).value(term)
 
 
+class Facts(Protocol):
+    """What is known of terms that rest on declared unknowns."""
+
+    def value(self, term: Term) -> Any:
+        """The value of a term that is `settled`; Open when it is not known."""
+        ...
+
+
 class Evaluation:
     """Values of terms in one environment; each term is evaluated once."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, facts: Facts | None = None) -> None:
         self.environment = environment
+        self._facts = facts
         self._known: dict[Term, Any] = {}
+        self._settled: dict[Term, Term] = {}
 
     def value(self, term: Term) -> Any:
         """The value of a term, or UnspecifiedError when it is left open."""
-        found = self._found(term)
-        if isinstance(found, _Open):
-            raise UnspecifiedError(found.why)
+        found = self.found(term)
+        if isinstance(found, Open):
+            raise (UnknownError if found.declared else UnspecifiedError)(found.why)
         return found
 
     def holds(self, term: Term) -> bool:
@@ -68,21 +94,55 @@ class Evaluation:
 
     def is_false(self, term: Term) -> bool:
         """Whether the formula is false, whatever open values are."""
-        return self._found(term) is False
+        return self.found(term) is False
 
-    def _found(self, root: Term) -> Any:
+    def inside(self, index: str, value: int) -> Evaluation:
+        """Values in an iteration of a loop."""
+        return Evaluation(self.environment.extended(index, value), self._facts)
+
+    def by_parts(self, term: Term) -> Any:
+        """Its value as its parts make it, whatever is known of the whole."""
+        while waiting := [part for part in self._needed(term) if part not in self._known]:
+            for part in waiting:
+                self.found(part)
+        return self._of(term)
+
+    def settled(self, root: Term) -> Term:
+        """The term without indices of loops, so that it is one and the same wherever it means the same."""
+        done = self._settled
+        for term in postorder(root, parts=lambda part: () if part in done else children(part)):
+            if term not in done:
+                done[term] = self._settle(term, [done[part] for part in children(term)])
+        return done[root]
+
+    def _settle(self, term: Term, parts: list[Term]) -> Term:
+        if isinstance(term, Var) and term.type == INT and not isinstance(self.found(term), Open):
+            return const(self.found(term))
+        if isinstance(term, Result):
+            places = [self.found(index) for index in term.indices]
+            if not any(isinstance(place, Open) for place in places):
+                parts = [const(place) for place in places]
+        return with_children(term, parts)
+
+    def found(self, root: Term) -> Any:
+        """The value of a term, or Open."""
+        known_values = self._known
         stack = [root]
         while stack:
             term = stack[-1]
-            if term in self._known:
+            if term in known_values:
                 stack.pop()
                 continue
-            waiting = [part for part in self._needed(term) if part not in self._known]
+            waiting = [part for part in self._needed(term) if part not in known_values]
             if waiting:
                 stack.extend(reversed(waiting))
             else:
-                self._known[term] = self._of(term)
-        return self._known[root]
+                found = self._of(term)
+                if self._facts is not None and isinstance(found, Open) and found.declared:
+                    known = self._facts.value(self.settled(term))
+                    found = found if isinstance(known, Open) else known
+                known_values[term] = found
+        return known_values[root]
 
     def _needed(self, term: Term) -> Sequence[Term]:
         if not (isinstance(term, App) and term.op == "ite"):
@@ -98,82 +158,83 @@ class Evaluation:
 
     def _of(self, term: Term) -> Any:
         match term:
+            case App():
+                return self._application(term)
             case Const():
                 return term.value
             case Var():
                 if term.name in self.environment.variables:
                     return self.environment.variables[term.name]
-                return _Open(f"{term.name} has no value here")
+                return Open(f"{term.name} has no value here")
             case Result():
                 return self._result(term)
             case Matches():
                 text = self._known[term.text]
-                return text if isinstance(text, _Open) else full_match(term.regex, text)
-            case App():
-                return self._application(term)
+                return text if isinstance(text, Open) else full_match(term.regex, text)
             case _:
                 raise TermError(f"{term!r} is no term of the format")
 
     def _result(self, term: Result) -> Any:
         indices = [self._known[index] for index in term.indices]
         for index in indices:
-            if isinstance(index, _Open):
+            if isinstance(index, Open):
                 return index
         try:
             return self.environment.results(term.call, tuple(indices))
         except UnspecifiedError as error:
-            return _Open(str(error))
+            return Open(str(error))
 
     def _application(self, term: App) -> Any:
         if term.op == "ite":
             condition, then, otherwise = term.args
             chosen = self._known[condition]
             return (
-                chosen if isinstance(chosen, _Open) else self._known[then if chosen else otherwise]
+                chosen if isinstance(chosen, Open) else self._known[then if chosen else otherwise]
             )
         values = [self._known[arg] for arg in term.args]
         if term.op in ("and", "or"):
             return _junction(values, deciding=term.op == "or")
-        for each in values:
-            if isinstance(each, _Open):
+        return _open_of(values) or _applied(term.op, term.param, values)
+
+
+def _open_of(values: Iterable[Any]) -> Open | None:
+    """What leaves something open that is made of these: one that is not declared before one that is."""
+    found: Open | None = None
+    for each in values:
+        if isinstance(each, Open):
+            if not each.declared:
                 return each
-        return _applied(term.op, term.param, values)
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A value that the format leaves open."""
-
-    why: str
+            found = found or each
+    return found
 
 
 def _junction(values: Sequence[Any], *, deciding: bool) -> Any:
     if any(each is deciding for each in values):
         return deciding
-    return next((each for each in values if isinstance(each, _Open)), not deciding)
+    return _open_of(values) or (not deciding)
 
 
 def _applied(op: str, param: str, values: Sequence[Any]) -> Any:
     if op in ("eq", "in") and _depends_on_identity(op, *values):
-        return _Open("NaN is compared inside containers, where Python looks at identity")
+        return Open(IDENTITY_OF_NAN)
     if op in ("set", "dict") and sum(map(has_nan, values[:: 2 if op == "dict" else 1])) > 1:
-        return _Open("a container with two NaN as keys depends on their identity")
-    if _size(op, values) > MAX_SIZE:
-        return _Open(f"the outcome of {op} is too large to evaluate")
+        return Open("a container with two NaN as keys depends on their identity")
+    if _is_too_large(op, values):
+        return Open(f"the outcome of {op} is too large to evaluate")
     try:
         return operators.apply(op, param, values)
     except UnspecifiedError as error:
-        return _Open(str(error))
+        return Open(str(error))
     except TypeError:
         if op not in ("set", "dict"):
             raise
-        return _Open("an item that can't be hashed stands in a set or as a key")
+        return Open("an item that can't be hashed stands in a set or as a key")
 
 
 def same(one: Any, other: Any) -> bool:
     """Python's `==`; UnspecifiedError where it would look at the identity of NaN."""
     if _depends_on_identity("eq", one, other):
-        raise UnspecifiedError("NaN is compared inside containers, where Python looks at identity")
+        raise UnspecifiedError(IDENTITY_OF_NAN)
     return bool(one == other)
 
 
@@ -203,18 +264,19 @@ def has_nan(found: Any) -> bool:
     return False
 
 
-def _size(op: str, values: Sequence[Any]) -> int:
+def _is_too_large(op: str, values: Sequence[Any]) -> bool:
+    """Whether the outcome, or the work to find it, is more than evaluation goes on with; exact for strings."""
     match op:
         case "add" | "sub" | "mul" | "rdiv" if any(isinstance(each, Fraction) for each in values):
             # Finding the common divisor takes the square of the length.
-            return 100 * sum(map(operators.bits, values))
-        case "mul" | "floordiv" | "mod":
-            return sum(map(operators.bits, values))
+            return 100 * sum(map(operators.bits, values)) > MAX_BITS
+        case "mul" | "floordiv" | "mod" | "str_of_int":
+            return sum(map(operators.bits, values)) > MAX_BITS
         case "concat":
-            return sum(map(len, values))
+            return sum(map(len, values)) > MAX_CHARACTERS
         case "replace":
-            return len(values[0]) * (len(values[2]) + 1)
-        case "str_of_int":
-            return values[0].bit_length()
+            text, old, new = values
+            grows = len(new) - len(old)
+            return grows > 0 and len(text) + text.count(old) * grows * bool(old) > MAX_CHARACTERS
         case _:
-            return 0
+            return False

@@ -1,8 +1,9 @@
-"""Whether a concrete value is of a type."""
+"""Whether a concrete value is of a type, and whether two are the same value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -12,11 +13,11 @@ from lictor_ir.types import EnumOf, ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf
 from lictor_ir.values import EnumValue, RowValue
 
 _SCALARS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "bool": lambda value: isinstance(value, bool),
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "real": lambda value: isinstance(value, Fraction),
-    "float": lambda value: isinstance(value, float),
-    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: type(value) is bool,
+    "int": lambda value: type(value) is int,
+    "real": lambda value: type(value) is Fraction,
+    "float": lambda value: type(value) is float,
+    "str": lambda value: type(value) is str,
     "none": lambda value: value is None,
     "any": lambda _: True,
     "never": lambda _: False,
@@ -56,6 +57,32 @@ def check_value(value: Any, type_: Type, document: Document, what: str) -> None:
             fits = isinstance(value, EnumValue) and value.enum == name and value.member in members
     if not fits:
         raise TermError(f"{what} must be {type_}, not {kind}")
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values are one and the same: `1` is no `True`, `0.0` no `-0.0`, and NaN is NaN.
+
+    The order of sets and dicts is nothing that a document says.
+    """
+    return _identity(one) == _identity(other)
+
+
+def _identity(value: Any) -> Hashable:
+    match value:
+        case RowValue(schema, columns):
+            return "row", schema, _identity(dict(columns))
+        case list() | tuple():
+            items = cast(Sequence[Any], value)
+            return type(items), tuple(map(_identity, items))
+        case Set():
+            return "set", frozenset(Counter(map(_identity, cast(Set[Any], value))).items())
+        case Mapping():
+            pairs = cast(Mapping[Any, Any], value).items()
+            return "map", frozenset(Counter((_identity(k), _identity(v)) for k, v in pairs).items())
+        case float():
+            return type(value), value.hex()
+        case _:
+            return cast(Hashable, (type(value), value))
 
 
 def _check_row(row: RowValue, document: Document, what: str) -> None:

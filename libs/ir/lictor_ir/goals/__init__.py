@@ -1,7 +1,7 @@
 """What must be decided about a document, from the document alone.
 
-`goals(document)` gives one goal for each part of each guarantee, for each obligation, and for promises of trusted calls
-that are not plainly possible. Goals are over scalars and without quantifiers: iterations of loops that could violate
+`goals(document, witnesses)` gives one goal for each trusted call that promises something, for each obligation, and for
+each part of each guarantee. Goals are over scalars and without quantifiers: iterations of loops that could violate
 something are constants to be found. What a goal can't express is said in `undecided`: it is then never taken to hold.
 """
 
@@ -13,13 +13,24 @@ from lictor_ir.contracts import Anything, leaves
 from lictor_ir.document import Document, Obligation, ObligationKind
 from lictor_ir.errors import IrError
 from lictor_ir.goals.builder import Builder, GoalViolation
-from lictor_ir.goals.consistency import consistency_goals, never_reached
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.guarantees import contract_goal
 from lictor_ir.goals.occurrences import Point, in_bounds
+from lictor_ir.goals.promises import promise_goals
+from lictor_ir.goals.witness import Witness, Witnesses
 from lictor_ir.terms import FALSE, Term, and_, not_
 
-__all__ = ["Goal", "GoalKind", "Strength", "completed", "goals", "never_reached", "strengths"]
+__all__ = [
+    "Goal",
+    "GoalKind",
+    "Strength",
+    "Witness",
+    "Witnesses",
+    "completed",
+    "goals",
+    "stated_goals",
+    "strengths",
+]
 
 _KINDS = {
     ObligationKind.PRECONDITION: GoalKind.PRECONDITION,
@@ -28,10 +39,19 @@ _KINDS = {
 }
 
 
-def goals(document: Document) -> tuple[Goal, ...]:
-    """Everything that must be decided, in the order of the document: consistency, obligations, guarantees."""
+def goals(document: Document, witnesses: Witnesses) -> tuple[Goal, ...]:
+    """Everything that must be decided, in the order of the document: promises, obligations, guarantees.
+
+    DocumentError when something can't be a witness of its call.
+    """
     builder = Builder(document)
-    made = list(consistency_goals(builder))
+    return (*promise_goals(builder, witnesses), *stated_goals(builder))
+
+
+def stated_goals(builder: Builder) -> tuple[Goal, ...]:
+    """The goals of obligations and guarantees; they rest on promises, so those have goals too."""
+    document = builder.document
+    made: list[Goal] = []
     for at, obligation in enumerate(document.obligations):
         made.append(_obligation_goal(builder, at, obligation))
     for at, guarantee in enumerate(document.guarantees):

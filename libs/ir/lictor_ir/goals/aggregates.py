@@ -19,9 +19,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from lictor_ir.contracts import Comparison, Count, Sum
-from lictor_ir.document import Binder
-from lictor_ir.errors import UnsupportedError
+from lictor_ir.contracts import UPPER, Comparison, Count, Sum
+from lictor_ir.document import Binder, Document, Obligation, ObligationKind
+from lictor_ir.errors import IrError, UnsupportedError
 from lictor_ir.goals.builder import Builder, GoalViolation
 from lictor_ir.goals.goal import Goal, GoalKind, Strength
 from lictor_ir.goals.occurrences import Occurrence, facts, length
@@ -82,7 +82,7 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
     if adding.type == FLOAT and _plainly_kept(contract.comparison, addends, bound):
         addends = []
     growing = all(_not_negative(each.value) for each in addends)
-    upper = contract.comparison in (Comparison.AT_MOST, Comparison.LESS)
+    upper = contract.comparison in UPPER
     strength = Strength.EVERY_PREFIX if upper and growing else Strength.ON_COMPLETION
     total = adding.sum_of(addends)
     violated = not_(compared(contract.comparison, total, bound))
@@ -122,6 +122,48 @@ def aggregate_goal(builder: Builder, goal_id: str, subject: int, contract: Count
         given=given,
         undecided=undecided,
     )
+
+
+def never_decreases(document: Document, contract: Sum) -> bool:
+    """Whether no call can bring the sum down again, so that a broken upper bound stays broken.
+
+    Of each number that is added, its term shows that it is not negative, or a condition of its call does. A proof that
+    holds of every prefix relies on the former.
+    """
+    found, undecided = facts(document, contract.relation)
+    adding = _Adding(Builder(document), _type(contract, found))
+    required: dict[str | None, list[Obligation]] = {}
+    for each in document.obligations:
+        if each.kind is ObligationKind.PRECONDITION:
+            required.setdefault(each.call, []).append(each)
+    try:
+        return not undecided and all(
+            _has_condition(fact, fact.read(contract.of), required.get(fact.atom.id, ()))
+            or all(_not_negative(each.value) for each in adding.own(fact, contract))
+            for fact in found
+        )
+    except IrError:
+        return False
+
+
+def _has_condition(fact: Occurrence, number: Term, required: Sequence[Obligation]) -> bool:
+    """Whether the call is made only where the number is not negative: by its guard, `where` or preconditions."""
+    place = (fact.atom.guard, fact.atom.binders)
+    met = [each.formula for each in required if (each.guard, each.binders) == place]
+    known = and_(fact.condition, *met)
+    parts = known.args if isinstance(known, App) and known.op == "and" else (known,)
+    return any(_is_lower_bound(each, number) for each in parts)
+
+
+def _is_lower_bound(condition: Term, number: Term) -> bool:
+    match condition:
+        case App(op="lt" | "le", args=(Const() as least, limited)):
+            pass
+        case App(op="not", args=(App(op="lt" | "le", args=(limited, Const() as least)),)):
+            pass
+        case _:
+            return False
+    return limited is number and _not_negative(least)
 
 
 def _last_of_block(builder: Builder) -> list[int]:
@@ -171,7 +213,7 @@ def _type(contract: Count | Sum, found: Sequence[Occurrence]) -> Type:
 
 def _plainly_kept(comparison: Comparison, addends: Sequence[Addend], bound: Term) -> bool:
     """Whether an upper bound holds even if everything is added: rounding never turns a greater sum into a lesser."""
-    if comparison not in (Comparison.AT_MOST, Comparison.LESS) or not isinstance(bound, Const):
+    if comparison not in UPPER or not isinstance(bound, Const):
         return False
     if not all(_not_negative(each.value) for each in addends):
         return False
@@ -264,7 +306,7 @@ class _Adding:
         loops: dict[Term, tuple[Binder, list[Occurrence]]] = {}
         for fact in found:
             if len(fact.atom.binders) == depth:
-                addends += self._own(fact, contract)
+                addends += self.own(fact, contract)
             else:
                 binder = fact.atom.binders[depth]
                 loops.setdefault(binder.index, (binder, []))[1].append(fact)
@@ -285,7 +327,7 @@ class _Adding:
                 addends.append(Addend(condition, self._times(runs, each.value), each.block))
         return addends
 
-    def _own(self, fact: Occurrence, contract: Count | Sum) -> list[Addend]:
+    def own(self, fact: Occurrence, contract: Count | Sum) -> list[Addend]:
         condition = self._builder.expand(fact.condition)
         block = self._first[fact.position]
         if condition is FALSE:

@@ -1,9 +1,8 @@
 """What trusted calls promise about their results, at the indices where a goal reads them.
 
-A promise about a result alone (`len(result) <= 10`) can be kept whatever the program does: it may be relied on
-anywhere, once it is seen to be satisfiable. A promise that also speaks of arguments or of other results may be
-impossible to keep for some of them; such a call does not return, and what happened before it did happen. So those
-promises count only for what comes after the call.
+A promise about a result alone (`len(result) <= 10`) may be relied on anywhere. A promise that also speaks of arguments
+or of other results counts only for what comes after the call: what was before it happened, whatever it promises. That
+every call can keep its promises is shown by goals of their own (`lictor_ir.goals.promises`).
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from lictor_ir.document import Assumption, Atom, Binder, Document
+from lictor_ir.document import Assumption, Atom, Document
 from lictor_ir.errors import TermError, UnsupportedError
-from lictor_ir.goals.occurrences import Point, at_or_before, before, in_bounds, length
+from lictor_ir.goals.occurrences import Point, at_or_before, before, in_bounds
 from lictor_ir.scalars.expansion import Expander
 from lictor_ir.terms import (
     TRUE,
@@ -25,8 +24,6 @@ from lictor_ir.terms import (
     Var,
     and_,
     children,
-    const,
-    eq,
     implies,
     or_,
     results,
@@ -35,7 +32,6 @@ from lictor_ir.terms import (
 
 MAX_INSTANCES: Final = 256
 """A promise is used at so many index tuples at most; leaving one out only proves less."""
-SMALL_LENGTHS: Final = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +53,16 @@ class Assumed:
         self._atoms = {atom.id: (at, atom) for at, atom in enumerate(document.atoms)}
         self._by_call: dict[str, list[tuple[Assumption, bool]]] = {}
         self._unread: list[Assumption] = []
+        self._about_items: set[str] = set()
+        self._instances: dict[tuple[int, tuple[Term, ...]], Instance | None] = {}
         for assumption in document.assumptions:
             entry = self._atoms.get(assumption.call)
             if entry is None or assumption.binders[: len(entry[1].binders)] != entry[1].binders:
                 continue  # nothing can be made of it: not relying on it is sound
             own = _speaks_of_result_alone(assumption, entry[1])
             self._by_call.setdefault(assumption.call, []).append((assumption, own))
+            if len(assumption.binders) > len(entry[1].binders):
+                self._about_items.add(assumption.call)
             if not own and not any(
                 each.call == assumption.call for each in results(assumption.formula)
             ):
@@ -88,10 +88,12 @@ class Assumed:
         found: dict[tuple[int, tuple[Term, ...]], Instance] = {}
         fresh: Sequence[Term] = list(roots)
         while fresh:
-            reads.add(fresh)
+            touched = reads.add(fresh) | (self._about_items if reads.new_items else set[str]())
             made: list[Term] = []
-            for call, promises in self._by_call.items():
-                for assumption, own in promises:
+            for call in sorted(
+                touched & self._by_call.keys(), key=lambda each: self._atoms[each][0]
+            ):
+                for assumption, own in self._by_call[call]:
                     for indices in self._choices(call, assumption, reads):
                         key = (id(assumption), indices)
                         if key in found:
@@ -114,29 +116,14 @@ class Assumed:
                     formulas.append(instance.formula)
         return formulas
 
-    def guards(self, call: str, *, own: bool) -> list[Term]:
-        """The conditions under which the call promises something of that kind, each once."""
-        return list(
-            dict.fromkeys(each.guard for each, is_own in self._by_call[call] if is_own == own)
-        )
+    def of(self, call: str) -> list[Assumption]:
+        """What a call promises."""
+        return [assumption for assumption, _ in self._by_call[call]]
 
-    def closed(self, call: str, guard: Term, *, own: bool) -> tuple[Point, Term, Term]:
-        """The call, the guard, and all that it promises there, so that a model of it is one: rows of short lists.
-
-        A promise about the result alone must be possible whatever its guard says.
-        """
+    def point(self, call: str) -> Point:
+        """When a call is made, in the iteration of its loops' own indices."""
         at, atom = self._atoms[call]
-        formulas: list[Term] = []
-        for assumption, is_own in self._by_call[call]:
-            if is_own == own:
-                extra = assumption.binders[len(atom.binders) :]
-                formula = _for_all(extra, assumption.formula)
-                if not own and assumption.guard is not guard:
-                    formula = implies(assumption.guard, formula)
-                formulas.append(formula)
-        point = Point(at, atom.binders, tuple(binder.index for binder in atom.binders))
-        reached = and_(in_bounds(atom.binders, {}), guard)
-        return point, self._expander.expand(reached), self._expander.expand(and_(*formulas))
+        return Point(at, atom.binders, tuple(binder.index for binder in atom.binders))
 
     def without_result(self, before: int) -> list[Instance]:
         """Promises of earlier calls that read no result: nothing that is read would bring them in."""
@@ -148,10 +135,6 @@ class Assumed:
                 if instance is not None:
                     found.append(instance)
         return found
-
-    def promises(self, call: str, *, own: bool) -> bool:
-        """Whether the call promises something of that kind."""
-        return any(is_own == own for _, is_own in self._by_call[call])
 
     def _choices(
         self, call: str, assumption: Assumption, reads: Reads
@@ -172,6 +155,14 @@ class Assumed:
                 yield (*own, *combined)
 
     def _instance(
+        self, assumption: Assumption, indices: tuple[Term, ...], *, own: bool
+    ) -> Instance | None:
+        key = (id(assumption), indices)
+        if key not in self._instances:
+            self._instances[key] = self._made_instance(assumption, indices, own=own)
+        return self._instances[key]
+
+    def _made_instance(
         self, assumption: Assumption, indices: tuple[Term, ...], *, own: bool
     ) -> Instance | None:
         values: dict[Term, Term] = {
@@ -208,10 +199,14 @@ class Reads:
     def __init__(self) -> None:
         self.results: dict[str, dict[tuple[Term, ...], None]] = {}
         self.items: dict[Term, dict[Term, None]] = {}
+        self.new_items = False
+        """Whether the last terms read items of lists."""
         self._seen: set[Term] = set()
 
-    def add(self, roots: Iterable[Term]) -> None:
-        """Look into more terms."""
+    def add(self, roots: Iterable[Term]) -> set[str]:
+        """Look into more terms; the calls whose results stand in them and in none before."""
+        self.new_items = False
+        touched: set[str] = set()
         stack = list(roots)
         while stack:
             term = stack.pop()
@@ -220,21 +215,12 @@ class Reads:
             self._seen.add(term)
             if isinstance(term, Result):
                 self.results.setdefault(term.call, {})[term.indices] = None
+                touched.add(term.call)
             elif isinstance(term, App) and term.op == "at":
                 self.items.setdefault(term.args[0], {})[term.args[1]] = None
+                self.new_items = True
             stack.extend(children(term))
-
-
-def _for_all(binders: Sequence[Binder], formula: Term) -> Term:
-    """The formula at every index, for lists of a few short lengths: enough to show that it can hold."""
-    if not binders:
-        return formula
-    *outer, last = binders
-    ways: list[Term] = []
-    for size in SMALL_LENGTHS:
-        each = [substitute(formula, {last.index: const(at)}) for at in range(size)]
-        ways.append(and_(eq(length(last.over), const(size)), *each))
-    return _for_all(outer, or_(*ways))
+        return touched
 
 
 def _speaks_of_result_alone(assumption: Assumption, atom: Atom) -> bool:

@@ -28,6 +28,7 @@ from lictor_ir.terms import (
     var,
 )
 from lictor_ir.types import STR, EnumOf, Type
+from lictor_ir.validation.terms import TermRules
 from lictor_ir.values import EnumValue
 
 MAX_ORDERED: Final = 200_000
@@ -54,6 +55,7 @@ class Builder:
         self.document = document
         self.expander = Expander(document.schemas)
         self.assumed = Assumed(document, self.expander)
+        self.rules = TermRules(document)
         self._members = {each.name: each.members for each in document.enums}
         self._fresh = 0
 

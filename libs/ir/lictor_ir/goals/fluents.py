@@ -27,7 +27,7 @@ from lictor_ir.terms import (
     substitute,
     variables,
 )
-from lictor_ir.types import INT
+from lictor_ir.types import FLOAT, INT
 
 _Change = tuple[Atom, Update]
 
@@ -72,6 +72,9 @@ def at_end_goal(builder: Builder, goal_id: str, subject: int, contract: AtEnd) -
 def _violated(
     builder: Builder, contract: AtEnd, fluent: Fluent, changes: Sequence[_Change]
 ) -> tuple[Term, list[Term]]:
+    if contract.key is None and fluent.key == FLOAT:
+        # NaN is set, and equals no key that could be found.
+        raise UnsupportedError(f"a key of the fluent {fluent.name} may be NaN")
     key = contract.key if contract.key is not None else builder.fresh("key", fluent.key)
     key = builder.expand(key)
     value = builder.expand(fluent.initial)

@@ -18,21 +18,19 @@ class GoalKind(StrEnum):
     PRECONDITION = "precondition"
     NO_ERROR = "no_error"
     ASSERTION = "assertion"
-    CONSISTENCY = "consistency"
-    """What trusted calls promise can come true. It must be satisfiable; otherwise it would prove anything."""
-    UNREACHED = "unreached"
-    """A call whose promises can't come true is never made; made from a consistency goal, by `never_reached`."""
+    PROMISE = "promise"
+    """In every run that comes to a trusted call, some result keeps what it promises: its witness does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Holds exactly when `given` and `refute` can't be true together; for consistency, when they can."""
+    """Holds exactly when `given` and `refute` can't be true together."""
 
     id: str
     """`guarantee.0.1`: the kind, the place of its subject in the document, and the part of it."""
     kind: GoalKind
     subject: int
-    """Which guarantee, obligation or assumption of the document."""
+    """Which guarantee, obligation or assumption of the document; of several promises of a call, the first."""
     given: tuple[Term, ...]
     refute: Term
     strength: Strength = Strength.EVERY_PREFIX

@@ -22,8 +22,9 @@ from lictor_ir.contracts import (
 from lictor_ir.errors import UnspecifiedError, UnsupportedError
 from lictor_ir.goals.aggregates import aggregate_goal
 from lictor_ir.goals.builder import Builder, GoalViolation
+from lictor_ir.goals.contract_strength import strength
 from lictor_ir.goals.fluents import at_end_goal
-from lictor_ir.goals.goal import Goal, GoalKind, Strength
+from lictor_ir.goals.goal import Goal, GoalKind
 from lictor_ir.goals.occurrences import Occurrence, before, copied, facts, shared_loops
 from lictor_ir.provenance import hidden_rows
 from lictor_ir.terms import (
@@ -57,11 +58,6 @@ def contract_goal(builder: Builder, goal_id: str, subject: int, contract: Contra
         case AtEnd():
             return at_end_goal(builder, goal_id, subject, contract)
         case _:
-            strength = (
-                Strength.ON_COMPLETION
-                if isinstance(contract, SharesValue)
-                else Strength.EVERY_PREFIX
-            )
             violations = _Violations(builder)
             ways = violations.of(contract)
             return builder.goal(
@@ -69,7 +65,7 @@ def contract_goal(builder: Builder, goal_id: str, subject: int, contract: Contra
                 GoalKind.GUARANTEE,
                 subject,
                 ways,
-                strength=strength,
+                strength=strength(contract),
                 undecided=tuple(dict.fromkeys(violations.undecided)),
             )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lictor_ir.contracts import FIELD_PREFIX, Relation
 from lictor_ir.covered_effects import covered_fields
-from lictor_ir.document import Atom, Binder, Document
+from lictor_ir.document import Atom, Binder, Document, Unknown
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.provenance import ORIGIN_OPERATORS, resolve_origins
 from lictor_ir.terms import (
@@ -106,10 +106,11 @@ class Occurrence:
     fields: Mapping[str, Term]
     condition: Term
     """Its guard and the relation's condition."""
+    unknowns: Sequence[Unknown]
 
     def read(self, term: Term) -> Term:
         """A predicate or key of the contract, about this effect."""
-        return bound(term, self.fields)
+        return bound(term, self.fields, self.unknowns)
 
     def point(self, values: Mapping[Term, Term]) -> Point:
         """When it happens, in the iteration that the values choose."""
@@ -130,7 +131,7 @@ class OmittedError(UnsupportedError):
     """A predicate reads an argument that the call leaves to its default."""
 
 
-def bound(term: Term, fields: Mapping[str, Term]) -> Term:
+def bound(term: Term, fields: Mapping[str, Term], unknowns: Sequence[Unknown]) -> Term:
     """The term with fields replaced by what the atom passes, and origins decided."""
     values: dict[Term, Term] = {}
     for variable in variables(term):
@@ -143,7 +144,7 @@ def bound(term: Term, fields: Mapping[str, Term]) -> Term:
     try:
         filled = substitute(term, values)
         if any(isinstance(part, App) and part.op in ORIGIN_OPERATORS for part in postorder(term)):
-            filled = resolve_origins(filled)
+            filled = resolve_origins(filled, unknowns)
     except TermError as error:
         raise UnsupportedError(
             f"an argument has another type than the contract reads: {error}"
@@ -163,9 +164,12 @@ def facts(document: Document, relation: Relation) -> tuple[list[Occurrence], lis
             continue
         for fields in covered_fields(atom, relation, events):
             try:
-                where = bound(relation.where, fields) if relation.where is not None else TRUE
+                where = TRUE
+                if relation.where is not None:
+                    where = bound(relation.where, fields, document.unknowns)
             except UnsupportedError as why:
                 problems.append(f"{atom.id} ({atom.effect}): {why}")
                 continue
-            found.append(Occurrence(atom, position, fields, and_(atom.guard, where)))
+            condition = and_(atom.guard, where)
+            found.append(Occurrence(atom, position, fields, condition, document.unknowns))
     return found, problems

@@ -27,6 +27,7 @@ from lictor_ir.document import (
     Performed,
     Schema,
     Span,
+    Unknown,
     Update,
 )
 from lictor_ir.errors import FormError
@@ -96,6 +97,8 @@ def document_terms(document: Document) -> Iterator[Term]:
         for update in atom.updates:
             yield update.key
             yield update.value
+    for unknown in document.unknowns:
+        yield from _binder_terms(unknown.binders)
     for stated in (*document.assumptions, *document.obligations):
         yield from _binder_terms(stated.binders)
         yield stated.guard
@@ -158,6 +161,8 @@ def _document_json(document: Document) -> Json:
         "inputs": _parameters_json(document.inputs),
         "terms": table.rows,
         "atoms": [_atom_json(atom, table) for atom in document.atoms],
+        # Documents without them have the bytes, and the names, that they had before there were any.
+        **({"unknowns": _unknowns_json(document.unknowns, table)} if document.unknowns else {}),
         "assumptions": [
             {
                 "call": assumption.call,
@@ -217,6 +222,20 @@ def _atom_json(atom: Atom, table: TermWriter) -> Json:
     }
 
 
+def _unknowns_json(unknowns: Sequence[Unknown], table: TermWriter) -> Json:
+    return [
+        {
+            "id": unknown.id,
+            "type": str(unknown.type),
+            "text": unknown.text,
+            "binders": _binders_json(unknown.binders, table),
+            "labels": list(unknown.labels),
+            "may_raise": unknown.may_raise,
+        }
+        for unknown in unknowns
+    ]
+
+
 def _refs_json(terms: Mapping[str, Term], table: TermWriter) -> Json:
     return {key: table.ref(term) for key, term in terms.items()}
 
@@ -247,6 +266,7 @@ def _read_document(value: Json) -> Document:
         *("format", "program", "source_hash", "layer_hash", "target"),
         *("effects", "events", "schemas", "enums", "fluents", "inputs"),
         *("terms", "atoms", "assumptions", "obligations", "guarantees"),
+        optional=("unknowns",),
     )
     reader = _Reader(read_terms(fields["terms"], ("terms",)))
     return Document(
@@ -261,6 +281,7 @@ def _read_document(value: Json) -> Document:
         fluents=tuple_of(fields["fluents"], ("fluents",), reader.fluent),
         inputs=tuple_of(fields["inputs"], ("inputs",), _read_parameter),
         atoms=tuple_of(fields["atoms"], ("atoms",), reader.atom),
+        unknowns=tuple_of(fields.get("unknowns", []), ("unknowns",), reader.unknown),
         assumptions=tuple_of(fields["assumptions"], ("assumptions",), reader.assumption),
         obligations=tuple_of(fields["obligations"], ("obligations",), reader.obligation),
         guarantees=tuple_of(fields["guarantees"], ("guarantees",), reader.guarantee),
@@ -378,6 +399,19 @@ class _Reader:
                 fields["labels"], (*path, "labels"), lambda each, here: tuple_of(each, here, name)
             ),
             span=_read_span(fields["span"], (*path, "span")),
+        )
+
+    def unknown(self, value: Json, path: Path) -> Unknown:
+        fields = object_of(value, path, "id", "type", "text", "binders", "labels", "may_raise")
+        if not isinstance(fields["may_raise"], bool):
+            raise fail((*path, "may_raise"), "must be true or false")
+        return Unknown(
+            id=name(fields["id"], (*path, "id")),
+            type=read_type(fields["type"], (*path, "type")),
+            text=text(fields["text"], (*path, "text")),
+            binders=tuple_of(fields["binders"], (*path, "binders"), self.binder),
+            labels=tuple_of(fields["labels"], (*path, "labels"), name),
+            may_raise=fields["may_raise"],
         )
 
     def assumption(self, value: Json, path: Path) -> Assumption:

@@ -160,6 +160,19 @@ def schema() -> Json:
             )
         ),
     )
+    document["properties"]["unknowns"] = {
+        **_list(
+            _object(
+                id=_NAME,
+                type=_NAME,
+                text=_TEXT,
+                binders=binders,
+                labels=_list(_NAME),
+                may_raise={"type": "boolean"},
+            )
+        ),
+        "minItems": 1,
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": FORMAT,

@@ -39,11 +39,12 @@ from lictor_ir.contracts import (
     leaves,
 )
 from lictor_ir.document import Document, Guarantee, Parameter
+from lictor_ir.goals.contract_strength import strength
 from lictor_ir.goals.goal import Strength
 from lictor_ir.json.document import document_hash
 from lictor_ir.owl.class_expressions import DATATYPES, Expressions, Unsayable
 from lictor_ir.summary.call_sentences import CallSentences
-from lictor_ir.summary.contract_sentences import Promises, strength
+from lictor_ir.summary.contract_sentences import Promises
 from lictor_ir.terms import TRUE, Const, Term, Var, var
 from lictor_ir.types import BOOL, INT, STR, Type
 from lictor_ir.validation.document import validate

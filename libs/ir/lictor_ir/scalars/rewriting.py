@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -152,6 +153,14 @@ def _cancelled(left: Term, right: Term) -> tuple[Term, Term]:
     return _sum([*rest, const(known)]) if known else _sum(rest), _sum(remaining)
 
 
+def _known_difference(left: Term, right: Term) -> int | None:
+    """The first less the second, where all that is not known of both is the same."""
+    parts = [_addends(left), _addends(right)]
+    known = [sum(_int(part) for part in side if isinstance(part, Const)) for side in parts]
+    ours, theirs = (Counter(part for part in side if not isinstance(part, Const)) for side in parts)
+    return known[0] - known[1] if ours == theirs else None
+
+
 def _int(part: Const) -> int:
     return part.value if isinstance(part.value, int) else 0
 
@@ -246,6 +255,9 @@ def _ordered_leaf(op: str, left: Term, right: Term) -> Term:
             return _float_against(op, side, _int(other), number_is_left=side is left)
     if left.type == right.type == INT:
         strict = op == "lt"
+        apart = _known_difference(left, right)
+        if apart is not None:
+            return const(apart < 0 or (not strict and apart == 0))
         if _below(left, right, strict=strict):
             return TRUE
         if _below(right, left, strict=not strict):

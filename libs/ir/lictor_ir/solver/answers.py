@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from lictor_ir.document import Document, Enumeration, Schema
 from lictor_ir.places import LENGTH
+from lictor_ir.terms import results
 from lictor_ir.types import (
+    ANY,
     BOOL,
     FLOAT,
     INT,
@@ -29,7 +31,7 @@ from lictor_ir.types import (
     TupleOf,
     Type,
 )
-from lictor_ir.values import EnumValue, RowValue, Value
+from lictor_ir.values import EnumValue, Open, RowValue, Value
 
 MAX_ITEMS: Final = 10_000
 """Longer lists than this are not made for a counterexample."""
@@ -91,6 +93,22 @@ def undecided(reason: str, how: str) -> Answer:
     return Answer(Conclusion.UNDECIDED, reason=reason, how=how)
 
 
+def result_types(document: Document) -> dict[str, Type]:
+    """What each call returns: as its effect declares it, or where that says `any`, as the document reads it."""
+    effects = {effect.name: effect.result for effect in document.effects}
+    types = {atom.id: effects.get(atom.effect, NONE) for atom in document.atoms}
+    if any(type_ in (ANY, ListOf(ANY)) for type_ in types.values()):
+        stated = (*document.atoms, *document.assumptions, *document.obligations)
+        read = [
+            *(term for atom in document.atoms for term in atom.arguments.values()),
+            *(each.guard for each in stated),
+            *(each.formula for each in (*document.assumptions, *document.obligations)),
+            *(binder.over for each in stated for binder in each.binders),
+        ]
+        types.update((term.call, term.type) for term in results(*read) if term.call in types)
+    return types
+
+
 # -- from a model to a run -------------------------------------------------------------------------
 
 
@@ -111,9 +129,10 @@ class Filled:
     def __init__(self, document: Document, model: SolverModel) -> None:
         self._schemas: Mapping[str, Schema] = {each.name: each for each in document.schemas}
         self._enums: Mapping[str, Enumeration] = {each.name: each for each in document.enums}
-        effects = {effect.name: effect.result for effect in document.effects}
-        self._types = {atom.id: effects.get(atom.effect, NONE) for atom in document.atoms}
-        self._depths = {atom.id: len(atom.binders) for atom in document.atoms}
+        self._types = result_types(document)
+        read = (*document.atoms, *document.unknowns)
+        self._depths = {each.id: len(each.binders) for each in read}
+        self._unknowns = {each.id for each in document.unknowns}
         self._nodes: dict[tuple[str, bool, tuple[int, ...]], _Node] = {}
         for read in model.reads:
             self._place(read)
@@ -133,6 +152,12 @@ class Filled:
             likes = sorted(key for key in self._nodes if key[0] == call and key[1])
             node = self._nodes[likes[0]] if likes else None
         return self._value(node, self._types[call])
+
+    def read(self, call: str, indices: tuple[int, ...]) -> Value | Open:
+        """What terms read there; of a declared unknown nothing: Python may never give it the model's value."""
+        if call in self._unknowns:
+            return Open(f"{call} is unknown", declared=True)
+        return self.result(call, indices, "", {})
 
     def _place(self, read: Read) -> None:
         depth = self._depths.get(read.root, 0) if read.is_result else 0

@@ -1,7 +1,7 @@
 """Writes goals as SMT-LIB 2.6 text for any solver: theories of ints, reals, Unicode strings, floating point, functions.
 
-`unsat` means that the goal holds; for consistency, `sat` does. The same goal always gives the same text: declarations
-are sorted, and every application has a name, so that deep terms need no deep brackets.
+`unsat` means that the goal holds. The same goal always gives the same text: declarations are sorted, and every
+application has a name, so that deep terms need no deep brackets.
 
 The meaning is that of `lictor_ir.solver.z3_lowering`: what has no exact function is a declared one, of which true
 things are said.
@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from lictor_ir.errors import UnsupportedError
-from lictor_ir.goals.goal import Goal, GoalKind
+from lictor_ir.goals.goal import Goal
 from lictor_ir.operators import decimal
 from lictor_ir.places import parts, place, solver_order
 from lictor_ir.regexes import (
@@ -84,7 +84,7 @@ class _Script:
 
     def text(self, goal: Goal) -> str:
         formulas = [self._term(term) for term in (*goal.given, goal.refute)]
-        wanted = "holds when sat" if goal.kind is GoalKind.CONSISTENCY else "holds when unsat"
+        wanted = "holds when unsat"
         if goal.undecided:
             wanted = f"not all of it, so unsat shows nothing: {'; '.join(goal.undecided)}"
         return "\n".join(

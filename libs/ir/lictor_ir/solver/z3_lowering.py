@@ -32,7 +32,7 @@ NAME: Final = "z3"
 
 
 def decide(goal: Goal, timeout_ms: int, memory_mb: int) -> Answer:
-    """Whether the formula of the goal has a model. The caller reads consistency the other way round."""
+    """Whether the goal holds: its formula has no model."""
     if goal.refute is FALSE:
         return HOLDS
     z3 = _z3()
@@ -44,7 +44,7 @@ def decide(goal: Goal, timeout_ms: int, memory_mb: int) -> Answer:
             return Answer(Conclusion.HOLDS, how=NAME)
         if outcome == z3.unknown:
             return undecided(_reason(solver.reason_unknown(), timeout_ms), NAME)
-        model = small_model(z3, solver, lowering.places, lowering.members)
+        model = small_model(z3, solver, lowering.places, lowering.members, memory_mb)
         return Answer(Conclusion.FAILS, model, how=NAME, candidate=lowering.approximate)
     except z3.Z3Exception as error:
         return undecided(f"Z3 gave up: {error}", NAME)

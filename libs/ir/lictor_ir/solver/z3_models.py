@@ -24,22 +24,25 @@ Lowered = Mapping[Term, tuple[Place, Any, tuple[Any, ...]]]
 
 
 def small_model(
-    z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int]
+    z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int], memory_mb: int
 ) -> SolverModel:
     """The solver's model, or one with short lists and strings if there is one."""
     model = solver.model()
     lengths = [own for found, own, _ in places.values() if found.steps[-1:] == (LENGTH,)]
     strings = [own for term, (_, own, _) in places.items() if term.type == STR]
     if lengths or strings:
-        solver.push()
-        solver.set("timeout", SHORTER_MS)
+        # Another solver: `push` makes this one work on its strings at once, and no time limit holds for that.
+        shorter = z3.Solver(ctx=solver.ctx)
+        shorter.set("timeout", SHORTER_MS)
+        shorter.set("max_memory", max(16, memory_mb))
+        shorter.set("random_seed", 0)
+        shorter.add(solver.assertions())
         for each in lengths:
-            solver.add(each <= SHORT_LIST)
+            shorter.add(each <= SHORT_LIST)
         for each in strings:
-            solver.add(z3.Length(each) <= SHORT_TEXT)
-        if solver.check() == z3.sat:
-            model = solver.model()
-        solver.pop()
+            shorter.add(z3.Length(each) <= SHORT_TEXT)
+        if shorter.check() == z3.sat:
+            model = shorter.model()
     return _Reading(z3, model, members).model(places)
 
 

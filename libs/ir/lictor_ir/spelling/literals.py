@@ -126,7 +126,8 @@ def _unescaped(text: str) -> Iterator[str]:
             continue
         close = text.find("}", at, at + 10)
         digits = text[at + 3 : close]
-        if escape != "u" or text[at + 2] != "{" or not re.fullmatch(r"[0-9a-f]{1,6}", digits):
+        known = close > 0 and text[at + 1 : at + 3] == "u{"
+        if not known or not re.fullmatch(r"[0-9a-f]{1,6}", digits):
             raise FormError(rf"{_shown(text[at : at + 4])} is no escape; write \n or \u{{200b}}")
         if int(digits, 16) > 0x10FFFF:
             raise FormError(f"U+{digits} is no character")

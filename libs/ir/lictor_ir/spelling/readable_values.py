@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from lictor_ir.operators import decimal
-from lictor_ir.values import EnumValue, RowValue
+from lictor_ir.values import EnumValue, Open, RowValue
 
 MAX_TEXT: Final = 480
 MAX_ITEMS: Final = 4
@@ -17,6 +17,8 @@ def value_text(value: Any, most: int = MAX_TEXT) -> str:
         case RowValue(schema, columns):
             inside = ", ".join(f"{name}={value_text(each)}" for name, each in columns.items())
             told = f"{schema}({inside})"
+        case Open():
+            told = "unknown"
         case EnumValue(enum, member):
             told = f"{enum}.{member}"
         case list():

@@ -64,8 +64,12 @@ class Summary:
     """What trusted calls promise."""
     stops_unless: tuple[SummaryEntry, ...]
     """What must hold besides: what calls demand, what would raise, what is asserted."""
+    unknown: tuple[SummaryEntry, ...] = ()
+    """Values that nobody models."""
     is_proved: bool = False
     """Whether all of this was proved."""
+    is_rehearsed: bool = True
+    """Whether what is proved was compared with Python."""
 
     def text(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> str:
         """The text, of at most so many characters and lines; None for all of it. ValueError when that is too few."""
@@ -86,6 +90,12 @@ class Summary:
             room = Room((limit or _ENDLESS) - len(self._fingerprint) - 1, (lines or _ENDLESS) - 1)
         return fitted([*self.program, *self.unconstrained], self._sections(), (), room)
 
+    @property
+    def _proved(self) -> str:
+        if not self.is_proved:
+            return "if proved"
+        return "proved" if self.is_rehearsed else "proved, not rehearsed"
+
     def _sections(self) -> list[Section]:
         def promised(strength: Strength) -> tuple[SummaryEntry, ...]:
             return tuple(
@@ -96,15 +106,16 @@ class Summary:
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
             Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
             Section(
-                f"GUARANTEES, {'' if self.is_proved else 'if '}proved, however early the run ends:",
+                f"GUARANTEES, {self._proved}, however early the run ends:",
                 promised(Strength.EVERY_PREFIX),
                 "guarantee",
             ),
             Section(
-                f"GUARANTEES, {'' if self.is_proved else 'if '}proved, for runs in which no trusted call fails:",
+                f"GUARANTEES, {self._proved}, for runs in which no trusted call fails:",
                 promised(Strength.ON_COMPLETION),
                 "guarantee",
             ),
+            Section("NOBODY KNOWS these values:", self.unknown, "unknown value"),
             Section("RELIES ON promises of trusted calls:", self.relies_on, "promise"),
             Section(
                 "STOPS UNLESS, and each of these is proved to hold:"
@@ -150,6 +161,7 @@ def summarize(document: Document, proved: Sequence[Sequence[Strength]] | None = 
             SummaryEntry(calls.demanded(each), effect_of.get(each.call or "", ""))
             for each in document.obligations
         ),
+        unknown=tuple(SummaryEntry(calls.unknown(each)) for each in document.unknowns),
         is_proved=proved is not None,
     )
 

@@ -15,6 +15,7 @@ from lictor_ir.document import (
     Obligation,
     ObligationKind,
     Parameter,
+    Unknown,
 )
 from lictor_ir.summary import display
 from lictor_ir.summary.term_words import TermWords
@@ -23,6 +24,7 @@ from lictor_ir.types import ListOf
 
 _MOST_TIMES = 10**12
 """Loops that surely run more often than this are as good as endless to a reader."""
+_MAX_TYPE = 120
 
 
 class CallSentences:
@@ -34,13 +36,31 @@ class CallSentences:
         self._events = {event.name: event for event in document.events}
         self._effect_of = {atom.id: atom.effect for atom in document.atoms}
         stated = [*document.atoms, *document.assumptions, *document.obligations]
+        looped = [*stated, *document.unknowns]
         self._words = TermWords(
-            [term for each in stated for term in _terms(each)],
+            [
+                *(term for each in stated for term in _terms(each)),
+                *(each.over for unknown in document.unknowns for each in unknown.binders),
+            ],
             calls={
                 atom.id: (atom.effect, self._effects[atom.effect].result) for atom in document.atoms
             },
-            loops={binder.index: binder.over for each in stated for binder in each.binders},
+            loops={binder.index: binder.over for each in looped for binder in each.binders},
+            unknowns=frozenset(each.id for each in document.unknowns),
         )
+
+    def unknown(self, unknown: Unknown) -> str:
+        """One value that nobody models."""
+        text = (
+            f"unknown {display.name(unknown.id)}, any {display.exact(str(unknown.type), _MAX_TYPE)}"
+        )
+        for binder in unknown.binders:
+            text += f", {self._loop(binder)}"
+        made_of = ", ".join(map(display.name, unknown.labels)) or "nothing that is named"
+        text += f"; made of {made_of}"
+        if unknown.may_raise:
+            text += "; computing it may raise, and then the run ends there"
+        return text + (f": {display.string(unknown.text)}" if unknown.text else "")
 
     def call(self, atom: Atom) -> str:
         """One guarded call."""

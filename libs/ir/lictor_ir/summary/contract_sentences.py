@@ -23,6 +23,7 @@ from lictor_ir.contracts import (
     leaves,
 )
 from lictor_ir.document import Document, Guarantee
+from lictor_ir.goals.contract_strength import strength
 from lictor_ir.goals.goal import Strength
 from lictor_ir.json.contracts import contract_terms
 from lictor_ir.summary import display
@@ -37,22 +38,7 @@ _BOUNDS: Final = {
     Comparison.MORE: "more than",
     Comparison.EXACTLY: "exactly",
 }
-_UPPER: Final = (Comparison.AT_MOST, Comparison.LESS)
 NOTHING: Final = "nothing"
-
-
-def strength(contract: Contract) -> Strength:
-    """For which runs a contract that is no conjunction is surely promised, as far as it alone tells.
-
-    A proof may find more: whether a sum can only grow is told by what the program adds.
-    """
-    match contract:
-        case SharesValue() | AtEnd() | Sum():
-            return Strength.ON_COMPLETION
-        case Count(comparison=comparison) if comparison not in _UPPER:
-            return Strength.ON_COMPLETION
-        case _:
-            return Strength.EVERY_PREFIX
 
 
 class Promises:

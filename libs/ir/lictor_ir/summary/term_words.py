@@ -55,10 +55,12 @@ class TermWords:
         *,
         calls: Mapping[str, tuple[str, Type]] | None = None,
         loops: Mapping[Var, Term] | None = None,
+        unknowns: frozenset[str] = frozenset(),
         of_contracts: bool = False,
     ) -> None:
         self._calls = calls or {}
         self._loops = loops or {}
+        self._unknowns = unknowns
         self._of_contracts = of_contracts
         self._told: dict[Term, _Told] = {}
         self._short: dict[Term, _Told] = {}
@@ -139,6 +141,11 @@ class TermWords:
         return f"its {display.name(term.name.removeprefix(FIELD_PREFIX))}"
 
     def _result(self, term: Result) -> str:
+        if term.call in self._unknowns:
+            text = f"unknown {display.name(term.call)}"
+            if term.indices:
+                text += f" in round ({', '.join(map(self.text, term.indices))})"
+            return text
         effect, declared = self._calls[term.call]
         text = f"result of {display.name(effect)} ({display.name(term.call)})"
         if term.indices:
@@ -244,7 +251,8 @@ class TermWords:
         said = [
             f"{value} is {place} of a row that a trusted call returned"
             if term.op == "from"
-            else f"no {place} of a row that a trusted call returned flows into {value}"
+            # What a call makes of its arguments does not carry their origin on: that is not the program's.
+            else f"{value} is not made by the program from {place} of any returned row (it may equal one)"
             for value, place in zip(values, places, strict=True)
         ]
         return display.listed(said, MAX_LIST, between=" and ")

@@ -22,6 +22,7 @@ from lictor_ir.document import (
     Performed,
     Schema,
     Span,
+    Unknown,
     Update,
 )
 from lictor_ir.provenance import argument_labels
@@ -52,6 +53,7 @@ class _Reader:
         self._enums: list[Enumeration] = []
         self._inputs: list[Parameter] = []
         self._atoms: list[Atom] = []
+        self._unknowns: list[Unknown] = []
         self._assumptions: list[Assumption] = []
         self._obligations: list[Obligation] = []
         self._guarantees: list[Guarantee] = []
@@ -77,6 +79,7 @@ class _Reader:
             "input": self._input,
             "let": self._let,
             "effect": self._atom,
+            "unknown": self._unknown,
             "assume": self._assumption,
             "oblige": self._obligation,
             "guarantee": self._guarantee,
@@ -99,6 +102,7 @@ class _Reader:
             fluents=tuple(self._contracts.fluents.values()),
             inputs=tuple(self._inputs),
             atoms=tuple(self._atoms),
+            unknowns=tuple(self._unknowns),
             assumptions=tuple(self._assumptions),
             obligations=tuple(self._obligations),
             guarantees=tuple(self._guarantees),
@@ -239,9 +243,24 @@ class _Reader:
         self._listed(one)
         return {name: found[name] for name in sorted(found)}
 
+    def _unknown(self) -> None:
+        id_ = self._scan.name()
+        self._scan.expect(":")
+        type_ = self._scan.type()
+        binders = self._loops()
+        labels = self._separated(self._scan.string) if self._scan.takes("of") else []
+        may_raise = self._scan.takes("raises")
+        self._unknowns.append(
+            Unknown(id_, type_, self._saying(), binders, tuple(labels), may_raise)
+        )
+        self._terms.results[id_] = type_
+
     def _where(self) -> tuple[tuple[Binder, ...], Term]:
-        binders = tuple(self._separated(self._binder)) if self._scan.takes("for") else ()
+        binders = self._loops()
         return binders, self._terms.term() if self._scan.takes("when") else TRUE
+
+    def _loops(self) -> tuple[Binder, ...]:
+        return tuple(self._separated(self._binder)) if self._scan.takes("for") else ()
 
     def _binder(self) -> Binder:
         index = var(self._scan.name(), INT)

@@ -29,11 +29,12 @@ from lictor_ir.document import (
     Obligation,
     Parameter,
     Span,
+    Unknown,
 )
 from lictor_ir.json.contracts import contract_terms
 from lictor_ir.json.document import document_terms
 from lictor_ir.spelling.literals import quote
-from lictor_ir.terms import TRUE, Term
+from lictor_ir.terms import TRUE, Term, results
 from lictor_ir.text.keywords import COMPARISON_LEVEL, HEADER, spell_name
 from lictor_ir.text.term_writer import TermText
 from lictor_ir.validation.document import validate
@@ -51,6 +52,7 @@ def write_contract(document: Document, contract: Contract) -> str:
         document,
         inputs=(),
         atoms=(),
+        unknowns=(),
         assumptions=(),
         obligations=(),
         guarantees=(Guarantee("", contract),),
@@ -63,10 +65,11 @@ class _Writer:
     def __init__(self, document: Document) -> None:
         self._document = document
         declared = {effect.name: effect.result for effect in document.effects}
-        results = {atom.id: declared[atom.effect] for atom in document.atoms}
+        read = {atom.id: declared[atom.effect] for atom in document.atoms}
+        read |= {unknown.id: unknown.type for unknown in document.unknowns}
         promised = sum(1 for each in document.guarantees for _ in contract_terms(each.contract))
         every = list(document_terms(document))
-        self._terms = TermText(every[: len(every) - promised], results)
+        self._terms = TermText(every[: len(every) - promised], read)
         self._promised = every[len(every) - promised :]
         self._parameters = {effect.name: effect.parameters for effect in document.effects}
         self._fields = {event.name: event.fields for event in document.events}
@@ -126,7 +129,12 @@ class _Writer:
     # -- the program ---------------------------------------------------------------------------
 
     def _atoms(self) -> Iterator[str]:
+        """Each atom; an unknown stands before the first that reads it, and those that no atom reads at the end."""
+        left = list(self._document.unknowns)
         for atom in self._document.atoms:
+            while any(_reads(_atom_terms(atom), unknown.id) for unknown in left):
+                # Those before it too: an unknown reads earlier ones only, and they keep their order.
+                yield from self._unknown(left.pop(0))
             yield from self._terms.lets(*_atom_terms(atom))
             call = f"{spell_name(atom.effect)}({self._given(atom.arguments, self._parameters[atom.effect])})"
             yield f"effect {spell_name(atom.id)}: {call}{self._where(atom)}{_at(atom.span)}"
@@ -136,6 +144,17 @@ class _Writer:
             for update in atom.updates:
                 key, value = self._terms.text(update.key), self._terms.text(update.value)
                 yield f"    sets {spell_name(update.fluent)}[{key}] = {value}"
+        for unknown in left:
+            yield from self._unknown(unknown)
+
+    def _unknown(self, unknown: Unknown) -> Iterator[str]:
+        yield from self._terms.lets(*(binder.over for binder in unknown.binders))
+        line = f"unknown {spell_name(unknown.id)}: {unknown.type}{self._loops(unknown.binders)}"
+        if unknown.labels:
+            line += f" of {', '.join(map(quote, unknown.labels))}"
+        if unknown.may_raise:
+            line += " raises"
+        yield line + (f" says {quote(unknown.text)}" if unknown.text else "")
 
     def _assumptions(self) -> Iterator[str]:
         for assumption in self._document.assumptions:
@@ -157,12 +176,13 @@ class _Writer:
 
     def _where(self, stated: Atom | Assumption | Obligation) -> str:
         """Loops and guard of something."""
-        text = ""
-        if stated.binders:
-            text += f" for {', '.join(map(self._binder, stated.binders))}"
+        text = self._loops(stated.binders)
         if stated.guard is not TRUE:
             text += f" when {self._terms.text(stated.guard)}"
         return text
+
+    def _loops(self, binders: Sequence[Binder]) -> str:
+        return f" for {', '.join(map(self._binder, binders))}" if binders else ""
 
     def _binder(self, binder: Binder) -> str:
         return f"{spell_name(binder.index.name)} in {self._terms.text(binder.over)}"
@@ -256,6 +276,10 @@ def _atom_terms(atom: Atom) -> Iterator[Term]:
         yield from (performed.fields[name] for name in sorted(performed.fields))
     for update in atom.updates:
         yield from (update.key, update.value)
+
+
+def _reads(terms: Iterator[Term], unknown: str) -> bool:
+    return any(each.call == unknown for each in results(*terms))
 
 
 def _stated_terms(stated: Assumption | Obligation) -> Iterator[Term]:

@@ -1,8 +1,8 @@
 """The rules of the format that its grammar alone does not hold.
 
-Whoever reads a document validates it once; goals, lowering and evaluation trust it from there on. The first rule that
-is broken raises a DocumentError whose message begins with the path of the part that breaks it:
-`atoms[3].arguments.addr: …`.
+Whoever reads a document validates it once; goals, lowering and evaluation trust it from there on. Documents never
+change, so one that was found right is not looked at again: each run of it would. The first rule that is broken raises a
+DocumentError whose message begins with the path of the part that breaks it: `atoms[3].arguments.addr: …`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
+from weakref import WeakValueDictionary
 
 from lictor_ir.document import (
     Assumption,
@@ -45,33 +47,60 @@ MAX_BINDERS: Final = 16
 """How deep loops may be nested."""
 
 _HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_VALID: Final[WeakValueDictionary[int, Document]] = WeakValueDictionary()
+"""Documents that were found right, by their ids: comparing them would take longer than validating."""
+MOST_DECLARED: Final = 16
+_DECLARATIONS: Final = ("effects", "events", "schemas", "enums", "fluents")
+_DECLARED: Final[dict[tuple[int, ...], tuple[object, ...]]] = {}
+"""Declarations that were found right, by the ids of what is kept here: all traces of a signature share them."""
 _TYPE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def validate(document: Document) -> None:
     """Raise a DocumentError that begins with the path of the part that breaks a rule."""
-    _check_declarations(document)
+    if _VALID.get(id(document)) is document:
+        return
+    for key, found in (("source_hash", document.source_hash), ("layer_hash", document.layer_hash)):
+        if found is not None and not _HASH.fullmatch(found):
+            raise refuse((key,), "must be sha256: and 64 hex digits, or nothing")
+    _check_dotted(document.target, ("target",))
+    types = _Types(document)
+    _check_declarations(document, types)
+    _check_parameters(document.inputs, ("inputs",), types)
     rules = TermRules(document)
     for number, fluent in enumerate(document.fluents):
         path = ("fluents", number, "initial")
         rules.check_closed(fluent.initial, path)
         _check_type(fluent.initial, fluent.value, path)
     _Atoms(document, rules).check()
-    _Stated(document, rules).check()
+    stated = _Stated(document, rules)
+    stated.check_unknowns(types)
+    stated.check()
     for number, guarantee in enumerate(document.guarantees):
         _check_span(guarantee.span, ("guarantees", number, "span"))
         check_contract(guarantee.contract, ("guarantees", number, "contract"), document, rules)
+    _VALID[id(document)] = document
+
+
+def assume_valid(document: Document) -> None:
+    """For a document that holds to the rules by the way it was made, and that nothing but an analysis rests on."""
+    _VALID[id(document)] = document
 
 
 # -- declarations ----------------------------------------------------------------------------------
 
 
-def _check_declarations(document: Document) -> None:
-    for key, found in (("source_hash", document.source_hash), ("layer_hash", document.layer_hash)):
-        if found is not None and not _HASH.fullmatch(found):
-            raise refuse((key,), "must be sha256: and 64 hex digits, or nothing")
-    _check_dotted(document.target, ("target",))
-    types = _Types(document)
+def _check_declarations(document: Document, types: _Types) -> None:
+    declared = (
+        document.effects,
+        document.events,
+        document.schemas,
+        document.enums,
+        document.fluents,
+    )
+    key = tuple(map(id, declared))
+    if key in _DECLARED:
+        return
     for number, effect in enumerate(document.effects):
         path = ("effects", number)
         _check_dotted(effect.name, (*path, "name"))
@@ -92,6 +121,8 @@ def _check_declarations(document: Document) -> None:
     for number, enum in enumerate(document.enums):
         path = ("enums", number)
         _check_type_name(enum.name, (*path, "name"))
+        if not enum.members:
+            raise refuse((*path, "members"), f"must not be empty: nothing could be a {enum.name}")
         _check_unique(enum.members, (*path, "members"))
         for at, member in enumerate(enum.members):
             _check_name(member, (*path, "members", at))
@@ -100,15 +131,12 @@ def _check_declarations(document: Document) -> None:
         _check_dotted(fluent.name, (*path, "name"))
         types.check(fluent.key, (*path, "key"))
         types.check(fluent.value, (*path, "value"))
-    _check_parameters(document.inputs, ("inputs",), types)
-    for key, declared in (
-        ("effects", document.effects),
-        ("events", document.events),
-        ("schemas", document.schemas),
-        ("enums", document.enums),
-        ("fluents", document.fluents),
-    ):
-        _check_unique([each.name for each in declared], (key,))
+    for section, named in zip(_DECLARATIONS, declared, strict=True):
+        _check_unique([each.name for each in named], (section,))
+    # Other threads do so meanwhile: there may be more already, and one may be gone.
+    for oldest in list(_DECLARED)[: max(0, len(_DECLARED) - MOST_DECLARED + 1)]:
+        _DECLARED.pop(oldest, None)
+    _DECLARED[key] = declared
 
 
 class _Types:
@@ -222,7 +250,8 @@ class _Atoms:
         effect = self._effects.get(atom.effect)
         if effect is None:
             raise refuse((*path, "effect"), f"{atom.effect} is not declared")
-        _check_binders(atom.binders, (*path, "binders"), position, self._inputs, self._rules)
+        around = TermScope((), position)
+        _check_binders(atom.binders, (*path, "binders"), around, self._inputs, self._rules)
         scope = TermScope(atom.binders, position)
         self._check_named(
             atom.arguments, effect.parameters, (*path, "arguments"), effect.name, scope
@@ -278,11 +307,11 @@ class _Atoms:
 def _check_binders(
     binders: Sequence[Binder],
     path: Path,
-    position: float,
+    around: TermScope,
     inputs: Collection[str],
     rules: TermRules,
 ) -> None:
-    """The rules for the loops around something that stands at a position."""
+    """The rules for the loops around something that may read what is in scope."""
     if len(binders) > MAX_BINDERS:
         raise refuse(path, f"must not be more than {MAX_BINDERS}")
     _check_unique([binder.index.name for binder in binders], path)
@@ -293,7 +322,7 @@ def _check_binders(
             raise refuse((*here, "index"), "must be an int")
         if binder.index.name in inputs:
             raise refuse((*here, "index"), f"{binder.index.name} is an input")
-        rules.check(binder.over, (*here, "over"), TermScope(tuple(binders[:at]), position))
+        rules.check(binder.over, (*here, "over"), replace(around, binders=tuple(binders[:at])))
         if not (isinstance(binder.over.type, ListOf) or binder.over.type == INT):
             raise refuse((*here, "over"), f"must be a list or a count, not {binder.over.type}")
 
@@ -312,6 +341,26 @@ class _Stated:
             for atom in document.atoms
             for at, binder in enumerate(atom.binders)
         }
+
+    def check_unknowns(self, types: _Types) -> None:
+        """Each has a name and a type of its own, and is made of calls and inputs."""
+        unknowns = self._document.unknowns
+        _check_unique([*self._position, *(each.id for each in unknowns)], ("unknowns",))
+        for number, unknown in enumerate(unknowns):
+            path = ("unknowns", number)
+            _check_name(unknown.id, (*path, "id"))
+            types.check(unknown.type, (*path, "type"))
+            scope = TermScope((), math.inf, number)
+            _check_binders(unknown.binders, (*path, "binders"), scope, self._inputs, self._rules)
+            self._check_loops(unknown.binders, path)
+            if list(unknown.labels) != sorted(set(unknown.labels)):
+                raise refuse((*path, "labels"), "must be sorted, each once")
+            for at, label in enumerate(unknown.labels):
+                source = label.partition(".")[0]
+                kind, _, name = source.rpartition(":")
+                known = self._inputs if kind == "input" else self._position if not kind else ()
+                if name not in known:
+                    raise refuse((*path, "labels", at), f"{label} names no call and no input")
 
     def check(self) -> None:
         for number, assumption in enumerate(self._document.assumptions):
@@ -338,15 +387,24 @@ class _Stated:
         return self._position[call]
 
     def _check_formula(self, stated: Assumption | Obligation, path: Path, position: float) -> None:
-        _check_binders(stated.binders, (*path, "binders"), position, self._inputs, self._rules)
-        for at, binder in enumerate(stated.binders):
-            loop = stated.binders[: at + 1]
+        _check_binders(
+            stated.binders,
+            (*path, "binders"),
+            TermScope((), position),
+            self._inputs,
+            self._rules,
+        )
+        self._check_loops(stated.binders, path)
+        scope = TermScope(stated.binders, position)
+        for key, term in (("guard", stated.guard), ("formula", stated.formula)):
+            self._rules.check(term, (*path, key), scope)
+            _check_type(term, BOOL, (*path, key))
+
+    def _check_loops(self, binders: tuple[Binder, ...], path: Path) -> None:
+        for at, binder in enumerate(binders):
+            loop = binders[: at + 1]
             if self._loops.setdefault(binder.index.name, loop) != loop:
                 raise refuse(
                     (*path, "binders", at, "index"),
                     f"{binder.index.name} is the index of another loop",
                 )
-        scope = TermScope(stated.binders, position)
-        for key, term in (("guard", stated.guard), ("formula", stated.formula)):
-            self._rules.check(term, (*path, key), scope)
-            _check_type(term, BOOL, (*path, key))

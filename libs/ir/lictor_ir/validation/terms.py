@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from lictor_ir import operators
-from lictor_ir.document import Binder, Document
+from lictor_ir.document import Binder, Document, Unknown
 from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.json.regexes import check_size
 from lictor_ir.json.strict_reading import Path, spelled
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
-from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children, postorder
+from lictor_ir.terms import App, Const, Matches, Result, Term, Var, children, postorder, results
 from lictor_ir.types import ANY, INT, ListOf, RowOf, Type, accepts
 from lictor_ir.values import EnumValue
 
@@ -27,6 +29,8 @@ class TermScope:
 
     binders: tuple[Binder, ...]
     position: float
+    unknowns: float = math.inf
+    """How many of the document's unknowns it may read."""
 
 
 class TermRules:
@@ -35,6 +39,9 @@ class TermRules:
     def __init__(self, document: Document) -> None:
         self._inputs = {parameter.name: parameter.type for parameter in document.inputs}
         self._atoms = {atom.id: (at, atom) for at, atom in enumerate(document.atoms)}
+        self._unknowns = {each.id: (at, each) for at, each in enumerate(document.unknowns)}
+        self._computed = list(accumulate(map(self._made, document.unknowns), max))
+        """Before which position each unknown can't be read: they stand in the order in which they are computed."""
         self._results = {effect.name: effect.result for effect in document.effects}
         self._columns = {
             schema.name: {column.name: column.type for column in schema.columns}
@@ -43,19 +50,26 @@ class TermRules:
         self._members = {enum.name: frozenset(enum.members) for enum in document.enums}
         self._read_as: dict[str, Type] = {}
         self._well_made: set[Term] = set()
-        self._in_scope: dict[tuple[Var, ...], dict[Term, float]] = {}
+        self._in_scope: dict[tuple[tuple[Var, ...], float], dict[Term, float]] = {}
+
+    def _made(self, unknown: Unknown) -> int:
+        calls = [label.partition(".")[0] for label in unknown.labels]
+        calls += [each.call for each in results(*(each.over for each in unknown.binders))]
+        return max((self._atoms[call][0] + 1 for call in calls if call in self._atoms), default=0)
 
     def check(self, term: Term, path: Path, scope: TermScope) -> None:
         """Raise unless the term is well made and reads only what is in scope."""
         self._check_made(term, path)
         # What is right at one position is right at every later one, in the same loops.
-        right = self._in_scope.setdefault(tuple(binder.index for binder in scope.binders), {})
+        place = (tuple(binder.index for binder in scope.binders), scope.unknowns)
+        right = self._in_scope.setdefault(place, {})
+        seen: dict[Term, float] = {}
         stack = [term]
         while stack:
             part = stack.pop()
-            if part in right and right[part] <= scope.position:
+            if part in seen or (part in right and right[part] <= scope.position):
                 continue
-            right[part] = scope.position
+            seen[part] = scope.position
             match part:
                 case Var():
                     self._check_variable(part, path, scope)
@@ -66,6 +80,7 @@ class TermRules:
                 case _:
                     pass
             stack.extend(children(part))
+        right |= seen
 
     def check_closed(
         self, term: Term, path: Path, fields: Mapping[str, Type] | None = None
@@ -99,18 +114,34 @@ class TermRules:
             raise refuse(path, f"reads {term.name} as {term.type}; it is {declared}")
 
     def _check_result(self, term: Result, path: Path, scope: TermScope) -> None:
+        if term.call in self._unknowns:
+            at, unknown = self._unknowns[term.call]
+            if at >= scope.unknowns:
+                raise refuse(path, f"reads {term.call}, which is declared later")
+            if self._computed[at] > scope.position:
+                raise refuse(path, f"reads {term.call} before what it is made of happened")
+            self._check_indices(term, unknown.binders, path, scope)
+            if term.type != unknown.type:
+                raise refuse(path, f"reads {term.call} as {term.type}; it is {unknown.type}")
+            return
         if term.call not in self._atoms:
-            raise refuse(path, f"reads the result of {term.call}, which is no atom")
+            raise refuse(path, f"reads the result of {term.call}, which is no atom and no unknown")
         position, atom = self._atoms[term.call]
         if position >= scope.position:
             raise refuse(path, f"reads the result of {term.call} before that call happened")
-        if len(term.indices) != len(atom.binders):
+        self._check_indices(term, atom.binders, path, scope)
+        self._check_result_type(term, self._results.get(atom.effect), path)
+
+    def _check_indices(
+        self, term: Result, binders: tuple[Binder, ...], path: Path, scope: TermScope
+    ) -> None:
+        if len(term.indices) != len(binders):
             raise refuse(
                 path,
                 f"reads the result of {term.call} with {len(term.indices)} indices; "
-                f"it stands in {len(atom.binders)} loops",
+                f"it stands in {len(binders)} loops",
             )
-        for mine, other, index in zip(scope.binders, atom.binders, term.indices, strict=False):
+        for mine, other, index in zip(scope.binders, binders, term.indices, strict=False):
             if mine.index is not other.index:
                 break
             # In another iteration of a loop that still runs, the call may not have happened yet.
@@ -119,7 +150,6 @@ class TermRules:
                     path,
                     f"reads the result of {term.call} of another iteration of {mine.index.name}",
                 )
-        self._check_result_type(term, self._results.get(atom.effect), path)
 
     def _check_result_type(self, term: Result, declared: Type | None, path: Path) -> None:
         if declared is None or not _is_instance(declared, term.type):
@@ -132,12 +162,13 @@ class TermRules:
     # -- how a term is made --------------------------------------------------------------------
 
     def _check_made(self, term: Term, path: Path) -> None:
+        seen: set[Term] = set()
         stack = [term]
         while stack:
             part = stack.pop()
-            if part in self._well_made:
+            if part in seen or part in self._well_made:
                 continue
-            self._well_made.add(part)
+            seen.add(part)
             stack.extend(children(part))
             try:
                 self._check_part(part, path)
@@ -145,6 +176,7 @@ class TermRules:
                 raise
             except IrError as error:
                 raise refuse(path, str(error)) from None
+        self._well_made |= seen
 
     def _check_part(self, part: Term, path: Path) -> None:
         match part:

@@ -24,6 +24,8 @@ from lictor_ir.contracts import All, Before, Comparison, Contract, Count, Empty,
 from lictor_ir.document import Document, Effect, Event, Parameter, Performed
 from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.evaluation import Trace, holds
+from lictor_ir.goals.goal import Goal
+from lictor_ir.solver.answers import Answer
 from lictor_ir.solver.z3_lowering import decide
 from lictor_ir.terms import apply, const, eq, not_
 from lictor_ir.text import read
@@ -262,6 +264,44 @@ def test_time_that_ran_out_is_unknown_and_never_implied() -> None:
     wanted = 'forall e in send : contains(e.addr, "b")'
     assert answer(premises, wanted, ms=0).verdict is EntailmentVerdict.UNKNOWN
     assert answer(premises, wanted).verdict is EntailmentVerdict.IMPLIED
+
+
+@pytest.mark.parametrize(
+    ("premises", "wanted", "verdict"),
+    [
+        (
+            ['forall e in send : startswith(e.addr, "/") and not (startswith(e.addr, "/etc"))'],
+            "no e in send",
+            EntailmentVerdict.NOT_IMPLIED,
+        ),
+        (
+            ['forall e in send : contains(e.msg, "hello")', 'forall e in send : e.addr == "a"'],
+            "forall e in send : len(e.msg) <= 20",
+            EntailmentVerdict.NOT_IMPLIED,
+        ),
+        (
+            ['forall e in send : contains(e.msg, "hello")'],
+            'forall e in send : not (contains(e.msg, "secret"))',
+            EntailmentVerdict.NOT_IMPLIED,
+        ),
+        ([], "(count e in send) <= 2", EntailmentVerdict.NOT_IMPLIED),
+        (["(count e in send | copy) <= 1"], "distinct e in send | copy : e.addr", EntailmentVerdict.IMPLIED),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("behaviours", [None, {}])
+def test_what_a_guess_or_its_premises_show_is_not_asked_of_a_solver(
+    premises: list[str],
+    wanted: str,
+    verdict: EntailmentVerdict,
+    behaviours: dict[str, Behaviour] | None,
+) -> None:
+    def no_solver(_goal: Goal, _ms: int, _mb: int) -> Answer:
+        raise AssertionError("a solver is asked")
+
+    whole = document(*premises, wanted)
+    *given_, asked = [each.contract for each in whole.guarantees]
+    signature = Signature.of(whole, behaviours)
+    assert entails(signature, given_, asked, Budget(20_000, decide=no_solver)).verdict is verdict
 
 
 def test_a_contract_that_does_not_fit_the_signature_is_refused() -> None:

@@ -111,6 +111,7 @@ def test_what_is_no_certificate_is_refused(data: bytes) -> None:
         b"{}",
         b'{"format":"lictor/certificate/v1"}',
         b'{"format":"lictor/certificate/v2"}',
+        b'{"format":"lictor/certificate/v3"}',
         b'"\\ud800"',
         canonical_json(BODY).replace(b'"engine":', b'"engine":"x","engine":', 1),
         canonical_json(BODY).replace(b'"engine":', b'"engine": ', 1),
@@ -118,7 +119,7 @@ def test_what_is_no_certificate_is_refused(data: bytes) -> None:
         json.dumps(BODY, indent=1).encode(),
         json.dumps(dict(reversed(BODY.items())), separators=(",", ":")).encode(),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_is_sealed_and_not_canonical_is_refused(inside: bytes) -> None:
     refused(HEAD + inside + b',"hash":"' + hash_bytes(inside).encode() + b'"}')
@@ -354,7 +355,7 @@ def test_goals_can_not_be_left_out_added_doubled_or_moved() -> None:
         [*goals, {**goals[-1], "goal": "guarantee.9.0"}],
         [goals[1], goals[0], *goals[2:]],
         [{**goals[0], "goal": goals[1]["goal"]}, *goals[1:]],
-        [{**goals[0], "kind": "unreached"}, *goals[1:]],
+        [{**goals[0], "kind": "guarantee"}, *goals[1:]],
         [goals[0], {**goals[1], "kind": "assertion"}, *goals[2:]],
     ):
         assert _outcome({**BODY, "goals": other})

@@ -192,3 +192,14 @@ def test_numbers_of_any_size_reach_the_solver_and_come_back() -> None:
         guarantee "none": no e in send"""
     )
     assert proof.verdict is ProofVerdict.REFUTED
+
+
+def test_a_key_that_is_nan_is_set_though_it_equals_no_key() -> None:
+    assert not _is_proved(
+        """trusted unlock(door: float) -> none
+        fluent locked[float]: bool = true
+        input x: float
+        effect c1: unlock(door = x) when is_nan(x)
+            sets locked[x] = false
+        guarantee "locked": finally s in locked : s.value"""
+    )

@@ -101,7 +101,7 @@ def document(*atoms: Atom, promises: tuple[Assumption, ...] = ()) -> Document:
 
 def goal(contract: Contract, *atoms: Atom, promises: tuple[Assumption, ...] = ()) -> Goal:
     stated = replace(document(*atoms, promises=promises), guarantees=(Guarantee("g", contract),))
-    (found,) = [each for each in goals(stated) if each.kind is GoalKind.GUARANTEE]
+    (found,) = [each for each in goals(stated, {}) if each.kind is GoalKind.GUARANTEE]
     return found
 
 
@@ -304,28 +304,10 @@ def test_a_promise_counts_for_an_error_that_reads_the_result() -> None:
             Obligation(ObligationKind.NO_ERROR, apply("lt", X, const(9)), "small argument"),
         ),
     )
-    small, argument = (each for each in goals(stated) if each.kind is GoalKind.NO_ERROR)
+    small, argument = (each for each in goals(stated, {}) if each.kind is GoalKind.NO_ERROR)
     assert decide(small, 5_000, 512).conclusion is Conclusion.HOLDS
     # It reads no result, so the call may be yet to come.
     assert decide(argument, 5_000, 512).conclusion is Conclusion.FAILS
-
-
-def test_promises_that_are_plainly_possible_need_no_goal() -> None:
-    call, promise = impossible_above(10)
-    stated = document(QUERY, call, promises=(at_most(3), promise))
-    assert goals(stated) == ()
-
-
-def test_a_promise_that_contradicts_itself_becomes_a_goal_that_is_not_satisfiable() -> None:
-    never = Assumption(
-        "c1",
-        and_(
-            apply("lt", apply("len", USERS), const(2)), apply("lt", const(2), apply("len", USERS))
-        ),
-    )
-    (consistency,) = goals(document(QUERY, promises=(never,)))
-    assert consistency.kind is GoalKind.CONSISTENCY
-    assert decide(consistency, 5_000, 512).conclusion is Conclusion.HOLDS
 
 
 def test_promises_about_every_row_are_used_where_rows_are_read() -> None:

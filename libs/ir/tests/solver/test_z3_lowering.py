@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lictor_ir.forked_child import Forked, Tell
 from lictor_ir.goals import Goal, GoalKind
 from lictor_ir.regexes import (
     ReAny,
@@ -270,3 +271,19 @@ def test_a_hard_goal_ends_in_time() -> None:
         *(apply("lt", const(0), each) for each in (x, y, z)),
     )
     assert decide(_goal(fermat), 300, 512).conclusion is Conclusion.UNDECIDED
+
+
+def test_a_shorter_model_of_long_texts_is_looked_for_within_its_time() -> None:
+    """There is none, and Z3 once worked on that for minutes, whatever its time limit: in a child, that can be ended."""
+    s = var("s", STR)
+    goal = _goal(apply("contains", s, const("ab" * 200)), apply("endswith", s, const("cd" * 200)))
+
+    def work(tell: Tell) -> None:
+        found = decide(goal, 5_000, 512).model
+        tell(str(found and found.variables()["s"]).encode())
+
+    with Forked(work, 1_024) as child:
+        text = child.told(30.0)
+    assert text is not None
+    assert text.endswith(b"cd" * 200)
+    assert b"ab" * 200 in text

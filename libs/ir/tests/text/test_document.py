@@ -192,6 +192,7 @@ HEAD = (
         (HEAD + "effect c1: f(a = 01)", "line 6, column 18: '01' must be spelled '1'"),
         (HEAD + "effect c1: f(a = 1e999)", "line 6, column 18: 1e999 is too large for a float"),
         (HEAD + 'effect c1: f(a = "\\q")', "line 6, column 18: '\\\\q\"' is no escape"),
+        (HEAD + 'effect c1: f(a = "\\u{41")', "line 6, column 18: '\\\\u{4' is no escape"),
         (HEAD + 'effect c1: f(a = "abc)', "line 6, column 18: '\"' can't stand here"),
         (
             HEAD + 'effect c1: f(a = "a" matches any)',

@@ -48,7 +48,9 @@ from lictor_ir.errors import DocumentError
 from lictor_ir.provenance import argument_labels
 from lictor_ir.regexes import ReConcat, Regex, ReText
 from lictor_ir.terms import FALSE, TRUE, Term, const, var
+from lictor_ir.text.document_reader import read
 from lictor_ir.types import BOOL, FLOAT, INT, STR, EnumOf, ListOf, RowOf, Type
+from lictor_ir.validation import document as validation
 from lictor_ir.validation.document import validate
 from lictor_ir.values import EnumValue
 
@@ -149,6 +151,10 @@ def deep_regex() -> Regex:
         (
             replace(GOOD, enums=(*ENUMS, Enumeration("E", ("A", "A")))),
             "enums[1].members: A stands there twice",
+        ),
+        (
+            replace(GOOD, enums=(*ENUMS, Enumeration("E", ()))),
+            "enums[1].members: must not be empty",
         ),
         (
             replace(GOOD, fluents=(Fluent("locked", STR, BOOL, const(1)),)),
@@ -436,3 +442,18 @@ def test_ten_thousand_atoms_over_one_growing_guard_are_checked_at_once() -> None
         guard = terms.application("and", (guard, terms.eq(X, const(number))), "", BOOL)
         atoms.append(replace(ATOMS[3], id=f"c{number}", guard=guard))
     validate(replace(GOOD, atoms=tuple(atoms)))
+
+
+def test_declarations_that_were_found_right_are_few_whoever_validates_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two threads may each have added one, where there was room for one."""
+    more = validation.MOST_DECLARED + 1
+    held: dict[tuple[int, ...], tuple[object, ...]] = {(at,): () for at in range(more)}
+    monkeypatch.setattr(validation, "_DECLARED", held)
+    validate(
+        read(
+            'effect-ir v1\nprogram "p.py" target main\ntrusted users() -> int\neffect c1: users()\n'
+        )
+    )
+    assert len(held) == validation.MOST_DECLARED

@@ -1,9 +1,9 @@
 """Makes certificates: for each goal of a proved document, evidence as strong as can be had in the time given.
 
-Z3 has decided the goals. cvc5 is asked each that is not settled by derivation alone, and for a proof; for what must be
-possible, Z3's model is taken. All that is done in a child process, goal by goal, and gone through there by the checker
-itself: the level of a goal is what `lictor_ir.certificate.check` establishes, never what somebody hopes. What runs out
-of time has a lower level. Solvers that contradict each other leave nothing proved.
+Z3 has decided the goals, and found the witnesses of what trusted calls promise. cvc5 is asked each goal that is not
+settled by derivation alone, and for a proof, in a child process, goal by goal. What it says is gone through there by
+the checker itself: the level of a goal is what `lictor_ir.certificate.check` establishes, never what somebody hopes.
+What runs out of time has a lower level. Solvers that contradict each other leave nothing proved.
 """
 
 from __future__ import annotations
@@ -12,18 +12,11 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import version
 from typing import Final
 
-from lictor_ir.certificate.check import (
-    established,
-    interpreted,
-    satisfied,
-    script_of,
-    weakest,
-)
+from lictor_ir.certificate.check import established, script_of, weakest
 from lictor_ir.certificate.format import (
     MAX_BYTES,
     By,
@@ -38,13 +31,8 @@ from lictor_ir.certificate.format import (
 )
 from lictor_ir.errors import CertificateError, IrError
 from lictor_ir.forked_child import Forked, Tell
-from lictor_ir.goals import Goal, GoalKind, goals, never_reached
-from lictor_ir.places import Place
-from lictor_ir.solver.answers import Conclusion, SolverModel
+from lictor_ir.goals import Goal, GoalKind, goals
 from lictor_ir.solver.z3_lowering import NAME as FIRST
-from lictor_ir.solver.z3_lowering import decide
-from lictor_ir.terms import Const, Result, const
-from lictor_ir.values import EnumValue
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.certificate.second_solver import ask, solver_version
 from lictor_prove.errors import ProveError
@@ -113,8 +101,11 @@ def certify(
     if proof.verdict is not ProofVerdict.PROVED or proof.ir is None:
         raise NotCertified(f"the verdict is {proof.verdict}; only what is proved has a certificate")
     document = proof.ir.document
-    derived = goals(document)
-    found = {goal.id: _derived_alone(goal) for goal in derived if _holds_by_itself(goal)}
+    derived = goals(document, proof.witnesses)
+    for goal in derived:
+        if goal.undecided:
+            raise NotCertified(f"{goal.id} can't be decided: {'; '.join(goal.undecided)}")
+    found = {goal.id: _derived_alone(goal) for goal in derived if goal.folded}
     waiting = [goal for goal in derived if goal.id not in found]
     found |= {evidence.goal: evidence for evidence in _asked(waiting, limits)}
     for goal in waiting:
@@ -131,6 +122,11 @@ def certify(
         program_hash=None if front_end is FrontEnd.DOCUMENT else document.source_hash,
         front_end=front_end,
         level=Level.C,
+        witnesses=tuple(
+            (each.atoms[0], proof.witnesses[each.atoms[0]])
+            for each in derived
+            if each.kind is GoalKind.PROMISE and each.atoms[0] in proof.witnesses
+        ),
         goals=tuple(evidence),
         engine=ENGINE,
         settings=settings.key,
@@ -139,18 +135,12 @@ def certify(
     return _fitting(certificate, limits)
 
 
-def _holds_by_itself(goal: Goal) -> bool:
-    return goal.folded and not goal.undecided and goal.kind is not GoalKind.CONSISTENCY
-
-
 def _derived_alone(goal: Goal) -> Evidence:
     return Evidence(goal.id, goal.kind, By.EVALUATION, Level.C)
 
 
 def _told_by_first(goal: Goal) -> Evidence:
     """What is left when the second solver was not heard: the first has decided it."""
-    if goal.kind is GoalKind.CONSISTENCY:
-        raise NotCertified(f"{goal.id}: there was no time to find values that make it possible")
     return Evidence(goal.id, goal.kind, By.SOLVER, Level.A, _script_hash(goal), (FIRST,))
 
 
@@ -210,8 +200,7 @@ def _asked(waiting: Sequence[Goal], limits: CertificateLimits) -> Iterator[Evide
 def _answer(todo: Sequence[Goal], tell: Tell, limits: CertificateLimits) -> None:
     for goal in todo:
         try:
-            evidence = evidence_of(goal, limits)
-            told = None if evidence is None else evidence_json(evidence)
+            told = evidence_json(evidence_of(goal, limits))
         except SolversDisagree as error:
             told = str(error)
         except (MemoryError, RecursionError):
@@ -219,33 +208,16 @@ def _answer(todo: Sequence[Goal], tell: Tell, limits: CertificateLimits) -> None
         tell(json.dumps(told).encode())
 
 
-def evidence_of(goal: Goal, limits: CertificateLimits) -> Evidence | None:
-    """The best evidence for a goal that solvers must be asked about; None when there is none."""
-    if goal.kind is not GoalKind.CONSISTENCY:
-        return _refuted(goal, goal, limits)
-    answer = decide(goal, limits.goal_ms, limits.memory_mb)
-    if answer.conclusion is Conclusion.FAILS and answer.model is not None:
-        return _possible(goal, answer.model, limits)
-    unreached = never_reached(goal)
-    if answer.conclusion is not Conclusion.HOLDS or unreached is None:
-        return None
-    if decide(unreached, limits.goal_ms, limits.memory_mb).conclusion is not Conclusion.HOLDS:
-        return None
-    return _refuted(goal, unreached, limits)
-
-
-def _refuted(goal: Goal, asked: Goal, limits: CertificateLimits) -> Evidence:
-    """Evidence that the formula can't be true; the first solver has said so."""
-    if asked.folded:
-        return Evidence(goal.id, asked.kind, By.EVALUATION, Level.C)
-    alone = Evidence(goal.id, asked.kind, By.SOLVER, Level.A, _script_hash(asked), (FIRST,))
-    text = script_of(asked)
+def evidence_of(goal: Goal, limits: CertificateLimits) -> Evidence:
+    """The best evidence for a goal of which the first solver has said that it holds."""
+    alone = _told_by_first(goal)
+    text = script_of(goal)
     if text is None:
         return alone
     said = ask(text, limits.goal_ms)
     if said.answer == "sat":
         raise SolversDisagree(
-            f"{asked.id}: {FIRST} says that it holds, and {SECOND} that it does not"
+            f"{goal.id}: {FIRST} says that it holds, and {SECOND} that it does not"
         )
     if said.answer == "unknown":
         return alone
@@ -257,41 +229,3 @@ def _refuted(goal: Goal, asked: Goal, limits: CertificateLimits) -> Evidence:
         return replace(carried, level=established(goal, carried).level)
     except CertificateError:
         return both
-
-
-def _possible(goal: Goal, model: SolverModel, limits: CertificateLimits) -> Evidence:
-    """Evidence that the formula can be true; the first solver has said so."""
-    alone = Evidence(goal.id, goal.kind, By.SOLVER, Level.A, _script_hash(goal), (FIRST,))
-    values = model_values(goal, model)
-    if values is not None and satisfied(goal, values):
-        return replace(alone, by=By.MODEL, model=values, level=Level.C)
-    text = script_of(goal)
-    said = None if text is None else ask(text, limits.goal_ms)
-    if said is not None and said.answer == "unsat":
-        raise SolversDisagree(
-            f"{goal.id}: {FIRST} says that it is possible, and {SECOND} that it is not"
-        )
-    if said is None or said.answer == "unknown":
-        return alone
-    return replace(alone, solvers=(SECOND, FIRST), level=Level.B)
-
-
-def model_values(goal: Goal, model: SolverModel) -> tuple[Const, ...] | None:
-    """A solver's model as a certificate carries it; None where it leaves something out."""
-    told = {
-        (each.root, each.is_result, each.steps, each.indices): each.value for each in model.reads
-    }
-    values: list[Const] = []
-
-    def value_of(found: Place, indices: tuple[Const, ...]) -> Const | None:
-        root = found.root
-        numbers = tuple(index.value for index in indices if isinstance(index.value, int))
-        is_result = isinstance(root, Result)
-        key = (root.call if is_result else root.name, is_result, found.steps, numbers)
-        value = told.get(key)
-        if not isinstance(value, bool | int | float | str | Fraction | EnumValue):
-            return None
-        values.append(const(value))
-        return values[-1]
-
-    return tuple(values) if interpreted(goal, value_of) is not None else None

@@ -7,7 +7,6 @@ of whoever wrote the file. Checking is done in a child, because nobody knows who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +15,6 @@ from lictor_ir.certificate.format import FrontEnd, Level, name_of, read
 from lictor_ir.document import Document
 from lictor_ir.errors import IrError
 from lictor_ir.forked_child import Forked, Tell
-from lictor_ir.goals import Goal
 from lictor_ir.json.document import to_json
 
 CHECK_S: Final = 10.0
@@ -34,12 +32,12 @@ class KeptCertificate:
 
 
 def why_not_shown(
-    kept: KeptCertificate, document: Document, derived: Sequence[Goal], limit_s: float = CHECK_S
+    kept: KeptCertificate, document: Document, limit_s: float = CHECK_S
 ) -> str | None:
-    """Why a kept certificate can't be relied on for these goals of a document; None when it shows them all."""
+    """Why a kept certificate can't be relied on for the goals of a document; None when it shows them all."""
 
     def work(tell: Tell) -> None:
-        tell(_why_not(kept, document, derived).encode() or _SHOWN)
+        tell(_why_not(kept, document).encode() or _SHOWN)
 
     with Forked(work, MEMORY_MB) as child:
         try:
@@ -51,7 +49,7 @@ def why_not_shown(
     return None if told == _SHOWN else told.decode()
 
 
-def _why_not(kept: KeptCertificate, document: Document, derived: Sequence[Goal]) -> str:
+def _why_not(kept: KeptCertificate, document: Document) -> str:
     try:
         if name_of(kept.data) != kept.hash:
             return "it has another name than the one under which it was kept"
@@ -61,7 +59,7 @@ def _why_not(kept: KeptCertificate, document: Document, derived: Sequence[Goal])
         if certificate.ir != to_json(document):
             return "the program does not become the Effect IR that it carries"
         check_names(certificate, document)
-        level = weakest(each.level for each in shown(derived, certificate))
+        level = weakest(each.level for each in shown(document, certificate)[1])
     except IrError as error:
         return f"it is refused: {error}"
     except (MemoryError, RecursionError):

@@ -5,8 +5,8 @@ says, because both follow the same commands, and terms mean the same in both.
 """
 
 from lictor_prove.commands.execution import Executed, ExecutionError, execute
-from lictor_prove.commands.lowering import lowered
-from lictor_prove.commands.program import Commands
+from lictor_prove.commands.lowering import lowered, lowered_with_shape
+from lictor_prove.commands.program import Commands, without_guarantees
 from lictor_prove.commands.reader import read_commands
 from lictor_prove.commands.source_rules import HEADER
 
@@ -17,5 +17,7 @@ __all__ = [
     "ExecutionError",
     "execute",
     "lowered",
+    "lowered_with_shape",
     "read_commands",
+    "without_guarantees",
 ]

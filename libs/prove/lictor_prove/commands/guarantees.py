@@ -100,7 +100,7 @@ class GuaranteeReader:
             raise
         except ProveError as error:
             raise scan.fail(f"the guarantee {name} can't be stated: {error}", start) from None
-        stated = Stated(builder.name, (builder.module, ".".join(path[:-1])))
+        stated = Stated(builder.name, builder.module)
         return Guarantee(name, contract, description, span=span()), stated
 
     def _builder(self, path: Sequence[str], start: Token) -> ContractBuilder:

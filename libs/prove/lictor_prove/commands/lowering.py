@@ -7,7 +7,7 @@ become guards, binders, atoms, obligations and assumptions there, by the same co
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeGuard, cast
 
 from lictor_ir.document import Document, ObligationKind, Span
@@ -41,9 +41,10 @@ from lictor_prove.commands.program import (
     WrittenTerm,
 )
 from lictor_prove.errors import Reason, Rejected
-from lictor_prove.python.interpreter.loops import symbolic_round
+from lictor_prove.python.interpreter.loops import is_entered, symbolic_round
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.machine_state import Hooks, Machine
+from lictor_prove.python.machine.program_shape import BranchPoint, ProgramShape, Spot
 from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Sym, SymbolicValue
 from lictor_prove.python.predicates import condition
 from lictor_prove.python.program.document_assembly import assembled
@@ -59,9 +60,19 @@ Names = Mapping[str, Term]
 
 def lowered(commands: Commands, *, name: str, target: str = "main") -> Document:
     """The document of a program; Rejected when what it does can't be written as one."""
+    return lowered_with_shape(commands, name=name, target=target)[0]
+
+
+def lowered_with_shape(
+    commands: Commands, *, name: str, target: str = "main"
+) -> tuple[Document, ProgramShape]:
+    """The document of a program, and its shape; Rejected when what it does can't be written as a document."""
     lowering = _Lowering(commands)
     try:
-        return lowering.document(name, target)
+        document = lowering.document(name, target)
+        return document, ProgramShape(
+            frozenset(map(Spot, _sites(commands.body))), lowering.branches
+        )
     except SubsetRefusal as refusal:
         raise _rejected(lowering.at, refusal.code, refusal.message, refusal.remedy) from None
     except Raises as problem:
@@ -80,6 +91,21 @@ def _rejected(at: Span | None, code: str, message: str, remedy: str) -> Rejected
     return Rejected(Reason(code, message, remedy, line, column))
 
 
+def _sites(block: Block) -> Iterator[Span]:
+    """Where trusted functions are called."""
+    for command in block:
+        match command:
+            case CallCommand():
+                yield command.span
+            case When():
+                yield from _sites(command.then)
+                yield from _sites(command.otherwise)
+            case ForEach() | ForCount():
+                yield from _sites(command.body)
+            case _:
+                pass
+
+
 class _Lowering:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
@@ -94,6 +120,14 @@ class _Lowering:
         """Where the machine stands: at a command."""
         del node
         return self.at
+
+    @property
+    def branches(self) -> tuple[BranchPoint, ...]:
+        """Where the program branches, as far as it was executed."""
+        return tuple(self._machine.branches)
+
+    def _note_branch(self, condition: Term, *, must_hold: bool = False) -> None:
+        self._machine.branch(ast.Pass(), condition, must_hold=must_hold)
 
     def document(self, name: str, target: str) -> Document:
         """The document of the whole program."""
@@ -137,6 +171,7 @@ class _Lowering:
                 self._call(command, names)
             case When():
                 holds = self._value(command.condition, names)
+                self._note_branch(holds)
                 machine.fork(
                     holds,
                     lambda: self._branch(command.then, names),
@@ -170,6 +205,7 @@ class _Lowering:
     def _assert(self, holds: Term, span: Span) -> None:
         machine = self._machine
         text = f"the assertion at line {span.line} holds"
+        self._note_branch(holds, must_hold=True)
         machine.require(holds, text, ObligationKind.ASSERTION)
         if holds is FALSE:
             machine.stop()
@@ -243,6 +279,7 @@ class _Lowering:
         def one_round() -> None:
             self._block(body, {**names, name: item})
 
+        self._note_branch(is_entered(over))
         symbolic_round(self._machine, index, over, TRUE, one_round)
 
     # -- terms -------------------------------------------------------------------------------------

@@ -126,3 +126,18 @@ def result_type(function: TrustedFunction) -> Type:
     """What a call of the function gives; calls of functions without a model of their result are not read."""
     assert function.result is not None
     return function.result
+
+
+def without_guarantees(commands: Commands) -> str:
+    """The text of the program without what it promises, which has no meaning while it runs; every place stays."""
+    lines = commands.source.split("\n")
+    for guarantee in commands.guarantees:
+        span = guarantee.span
+        if span is None:
+            continue
+        for number in range(span.line, span.end_line + 1):
+            line = lines[number - 1]
+            start = span.column - 1 if number == span.line else 0
+            end = span.end_column - 1 if number == span.end_line else len(line)
+            lines[number - 1] = line[:start] + " " * (end - start) + line[end:]
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from lictor_ir.contracts import Contract, leaves
 from lictor_ir.document import Document, Guarantee
 from lictor_ir.goals import Strength
 from lictor_prove.coverage.required_contracts import (
+    Recommended,
     contracts_of,
     in_package,
     is_contract,
@@ -89,11 +90,15 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A contract that a guarantee names."""
+    """A contract that a guarantee names: wherever a program imports it from, it is the one that is defined there."""
 
     name: str
-    modules: tuple[str, ...]
-    """Where it is defined, and whence the program imports it."""
+    module: str
+    """Where it is defined."""
+
+    def is_of(self, builder: ContractBuilder) -> bool:
+        """Whether it is that contract of the layer."""
+        return (self.module, self.name) == (builder.module, builder.name)
 
 
 def used_policies(
@@ -143,25 +148,29 @@ def covered(
             and all(entails(relied_on(leaf, relied), leaf) for leaf in leaves(contract))
         )
 
-    def how(policy: LayerPolicy, text: str, names: Collection[str]) -> StatementKind:
-        wanted = recommended(text, policy.package, builders)
-        if wanted.builder.nullary and wanted.name in names:
+    def how(wanted: Recommended) -> StatementKind:
+        is_named = any(each.is_of(wanted.builder) for each in said)
+        if wanted.builder.nullary and is_named:
             return StatementKind.STATED
         if wanted.is_open or entails is None:
-            return StatementKind.BY_NAME if wanted.name in names else StatementKind.MISSING
+            return StatementKind.BY_NAME if is_named else StatementKind.MISSING
         try:
             contract = wanted.contract()
         except ProveError:
             return StatementKind.MISSING
-        if wanted.name in names and contract in own:
+        if is_named and contract in own:
             return StatementKind.STATED
         return StatementKind.ENTAILED if implied(contract) else StatementKind.MISSING
 
     found: list[DomainCoverage] = []
     for policy, triggers in _used(use, layer):
-        names = _about(policy, said)
-        told = {text: how(policy, text, names) for text in (*policy.required, *policy.recommended)}
-        held = {each.name for each, _ in proved if each.required_by == policy.label}
+        meant = {
+            text: recommended(text, policy.package, builders)
+            for text in (*policy.required, *policy.recommended)
+        }
+        names = _about(policy, said, meant.values())
+        told = {text: how(wanted) for text, wanted in meant.items()}
+        held = {name for name in policy.required if _held(meant[name], policy, proved)}
         found.append(judged(policy, triggers, names, told, held))
     return reported(found, layer, program_hash, "mention" if entails is None else "entailment")
 
@@ -175,15 +184,29 @@ def _parsed(program: str | ast.Module) -> ast.Module:
     return ast.parse(program) if isinstance(program, str) else program
 
 
-def _about(policy: LayerPolicy, said: Sequence[Stated]) -> tuple[str, ...]:
-    """The contracts of a domain's package that are stated."""
+def _about(
+    policy: LayerPolicy, said: Sequence[Stated], meant: Iterable[Recommended]
+) -> tuple[str, ...]:
+    """The contracts that are stated of a domain: those that its package defines, and those that its policy means."""
+    builders = [wanted.builder for wanted in meant]
     return tuple(
         dict.fromkeys(
-            contract.name
-            for contract in said
-            if any(in_package(module, policy.package) for module in contract.modules)
+            each.name
+            for each in said
+            if in_package(each.module, policy.package) or any(map(each.is_of, builders))
         )
     )
+
+
+def _held(
+    wanted: Recommended, policy: LayerPolicy, proved: Sequence[tuple[Guarantee, Strength]]
+) -> bool:
+    """Whether a required contract was added for the domain, and proved; two domains may have one label."""
+    added = [each.contract for each, _ in proved if each.required_by == policy.label]
+    try:
+        return bool(added) and wanted.contract() in added
+    except ProveError:
+        return False
 
 
 # -- what is stated ------------------------------------------------------------------------------------
@@ -204,12 +227,8 @@ def stated(tree: ast.Module, target: str, layer: Layer) -> tuple[Stated, ...]:
             if len(paths) == 1:
                 value = _meaning(paths[0], layer)
                 if is_contract(value):
-                    found.append(_stated(value, paths[0]))
+                    found.append(Stated(value.name, value.module))
     return tuple(found)
-
-
-def _stated(contract: ContractBuilder, path: str) -> Stated:
-    return Stated(contract.name, (contract.module, path.rpartition(".")[0]))
 
 
 def _guaranteed(decorator: ast.expr, aliases: Mapping[str, frozenset[str]]) -> ast.Call | None:

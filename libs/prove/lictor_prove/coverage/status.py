@@ -37,7 +37,7 @@ def judged(
     by_name = those(policy.recommended, StatementKind.BY_NAME)
     unsaid = those(policy.recommended, StatementKind.MISSING)
     added = those(policy.required, StatementKind.MISSING)
-    enforced = tuple(name for name in added if f"{name}()" in held)
+    enforced = tuple(name for name in added if name in held)
     missing = tuple(name for name in added if name not in enforced)
     if missing:
         status = CoverageStatus.REQUIRED_GAP

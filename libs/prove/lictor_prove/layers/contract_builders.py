@@ -8,10 +8,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import cast
+from functools import cached_property
+from typing import Final, cast
 
-from lictor_ir.contracts import Contract
+from lictor_ir.contracts import Contract, terms_of
 from lictor_ir.document import Schema
+from lictor_ir.terms import App, postorder
 from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
 from lictor_layer import Row, Spec
 from lictor_layer.contracts import contract_declaration, sentence
@@ -23,6 +25,12 @@ from lictor_prove.layers.isolated_modules import Runtime
 from lictor_prove.layers.relation_vocabulary import Vocabulary
 
 _COLUMNS: Mapping[Type, type] = {STR: str, INT: int, BOOL: bool, FLOAT: float}
+
+_OF_ORIGIN: Final = (
+    "(This is about where a value comes from, not which value it is: it may equal one of the column,"
+    " or be what a trusted call made of one.)"
+)
+"""What a description is likely to leave open, for whoever approves it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +48,15 @@ class LayerContract:
     """The row classes of the layer, by the names of their schemas."""
     schemas: Mapping[str, Schema]
 
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """What it takes."""
+        return inspect.signature(self.function)
+
     @property
     def nullary(self) -> bool:
         """Whether it takes no arguments."""
-        return not inspect.signature(self.function).parameters
+        return not self.signature.parameters
 
     @property
     def documentation(self) -> str:
@@ -55,28 +68,27 @@ class LayerContract:
         # Late, so that a layer can be looked at without the front-end.
         from lictor_prove.layers.spec_conversion import Converter
 
-        signature = inspect.signature(self.function)
         try:
-            bound = signature.bind(
+            bound = self.signature.bind(
                 *(self._value(value) for value in args),
                 **{name: self._value(value) for name, value in kwargs.items()},
             )
         except TypeError as error:
-            raise ProveError(f"{self.name}{signature} can't be called so: {error}") from None
+            raise ProveError(f"{self.name}{self.signature} can't be called so: {error}") from None
         with self.runtime.active():
             self._check(bound.arguments)
             bound.apply_defaults()
             said = self._sentence(bound.arguments)
             spec = self._call(bound)
             contract = Converter(self.words, self.sources, self.place).contract(spec)
-        return contract, said
+        return contract, f"{said} {_OF_ORIGIN}" if said and _denies_origin(contract) else said
 
     def build_stated(
         self, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> tuple[Contract, str]:
         """The contract for arguments that are stated in JSON, as an approval policy does."""
         try:
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ProveError(f"{self.name} can't be called so: {error}") from None
         with self.runtime.active():
@@ -106,7 +118,7 @@ class LayerContract:
 
     def _check(self, given: Mapping[str, object]) -> None:
         hints = annotation_types.resolved(self.function)
-        declared = inspect.signature(self.function).parameters
+        declared = self.signature.parameters
         for name, value in given.items():
             if declared[name].kind in (
                 inspect.Parameter.VAR_POSITIONAL,
@@ -148,6 +160,12 @@ class LayerContract:
                 }
             case _:
                 return value
+
+
+def _denies_origin(contract: Contract) -> bool:
+    return any(
+        isinstance(part, App) and part.op == "not_from" for part in postorder(*terms_of(contract))
+    )
 
 
 def _row_class(schema: Schema) -> type[Row]:

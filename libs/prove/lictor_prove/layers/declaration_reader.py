@@ -27,10 +27,12 @@ from lictor_prove.layer_model import (
     TrustedFunction,
 )
 from lictor_prove.layers import annotation_types
+from lictor_prove.layers.changing_state import ChangingState
 from lictor_prove.layers.decorator_checks import (
     check_decorators,
     check_no_effect_is_lost,
     definition,
+    names_of_builders,
 )
 from lictor_prove.layers.files import ModuleFile
 from lictor_prove.layers.function_sources import FunctionSource, Sources
@@ -47,10 +49,15 @@ class DeclarationReader:
         self._runtime = runtime
         self._modules = runtime.modules
         self._by_module = {name: _source(file) for name, file in runtime.files.items()}
-        self.sources = Sources(
-            {str(file.path): self._by_module[name] for name, file in runtime.files.items()}
-        )
+        self.changing = ChangingState(self._modules)
+        for name, source in self._by_module.items():
+            self.changing.read(name, source)
         self.rows: Mapping[str, type[Row]] = _named(self._row_classes())
+        self.sources = Sources(
+            {str(file.path): self._by_module[name] for name, file in runtime.files.items()},
+            self.changing,
+            _kin(self.rows),
+        )
         for name, row in self.rows.items():
             row.__lictor_schema__ = name
         self._annotations = annotation_types.Annotations(self._schema_name)
@@ -180,10 +187,23 @@ class DeclarationReader:
                     f" {self._places[node.name]}; a name means one effect, rename one of them"
                 )
             check_decorators(source, node, module)
+            self._check_builders(source, node, module)
             self.functions[node.name] = self._function(name, value, inner, declared, place)
             self.objects[id(value)] = node.name
             self._places[node.name] = place
         check_no_effect_is_lost(source, module, found)
+
+    def _check_builders(
+        self, source: FunctionSource, node: ast.FunctionDef, module: ModuleType
+    ) -> None:
+        """What a call performs and sets is read once: what that rests on must not change."""
+        for name in names_of_builders(node, module):
+            why = self.changing.of_global(module.__name__, name, module.__dict__.get(name))
+            if why is not None:
+                raise ProverConfigError(
+                    f"{source.place}:{node.lineno}: what {node.name} performs or sets is told with {name},"
+                    f" which is no constant: {why}"
+                )
 
     def _function(
         self,
@@ -320,6 +340,17 @@ def _named(classes: list[ClassT]) -> dict[str, ClassT]:
             raise ProverConfigError(f"two classes of the layer are called {name}; rename one")
         named[name] = cls
     return named
+
+
+def _kin(rows: Mapping[str, type[Row]]) -> Mapping[tuple[str, str], list[str]]:
+    """For each column, the other classes above and below its own that have it, too."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, row in sorted(rows.items()):
+        for other, kin in sorted(rows.items()):
+            if other != name and (issubclass(kin, row) or issubclass(row, kin)):
+                for column in row.__lictor_columns__.keys() & kin.__lictor_columns__.keys():
+                    found.setdefault((name, column), []).append(other)
+    return found
 
 
 def _over_result(read: Predicate) -> ast.Lambda:

@@ -64,6 +64,15 @@ def check_decorators(source: FunctionSource, node: Definition, module: ModuleTyp
                 )
 
 
+def names_of_builders(node: Definition, module: ModuleType) -> Iterator[str]:
+    """The globals that the lambdas of `@performs` and `@sets` read."""
+    for decorator in node.decorator_list:
+        if _resolved(decorator, module) in (lictor_layer.performs, lictor_layer.sets):
+            for part in ast.walk(decorator):
+                if isinstance(part, ast.Name) and part.id in module.__dict__:
+                    yield part.id
+
+
 def check_no_effect_is_lost(
     source: FunctionSource, module: ModuleType, found: Collection[tuple[str, int]]
 ) -> None:

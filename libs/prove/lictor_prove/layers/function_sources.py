@@ -7,16 +7,15 @@ columns. What can't be found exactly is an error; a wrong body would be a wrong 
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
-from typing import Any
 
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layer_model import Predicate
+from lictor_prove.layer_names import Constancy, FunctionNames
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,11 @@ class FunctionSource:
         return ast.parse(self.text)
 
     @cached_property
+    def parents(self) -> Mapping[ast.AST, ast.AST]:
+        """The node that each node stands in."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
     def lambdas(self) -> Mapping[int, tuple[ast.Lambda, ...]]:
         """Its lambdas by the line they begin on."""
         found: dict[int, list[ast.Lambda]] = {}
@@ -40,12 +44,40 @@ class FunctionSource:
                 found.setdefault(node.lineno, []).append(node)
         return {line: tuple(nodes) for line, nodes in found.items()}
 
+    @cached_property
+    def _shown(self) -> dict[ast.Lambda, str]:
+        return {}
+
+    def body(self, node: ast.Lambda) -> str:
+        """What a lambda of this module says, in one line."""
+        if node not in self._shown:
+            text = ast.get_source_segment(self.text, node.body) or ast.unparse(node.body)
+            self._shown[node] = " ".join(text.split())
+        return self._shown[node]
+
+    @cached_property
+    def _known_traces(self) -> dict[ast.Lambda, tuple[object, ...]]:
+        return {}
+
+    def traces(self, node: ast.Lambda) -> tuple[object, ...]:
+        """What the code of a lambda of this module is known by."""
+        if node not in self._known_traces:
+            self._known_traces[node] = _traces(_compiled(node))
+        return self._known_traces[node]
+
 
 class Sources:
     """The sources of a layer, by file name."""
 
-    def __init__(self, sources: Mapping[str, FunctionSource]) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, FunctionSource],
+        constancy: Constancy | None = None,
+        kin: Mapping[tuple[str, str], Sequence[str]] | None = None,
+    ) -> None:
         self._sources = sources
+        self._constancy = constancy
+        self._kin = kin or {}
         self._texts = {path: source.text for path, source in sources.items()}
 
     def of(self, code: CodeType, what: str) -> FunctionSource:
@@ -58,8 +90,10 @@ class Sources:
             )
         return source
 
-    def predicate(self, function: Callable[..., object], text: str | None = None) -> Predicate:
-        """The lambda as syntax, with what its names mean."""
+    def predicate(
+        self, function: Callable[..., object], text: str | None = None, *, lasts: bool = True
+    ) -> Predicate:
+        """The lambda as syntax, with what its names mean; `lasts`: it is called again, when programs run."""
         if not isinstance(function, FunctionType) or function.__name__ != "<lambda>":
             name = getattr(function, "__name__", repr(function))
             raise ProverConfigError(
@@ -70,8 +104,9 @@ class Sources:
         place = f"{source.place}:{node.lineno}"
         if node.args.vararg is not None or node.args.kwarg is not None:
             raise ProverConfigError(f"{place}: a predicate names its parameters one by one")
-        shown = text or ast.get_source_segment(source.text, node.body) or ast.unparse(node.body)
-        return Predicate(node, _names(function, node), " ".join(shown.split()), place, self._texts)
+        shown = " ".join(text.split()) if text else source.body(node)
+        names = FunctionNames(function, self._constancy, lasts=lasts)
+        return Predicate(node, names, shown, place, self._texts, self._kin)
 
     def place(self, function: object) -> str:
         """File and line of a function, for messages."""
@@ -88,10 +123,10 @@ def _lambda_node(source: FunctionSource, function: FunctionType) -> ast.Lambda:
     nodes = [
         node
         for node in source.lambdas.get(code.co_firstlineno, ())
-        if _traces(_compiled(node)) == traces
+        if source.traces(node) == traces
     ]
     # Equal text has equal meaning: `[lambda e: True, lambda e: True]`.
-    if len({ast.dump(node) for node in nodes}) != 1:
+    if len(nodes) != 1 and len({ast.dump(node) for node in nodes}) != 1:
         raise ProverConfigError(
             f"{source.place}:{code.co_firstlineno}: which of the lambdas on this line is meant can't"
             " be told; write each on a line of its own"
@@ -112,30 +147,3 @@ def _traces(code: CodeType) -> tuple[object, ...]:
     # What belongs to no line only fetches outer names.
     positions = {position for position in code.co_positions() if position[0] is not None}
     return arguments, frozenset(constants), frozenset(positions)
-
-
-def _argument_names(node: ast.Lambda) -> tuple[str, ...]:
-    arguments = node.args
-    return tuple(
-        argument.arg
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    )
-
-
-def _names(function: FunctionType, node: ast.Lambda) -> Mapping[str, object]:
-    """What the free names of a lambda mean now."""
-    used = {part.id for part in ast.walk(node.body) if isinstance(part, ast.Name)}
-    used -= set(_argument_names(node))
-    captured: dict[str, Any] = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            captured[name] = cell.cell_contents
-        except ValueError:
-            continue
-    found: dict[str, object] = {}
-    for name in sorted(used):
-        for scope in (captured, function.__globals__, vars(builtins)):
-            if name in scope:
-                found[name] = scope[name]
-                break
-    return found

@@ -42,7 +42,10 @@ class Runtime:
         self.places: Final = {str(file.path): file.place for file in files.modules}
         self._own: dict[str, ModuleType] = {}
         self._is_active = False
+        self._before: tuple[int, str] | None = None
+        """How many modules there were when it was active last, and the newest; None when some have to be hidden."""
         self._tops: Final = {name.partition(".")[0] for name in self.files}
+        self._swapped: Final = self._tops | {"clauz3", "deal"}
         for top in sorted(self._tops):
             if top in ("clauz3", "deal") or top.startswith("lictor") or top in _STANDARD:
                 raise ProverConfigError(
@@ -63,25 +66,27 @@ class Runtime:
                 return
             self._is_active = True
             finder = _Finder(self.files, self._tops)
-            hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if self._ours(name)}
-            sys.modules.update(compat.modules())
-            sys.modules.update(self._own)
+            foreign = [] if _newest() == self._before else self._present()
+            hidden = {name: sys.modules.pop(name) for name in foreign}
+            ours = {**compat.modules(), **self._own}
+            sys.modules.update(ours)
+            inside = _newest()
             sys.meta_path.insert(0, finder)
             try:
                 yield
             finally:
                 self._is_active = False
                 sys.meta_path.remove(finder)
-                for name in list(sys.modules):
-                    if self._ours(name):
-                        module = sys.modules.pop(name)
-                        if name.partition(".")[0] in self._tops:
-                            self._own[name] = module
+                for name in ours if _newest() == inside else self._present():
+                    module = sys.modules.pop(name)
+                    if name.partition(".")[0] in self._tops:
+                        self._own[name] = module
                 sys.modules.update(hidden)
+                self._before = None if hidden else _newest()
 
-    def _ours(self, name: str) -> bool:
-        top = name.partition(".")[0]
-        return top in self._tops or top in ("clauz3", "deal")
+    def _present(self) -> list[str]:
+        """The modules in the process whose names mean something else in this layer."""
+        return [name for name in list(sys.modules) if name.partition(".")[0] in self._swapped]
 
     def load(self) -> None:
         """Runs every module."""
@@ -110,6 +115,11 @@ class Runtime:
             if frame.filename in self.places:
                 return f"{self.places[frame.filename]}:{frame.lineno}"
         return f"{place}:1"
+
+
+def _newest() -> tuple[int, str]:
+    """Different whenever a module came or went: names stand in the order in which they came."""
+    return len(sys.modules), next(reversed(sys.modules))
 
 
 class _Finder(MetaPathFinder):

@@ -70,6 +70,7 @@ def load_living(files: LayerFiles) -> LivingLayer:
         fluents=reader.declared_fluents(),
         schemas=reader.schemas,
         policies=policies,
+        constancy=reader.changing,
     )
     return LivingLayer(layer, runtime, reader.rows)
 
@@ -131,7 +132,8 @@ def _modules(
     made = {name: TrustedModule(name, inner) for name, inner in names.items()}
     for name in made:
         parent, _, last = name.rpartition(".")
-        if parent:
+        # A package may bind the name of its submodule to something else.
+        if parent and isinstance(names[parent].get(last, made[name]), ModuleType | TrustedModule):
             names[parent][last] = made[name]
     return made
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import lictor_layer
 from lictor_ir import contracts as ir
@@ -18,6 +18,21 @@ from lictor_prove.layers.function_sources import Sources
 from lictor_prove.layers.relation_vocabulary import Vocabulary, shared
 from lictor_prove.python.predicates import Fields, predicate_term
 
+_SPECS: Final = frozenset(
+    {
+        specs.NothingSpec,
+        specs.ConjunctionSpec,
+        specs.AllSpec,
+        specs.EmptySpec,
+        specs.DistinctSpec,
+        specs.BoundSpec,
+        specs.SharesValueSpec,
+        specs.BeforeSpec,
+        specs.NeverAfterSpec,
+        specs.FinalSpec,
+        specs.FinalValueSpec,
+    }
+)
 TYPES: Mapping[type, Type] = {bool: BOOL, int: INT, str: STR, float: FLOAT}
 
 
@@ -30,7 +45,12 @@ class Converter:
     place: str
 
     def contract(self, spec: object) -> ir.Contract:
-        """The contract that a spec means."""
+        """The contract that a spec means. A class below one of these may mean anything."""
+        if type(spec) not in _SPECS:
+            raise ProveError(
+                f"{self.place}: a contract returned {type(spec).__name__}, which is no spec that can"
+                " be proved; build it from relations"
+            )
         match spec:
             case specs.NothingSpec():
                 return ir.Anything()
@@ -60,10 +80,7 @@ class Converter:
             case specs.FinalValueSpec():
                 return self._final_value(spec)
             case _:
-                raise ProveError(
-                    f"{self.place}: a contract returned {type(spec).__name__}, which is no spec that can"
-                    " be proved; build it from relations"
-                )
+                raise AssertionError(f"{type(spec).__name__} is not converted")
 
     def relation(self, given: lictor_layer.Relation) -> ir.Relation:
         """The relation over this layer's effects."""
@@ -75,7 +92,7 @@ class Converter:
         )
 
     def _bound(self, spec: specs.BoundSpec) -> ir.Contract:
-        if math.isnan(spec.bound):
+        if spec.bound != spec.bound:
             raise ProveError(f"{self.place}: a count or sum is compared with NaN")
         comparison = ir.Comparison(spec.comparison)
         relation, bound = self.relation(spec.relation), const(spec.bound)
@@ -144,7 +161,7 @@ class Converter:
         return self._read(predicate, record)
 
     def _read(self, predicate: Callable[..., object], record: Mapping[str, Term]) -> Term:
-        read = self.sources.predicate(predicate)
+        read = self.sources.predicate(predicate, lasts=False)
         arguments = read.node.args
         if len(arguments.args) != 1 or arguments.defaults or arguments.posonlyargs:
             raise ProverConfigError(

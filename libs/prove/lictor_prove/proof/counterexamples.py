@@ -83,9 +83,7 @@ class Candidate:
     def _fails_directly(self, obligation: Obligation) -> bool:
         """For runs that can't go on: the path to the obligation is taken, it fails, and no promise is broken."""
         variables: Mapping[str, Any] = {**self._model.variables(), **self._filled.inputs}
-        evaluation = Evaluation(
-            Environment(variables, lambda call, at: self._filled.result(call, at, "", {}))
-        )
+        evaluation = Evaluation(Environment(variables, self._filled.read))
         for assumption in self._document.assumptions:
             if evaluation.is_false(assumption.formula) and not evaluation.is_false(
                 assumption.guard

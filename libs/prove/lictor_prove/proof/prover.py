@@ -18,10 +18,11 @@ from lictor_ir.certificate.format import Level
 from lictor_ir.contracts import Contract
 from lictor_ir.document import Document
 from lictor_ir.errors import DocumentError, IrError
-from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals, never_reached
+from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals, stated_goals
+from lictor_ir.goals.builder import Builder
 from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, undecided
 from lictor_ir.solver.z3_lowering import decide
-from lictor_ir.terms import FALSE
+from lictor_ir.terms import FALSE, results
 from lictor_ir.validation.document import validate
 from lictor_prove.certificate.kept_proof import KeptCertificate, why_not_shown
 from lictor_prove.errors import Reason, Rejected
@@ -43,12 +44,15 @@ from lictor_prove.proof.result import (
 )
 from lictor_prove.proof.runnability import why_not_run
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
+from lictor_prove.proof.witness_search import FoundPromise, found_promises, witnesses_of
+from lictor_prove.this_python import this_python
 from lictor_schema.proofs.proof import ProofVerdict
 
 if TYPE_CHECKING:
     from lictor_prove.commands import Commands
     from lictor_prove.coverage.report import Stated, Use
     from lictor_prove.python import ParsedProgram
+    from lictor_prove.python.machine.program_shape import ProgramShape
     from lictor_schema.proofs.coverage import CoverageReport
 
 __all__ = [
@@ -72,6 +76,8 @@ class ReadProgram:
     document: Document
     """What it states, and what its layer adds."""
     parsed: ParsedProgram | Commands
+    shape: ProgramShape
+    """Where it calls trusted functions, and where it branches."""
 
 
 def prove(
@@ -84,10 +90,13 @@ def prove(
     settings: ProofSettings = DEFAULT,
     progress: OnProgress | None = None,
     kept: KeptCertificate | None = None,
+    seed: str = "",
 ) -> Proof:
     """The verdict about a program. ProverConfigError when the layer demands what it does not have.
 
     `kept`: a certificate of an earlier proof. Solvers are not asked what it shows; all else is found out as without it.
+    `seed`: for the values of the runs that are planned, drawn anew for each proof: whoever knew it before could write a
+    program whose runs miss what is wrong with it. Without one the proof is not rehearsed.
     """
     begun = time.perf_counter()
     _tell(progress, Progress("reading"))
@@ -104,12 +113,29 @@ def prove(
     timings = replace(
         proof.timings, read_ms=read_ms, analysis_ms=proof.timings.analysis_ms + _since(told)
     )
-    return replace(
+    whole = replace(
         proof,
         layer_hash=layer.hash,
         coverage=coverage,
         timings=timings,
         cannot_run=why_not_run(document),
+        python=this_python(),
+    )
+    if whole.verdict is not ProofVerdict.PROVED:
+        return whole
+    # Late, like the front-end: a document has no program that could be rehearsed.
+    from lictor_prove.rehearsal.proof_plan import with_plan
+
+    return with_plan(
+        whole,
+        program,
+        source=source,
+        name=name,
+        target=target,
+        language=language,
+        layer=layer,
+        settings=settings,
+        seed=seed,
     )
 
 
@@ -206,7 +232,7 @@ def read(
 
     try:
         parsed = parse_program(source)
-        document = read_parsed(parsed, name=name, target=target, layer=layer)
+        document, shape = read_parsed(parsed, name=name, target=target, layer=layer)
     except (RecursionError, MemoryError):
         raise Rejected(
             Reason(
@@ -218,19 +244,19 @@ def read(
     if layer.policies:
         use = uses(parsed.tree, target, layer).with_calls_of(document)
         document = with_required(document, layer, use.policies(layer))
-    return ReadProgram(with_row_identity(document), parsed)
+    return ReadProgram(with_row_identity(document), parsed, shape)
 
 
 def _read_commands(source: str, name: str, layer: Layer, target: str) -> ReadProgram:
-    from lictor_prove.commands import lowered, read_commands
+    from lictor_prove.commands import lowered_with_shape, read_commands
     from lictor_prove.coverage.report import Use
     from lictor_prove.coverage.required_contracts import with_required, with_row_identity
 
     commands = read_commands(source, layer=layer)
-    document = lowered(commands, name=name, target=target)
+    document, shape = lowered_with_shape(commands, name=name, target=target)
     used = Use(commands.called, anything=False).with_calls_of(document).policies(layer)
     whole = with_row_identity(with_required(document, layer, used) if used else document)
-    return ReadProgram(whole, commands)
+    return ReadProgram(whole, commands, shape)
 
 
 def prove_document(
@@ -249,18 +275,26 @@ def prove_document(
         return rejected(
             Reason("ir.invalid", str(error), "correct the document at the path that is named")
         )
-    todo = goals(document)
-    distrusted = None if kept is None else why_not_shown(kept, document, todo)
+    distrusted = None if kept is None else why_not_shown(kept, document)
     certificate = (
         CertificateFile(kept.hash, Level.C, kept.data)
         if kept is not None and distrusted is None
         else None
     )
     deciding = _Deciding(document, settings, begun)
+    promises: list[FoundPromise] = []
+    if certificate is None:
+        builder = Builder(document)
+        promises = found_promises(builder, deciding.decide)
+        todo = (*(each.goal for each in promises), *stated_goals(builder))
+    else:
+        todo = goals(document, {})
     # What needs no solver comes first: it is done even if time runs out.
     order = sorted(range(len(todo)), key=lambda at: todo[at].refute is not FALSE)
-    found: dict[str, _Found] = {}
+    found = {each.goal.id: _found_promise(each) for each in promises}
     for done, at in enumerate(order):
+        if todo[at].id in found:
+            continue
         if certificate is not None:
             found[todo[at].id] = _found_shown(todo[at])
             continue
@@ -292,6 +326,7 @@ def prove_document(
         timings=Timings(solve_ms=solve_ms, analysis_ms=analysis.ms if analysis else 0.0),
         certificate=certificate,
         distrusted=distrusted or "",
+        witnesses=witnesses_of(promises),
     )
 
 
@@ -311,6 +346,14 @@ def _found_shown(goal: Goal) -> _Found:
     return _Found(ProofVerdict.PROVED, "evaluation" if goal.folded else "proof", "", None, 0.0)
 
 
+def _found_promise(each: FoundPromise) -> _Found:
+    """What was found about the promises of a call: `proved` when it can always keep them."""
+    if each.is_kept:
+        return _Found(ProofVerdict.PROVED, each.answer.how, "", None, 0.0)
+    reason = "; ".join(each.goal.undecided) or each.answer.reason
+    return _Found(ProofVerdict.UNKNOWN, None, reason, None, 0.0)
+
+
 class _Deciding:
     """Decides the goals of one document, one after the other, within its time."""
 
@@ -322,11 +365,8 @@ class _Deciding:
         self._guessed = len(document.atoms) > MAX_GUESSED
 
     def found(self, goal: Goal) -> _Found:
-        """The verdict on one goal; for consistency, `proved` when it is possible."""
+        """The verdict on one goal."""
         begun = time.perf_counter()
-        if goal.kind is GoalKind.CONSISTENCY:
-            verdict, how, reason = self._possible(goal)
-            return _Found(verdict, how, reason, None, _since(begun))
         if goal.folded and not goal.undecided:
             return _Found(
                 ProofVerdict.PROVED,
@@ -339,7 +379,7 @@ class _Deciding:
         tried = None if goal.folded else self._plain_run(goal)
         if tried is not None:
             return _Found(ProofVerdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))
-        answer = self._decide(goal)
+        answer = self.decide(goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goal.undecided:
                 return _Found(
@@ -368,34 +408,19 @@ class _Deciding:
 
     def _second_try(self, goal: Goal) -> Counterexample | None:
         """With every promise of every call, the model is more likely to be a run."""
-        answer = self._decide(completed(self._document, goal))
+        answer = self.decide(completed(self._document, goal))
         if answer.conclusion is not Conclusion.FAILS or answer.model is None:
             return None
         return Candidate(self._document, answer.model).breaks(goal)
 
-    def _decide(self, goal: Goal) -> Answer:
+    def decide(self, goal: Goal) -> Answer:
+        """What a solver says of a goal, in the time that is left."""
         if goal.folded:
             return HOLDS
         left = int((self._end - time.perf_counter()) * 1000)
         if left <= 0:
             return undecided(f"the time of {self._settings.total_ms} ms is up", "z3")
         return decide(goal, min(left, self._settings.goal_ms), self._settings.memory_mb)
-
-    def _possible(self, goal: Goal) -> tuple[ProofVerdict, str | None, str]:
-        if goal.undecided:
-            return ProofVerdict.UNKNOWN, None, "; ".join(goal.undecided)
-        answer = self._decide(goal)
-        if answer.conclusion is Conclusion.FAILS:
-            if not answer.candidate and not goal.approximate:
-                return ProofVerdict.PROVED, answer.how, ""
-            return ProofVerdict.UNKNOWN, None, "whether it can be kept is not known"
-        if answer.conclusion is Conclusion.UNDECIDED:
-            return ProofVerdict.UNKNOWN, None, answer.reason
-        # Promises of a call that is never made are never relied on.
-        unreached = never_reached(goal)
-        if unreached is not None and self._decide(unreached).conclusion is Conclusion.HOLDS:
-            return ProofVerdict.PROVED, answer.how, ""
-        return ProofVerdict.UNKNOWN, answer.how, "it can't be kept"
 
 
 # -- verdicts --------------------------------------------------------------------------------------
@@ -406,7 +431,7 @@ def _results(
 ) -> tuple[tuple[GuaranteeResult, ...], tuple[ObligationResult, ...], tuple[Reason, ...]]:
     reasons: list[Reason] = []
     for goal in todo:
-        if goal.kind is GoalKind.CONSISTENCY and found[goal.id].verdict is not ProofVerdict.PROVED:
+        if goal.kind is GoalKind.PROMISE and found[goal.id].verdict is not ProofVerdict.PROVED:
             reasons.append(_vacuous(document, goal, found[goal.id]))
     vacuous = bool(reasons)
     obligations: list[ObligationResult] = []
@@ -414,7 +439,7 @@ def _results(
     for goal in todo:
         if goal.kind is GoalKind.GUARANTEE:
             parts.setdefault(goal.subject, []).append(goal)
-        elif goal.kind is not GoalKind.CONSISTENCY:
+        elif goal.kind is not GoalKind.PROMISE:
             result = _obligation(document, goal, _sound(found[goal.id], vacuous=vacuous))
             obligations.append(result)
             if result.verdict is not ProofVerdict.PROVED:
@@ -531,17 +556,35 @@ def _obligation_reason(document: Document, goal: Goal, result: ObligationResult)
 
 
 def _vacuous(document: Document, goal: Goal, found: _Found) -> Reason:
-    assumption = document.assumptions[goal.subject]
-    atom = next((each for each in document.atoms if each.id == assumption.call), None)
-    span = atom.span if atom is not None else None
+    call = document.assumptions[goal.subject].call
+    spans = {atom.id: atom.span for atom in document.atoms}
+    span = spans.get(call)
+    earlier = [
+        each for each in _calls_that_promise(document, goal) if each != call and each in spans
+    ]
+    before = "".join(f", or after {_promised(document, each)}" for each in earlier)
+    why = f": {found.reason}" if found.reason else ""
     return Reason(
         "vacuous",
-        f"what {atom.effect if atom is not None else assumption.call} promises about its result "
-        f"({assumption.text or 'a postcondition'}): {found.reason}",
-        "correct the postcondition in the trusted layer",
+        f"{_promised(document, call)} is not shown to be possible in every run{before}{why}",
+        "demand in the trusted layer what makes it possible (`requires`), or check for it before the call",
         span.line if span is not None else None,
         span.column if span is not None else None,
     )
+
+
+def _calls_that_promise(document: Document, goal: Goal) -> list[str]:
+    """The calls whose results stand in the goal and that promise something, in the order of the document."""
+    read = {each.call for each in results(*goal.given, goal.refute)}
+    return list(dict.fromkeys(each.call for each in document.assumptions if each.call in read))
+
+
+def _promised(document: Document, call: str) -> str:
+    """What a call promises, in words and with its line."""
+    texts = [each.text or "a postcondition" for each in document.assumptions if each.call == call]
+    atom = next(each for each in document.atoms if each.id == call)
+    line = f", line {atom.span.line}" if atom.span is not None else ""
+    return f"what {atom.effect} promises ({' and '.join(dict.fromkeys(texts))}{line})"
 
 
 def _since(begun: float) -> float:

@@ -12,16 +12,17 @@ from lictor_ir.errors import IrError
 from lictor_prove.errors import Reason
 from lictor_prove.proof.guarantee_analysis import AnalysedGuarantee, GuaranteeAnalysis
 from lictor_prove.proof.result import GuaranteeResult as Found
-from lictor_prove.proof.result import Proof
+from lictor_prove.proof.result import Proof, Rehearsal
 from lictor_prove.proof.settings import ENGINE
 from lictor_schema.core.base_model import MAX_ITEMS, MAX_TEXT_LENGTH
-from lictor_schema.proofs.program import Language, program_hash
+from lictor_schema.proofs.program import Language, is_executable, program_hash
 from lictor_schema.proofs.proof import (
     GuaranteePossibility,
     GuaranteeResult,
     GuaranteeStanding,
     ProofAnalysis,
     ProofReason,
+    ProofRehearsal,
     ProofResult,
     ProofTimings,
     ProofVerdict,
@@ -88,6 +89,7 @@ def proof_result(
         analysis=None if proof.analysis is None or not whole else _analysis(proof.analysis),
         certificate_hash=None if certificate is None else certificate.hash,
         certificate_level=None if certificate is None else certificate.level.value,
+        rehearsal=_rehearsal(proof, language) if verdict is ProofVerdict.PROVED else None,
         decided_at=decided_at,
         elapsed_ms=round(proof.ms),
         timings=ProofTimings(
@@ -96,8 +98,10 @@ def proof_result(
             analysis_ms=round(timings.analysis_ms),
             waited_ms=round(timings.waited_ms),
             certify_ms=round(timings.certify_ms),
+            rehearse_ms=round(timings.rehearse_ms),
         ),
         engine=ENGINE,
+        python=proof.python or None,
         executable=never is None,
         cannot_run=never,
     )
@@ -105,6 +109,25 @@ def proof_result(
         return result
     short = [each.model_copy(update={"counterexample": None}) for each in guarantees]
     return result.model_copy(update={"guarantees": tuple(short), "analysis": None})
+
+
+def _rehearsal(proof: Proof, language: Language) -> ProofRehearsal:
+    found = proof.rehearsal
+    if found is None:
+        why = "nobody did it" if is_executable(language) else "it is a document, not a program"
+        found = Rehearsal(refused=why)
+    return ProofRehearsal(
+        runs=found.runs,
+        sites=found.sites,
+        sites_reached=found.sites_reached,
+        sites_unreachable=found.sites_unreachable,
+        outcomes=found.outcomes,
+        outcomes_reached=found.outcomes_reached,
+        outcomes_unreachable=found.outcomes_unreachable,
+        refused=_cut(found.refused, MAX_RUN) or None,
+        seed=found.seed or None,
+        python=found.python or None,
+    )
 
 
 def _summary(proof: Proof) -> str | None:

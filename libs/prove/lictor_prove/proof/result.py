@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from lictor_ir.certificate.format import Level
 from lictor_ir.document import Document
-from lictor_ir.goals import Strength
+from lictor_ir.goals import Strength, Witness, Witnesses
 from lictor_ir.json.document import document_hash, from_json, to_json
 from lictor_prove.errors import Reason
 from lictor_schema.proofs.proof import ProofVerdict
@@ -16,6 +16,7 @@ from lictor_schema.proofs.proof import ProofVerdict
 if TYPE_CHECKING:
     from lictor_ir.summary import Summary
     from lictor_prove.proof.guarantee_analysis import GuaranteeAnalysis
+    from lictor_prove.rehearsal.plan import Plan
     from lictor_schema.proofs.coverage import CoverageReport
 
 
@@ -141,6 +142,8 @@ class Timings:
     """Of what guarantees imply, and coverage."""
     waited_ms: float = 0.0
     certify_ms: float = 0.0
+    rehearse_ms: float = 0.0
+    """Of planning, running and comparing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,25 @@ class CertificateFile:
     hash: str
     level: Level
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """How far a proof was compared with what Python does."""
+
+    runs: int = 0
+    sites: int = 0
+    sites_reached: int = 0
+    sites_unreachable: int = 0
+    outcomes: int = 0
+    outcomes_reached: int = 0
+    outcomes_unreachable: int = 0
+    refused: str = ""
+    """Why it does not count as rehearsed."""
+    seed: str = ""
+    """Where random values of its runs come from; empty when none were planned."""
+    python: str = ""
+    """The Python of the stage; empty when none answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +194,16 @@ class Proof:
     """Why there is no certificate, where one was asked for."""
     distrusted: str = ""
     """Why a certificate that was kept from an earlier proof was not relied on."""
+    witnesses: Witnesses = field(default_factory=dict[str, Witness])
+    """With which results the trusted calls keep their promises; of a proof that was found out here."""
     cannot_run: Reason | None = None
     """Why no runner will run the program, whatever was proved."""
+    plan: Plan | None = None
+    """What has to be rehearsed of what is proved; None when it was, or can't be."""
+    rehearsal: Rehearsal | None = None
+    """How it was rehearsed; None unless it is proved."""
+    python: str = ""
+    """The Python whose front-end read the program; empty of a document."""
 
     @property
     def ir_hash(self) -> str | None:
@@ -188,14 +218,22 @@ class Proof:
         if self.ir is None:
             return None
         is_proved = self.verdict is ProofVerdict.PROVED
-        return summarize(
+        told = summarize(
             self.ir.document, [each.parts for each in self.guarantees] if is_proved else None
         )
+        return replace(told, is_rehearsed=self.is_rehearsed)
+
+    @property
+    def is_rehearsed(self) -> bool:
+        """Whether what is proved was compared with Python, as far as runs reach."""
+        found = self.rehearsal
+        return found is not None and found.runs > 0 and not found.refused
 
     @property
     def ms(self) -> float:
         """How long it took, without waiting."""
-        return self.timings.read_ms + self.timings.solve_ms + self.timings.analysis_ms
+        times = self.timings
+        return times.read_ms + times.solve_ms + times.analysis_ms + times.rehearse_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 Executable = Literal["python", "commands"]
 """What a program can be written in. An Effect IR document is no program: nothing runs it."""
 
-ENGINE: Final = "lictor-prove/3"
+ENGINE: Final = "lictor-prove/4"
 """Changes whenever the same program could get another answer."""
 
 
@@ -33,12 +33,15 @@ class ProofSettings:
     coverage: Literal["mention", "entailment"] = "entailment"
     """Whether a contract is covered when it is named, or also when what is proved implies it."""
 
+    rehearsal_ms: int = 250
+    """For planning the runs that compare what is proved with Python, or as long as solving took; 0 for no rehearsal."""
+
     @property
     def key(self) -> str:
         """What of an answer's key comes from here."""
         return (
             f"{ENGINE} goal={self.goal_ms} total={self.total_ms} memory={self.memory_mb} wall={self.wall_ms} "
-            f"analysis={self.analysis_ms} coverage={self.coverage}"
+            f"analysis={self.analysis_ms} coverage={self.coverage} rehearsal={self.rehearsal_ms}"
         )
 
 

@@ -17,14 +17,16 @@ from importlib.util import decode_source
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, cast
+from weakref import WeakSet
 
 from lictor_ir.document import Span
 from lictor_ir.errors import IrError
-from lictor_ir.provenance import ORIGIN_OPERATORS
+from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
 from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, variables
-from lictor_ir.types import STR
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
+from lictor_prove.layer_names import FunctionNames
+from lictor_prove.python import attributes
 from lictor_prove.python.interpreter import calls
 from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.machine.control_paths import Frame
@@ -35,17 +37,14 @@ from lictor_prove.python.machine.symbolic_values import (
     ColumnV,
     ForeignV,
     FunctionV,
-    MatchV,
-    MethodV,
     PatternV,
     RecordV,
-    Ref,
     Sym,
     SymbolicValue,
     TupleV,
+    alternatives,
     described,
 )
-from lictor_prove.python.operations import container_methods, string_methods
 from lictor_prove.python.operations.builtin_functions import BUILTINS
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.operations.container_contents import lift, term_of
@@ -121,10 +120,15 @@ def _read(
     hooks = _LayerHooks(predicate)
     machine = Machine(hooks)
     # What is given may stand in loops of a program: their indices must not be taken for those made here.
-    terms = [value.term for value in given.values() if isinstance(value, Sym)]
+    terms = [
+        term
+        for value in given.values()
+        for guard, one in alternatives(value)
+        for term in (guard, *([one.term] if isinstance(one, Sym) else ()))
+    ]
     machine.taken = {each.name for each in variables(*terms)}
     try:
-        check_subset(predicate.node)
+        _check_once(predicate.node)
         # Names that the lambda binds by `:=` are its own, as its parameters are: no global of that name is meant.
         machine.frame = Frame(0, None, frozenset(given) | local_names(predicate.node))
         machine.frames[0] = machine.frame
@@ -168,9 +172,14 @@ def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term
             return or_(*parts) if (term.op == "and") == negated else and_(*parts)
         case "ite" if not _speaks_of_origin(term.args[0]):
             return ite(term.args[0], inner(term.args[1]), inner(term.args[2]))
-        case "from" | "not_from":
-            other = {"from": "not_from", "not_from": "from"}[term.op]
-            return apply(other if negated else term.op, *term.args, param=term.param)
+        case "from" if negated:
+            ((schema, name),) = origin_columns(term.param)
+            # A row of a class below is one of the class, too: its column is the same column.
+            schemas = (schema, *predicate.kin.get((schema, name), ()))
+            free = [apply("not_from", *term.args, param=f"{each}.{name}") for each in schemas]
+            return and_(*free)
+        case "from":
+            return term
         case "same_row" if not negated:
             return term
         case _:
@@ -190,6 +199,7 @@ class _LayerHooks(InterpreterHooks):
         self._texts = predicate.texts
         self._spaces: dict[int, Mapping[str, object]] = {0: predicate.names}
         """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
+        self._names = predicate.names if isinstance(predicate.names, FunctionNames) else None
         self.missing: set[str] = set()
 
     def call_trusted(
@@ -221,22 +231,25 @@ class _LayerHooks(InterpreterHooks):
             return held
         space = self._spaces[frame.id]
         if name in space:
+            if isinstance(space, FunctionNames):
+                _check_constant(name, space.why_changing(name))
             return self._meaning(machine, space[name])
-        if name in BUILTINS:
+        if name in BUILTINS and not isinstance(space, FunctionNames):
             return BuiltinV(name)
         refuse("predicate.name", f"the predicate reads {name}, which is not known", "Define it")
 
     def _meaning(self, machine: Machine, held: object) -> SymbolicValue:
         if getattr(held, "__lictor_column__", False) is True and not isinstance(held, type):
             return column_of(held)
-        name = getattr(held, "__name__", None)
+        # A function that was put among the builtins is what its text says.
+        name = None if isinstance(held, FunctionType) else getattr(held, "__name__", None)
         if isinstance(name, str) and name in BUILTINS and getattr(python, name, None) is held:
             return BuiltinV(name)
         if id(held) in _STANDARD:
             return BuiltinV(_STANDARD[id(held)])
         if isinstance(held, re.Pattern):
             pattern = cast(re.Pattern[Any], held)
-            if pattern.flags == re.UNICODE.value and isinstance(pattern.pattern, str):
+            if pattern.flags == re.UNICODE.value and type(pattern.pattern) is str:
                 return PatternV(pattern.pattern)
         if held is None or isinstance(
             held, bool | int | float | str | list | tuple | set | frozenset | dict
@@ -263,21 +276,27 @@ class _LayerHooks(InterpreterHooks):
             case ForeignV(held) if isinstance(held, ModuleType) or hasattr(
                 held, "__lictor_columns__"
             ):
-                if not hasattr(held, name):
+                # What a module's own `__getattr__` gives may be another thing each time.
+                if not (
+                    name in vars(held) if isinstance(held, ModuleType) else hasattr(held, name)
+                ):
                     refuse("predicate.name", f"{name} is not there", "Define it")
-                return self._meaning(machine, getattr(held, name))
-            case Sym() if owner.type == STR and name in string_methods.PURE:
-                return MethodV(owner, name)
-            case Ref() | TupleV() if name in container_methods.NAMES:
-                return MethodV(owner, name)
-            case PatternV() | MatchV():
-                return MethodV(owner, name)
-            case _:
+                found = getattr(held, name)
+                if not isinstance(held, ModuleType):
+                    if getattr(found, "__lictor_column__", False) is not True:
+                        # Whoever has the class can assign it.
+                        refuse("predicate.name", f"{name} is no column", "Read columns alone")
+                elif self._names is not None:
+                    _check_constant(name, self._names.why_member_changing(held, name))
+                return self._meaning(machine, found)
+            case ForeignV() | ColumnV():
                 refuse(
                     "predicate.attribute",
                     f"the attribute {name!r} of {described(owner)} is outside the language",
                     "Use fields, string methods and operators",
                 )
+            case _:
+                return attributes.attribute(machine, owner, name)
 
     def call_foreign(
         self,
@@ -297,45 +316,22 @@ class _LayerHooks(InterpreterHooks):
                 "Call plain functions of the layer, or builtins",
             )
         node = _definition(held, self._texts)
-        defaults = {
-            name: self._meaning(machine, value) for name, value in _defaults(held, node).items()
-        }
+        names = (
+            FunctionNames(held, None, lasts=True) if self._names is None else self._names.of(held)
+        )
+        defaults: dict[str, SymbolicValue] = {}
+        for name, value in _defaults(held, node).items():
+            _check_constant(name, names.why_default_changing(name, value))
+            defaults[name] = self._meaning(machine, value)
         around = Frame(machine.fresh_id(), None, frozenset())
         machine.frames[around.id] = around
-        self._spaces[around.id] = _Space(held)
+        self._spaces[around.id] = names
         return calls.inline(machine, FunctionV(node, around.id, defaults), args, keywords)
 
 
-class _Space(Mapping[str, object]):
-    """The names that a function of the layer sees: captured ones, globals, builtins."""
-
-    def __init__(self, function: FunctionType) -> None:
-        self._captured: dict[str, object] = {}
-        for name, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=True
-        ):
-            try:
-                self._captured[name] = cell.cell_contents
-            except ValueError:
-                continue
-        self._function = function
-
-    def __getitem__(self, name: str) -> object:
-        for space in (self._captured, self._function.__globals__, vars(python)):
-            if name in space:
-                return space[name]
-        raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        return any(
-            name in space for space in (self._captured, self._function.__globals__, vars(python))
-        )
-
-    def __iter__(self) -> Any:
-        return iter(self._captured)
-
-    def __len__(self) -> int:
-        return len(self._captured)
+def _check_constant(name: str, why: str | None) -> None:
+    if why is not None:
+        refuse("predicate.changing", f"{name} is no constant: {why}", "Read what never changes")
 
 
 def _defaults(function: FunctionType, node: ast.FunctionDef) -> Mapping[str, object]:
@@ -363,8 +359,18 @@ def _definition(function: FunctionType, texts: Mapping[str, str]) -> ast.Functio
     nodes = _definitions(text).get((code.co_name, code.co_firstlineno), ())
     if len(nodes) != 1 or nodes[0].decorator_list:
         refuse("predicate.source", f"{code.co_name} is no plain function", "Use a plain `def`")
-    check_subset(nodes[0])
+    _check_once(nodes[0])
     return nodes[0]
+
+
+_CHECKED: Final[WeakSet[ast.AST]] = WeakSet()
+"""Syntax of layers that is in the subset: the same lambdas and helpers are read for every program."""
+
+
+def _check_once(node: ast.AST) -> None:
+    if node not in _CHECKED:
+        check_subset(node)
+        _CHECKED.add(node)
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,14 @@ from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import ForeignV, ModuleV, Sym, SymbolicValue
+from lictor_prove.python.machine.program_shape import ProgramShape, Spot
+from lictor_prove.python.machine.symbolic_values import (
+    ForeignV,
+    ModuleV,
+    Sym,
+    SymbolicValue,
+    TrustedV,
+)
 from lictor_prove.python.predicates import condition
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.program.guarantees import read_guarantees
@@ -50,19 +57,21 @@ def parse_program(source: str) -> ParsedProgram:
 
 def read_program(source: str, *, name: str, target: str = "main", layer: Layer) -> Document:
     """The document of a program, or Rejected with the reasons and where they stand."""
-    return read_parsed(parse_program(source), name=name, target=target, layer=layer)
+    return read_parsed(parse_program(source), name=name, target=target, layer=layer)[0]
 
 
 def read_parsed(
     parsed: ParsedProgram, *, name: str, target: str = "main", layer: Layer
-) -> Document:
-    """The document of a program that is parsed already, or Rejected with the reasons and where they stand."""
+) -> tuple[Document, ProgramShape]:
+    """The document of a program that is parsed already, and its shape; or Rejected with the reasons and where they
+    stand."""
     text = parsed.source
     machine: Machine | None = None
     try:
         program = _Program(text, layer)
         machine = program.machine
-        return program.read(parsed.tree, name, target)
+        document = program.read(parsed.tree, name, target)
+        return document, program.shape(parsed.tree)
     except SubsetRefusal as refusal:
         node = refusal.node or (machine.at if machine is not None else None)
         raise Rejected(_reason(text, node, refusal.code, refusal.message, refusal.remedy)) from None
@@ -104,6 +113,18 @@ def _reason(
     )
 
 
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """Every call that stands in a program, and the function or the lambda around it, else the module."""
+    todo: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    while todo:
+        node, inside = todo.pop()
+        if isinstance(node, ast.Call):
+            yield node, inside
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            inside = node
+        todo.extend((child, inside) for child in ast.iter_child_nodes(node))
+
+
 class _Program(InterpreterHooks):
     """One program, and what its names mean."""
 
@@ -138,10 +159,9 @@ class _Program(InterpreterHooks):
         return name_lookup.lookup(machine, name)
 
     def attribute(self, machine: Machine, owner: SymbolicValue, name: str) -> SymbolicValue:
-        del machine
         if isinstance(owner, ModuleV):
             return self.module.attribute(owner, name)
-        return name_lookup.attribute(owner, name, self.module.schemas)
+        return name_lookup.attribute(machine, owner, name, self.module.schemas)
 
     def span(self, node: ast.AST) -> Span | None:
         return self.source.span(node)
@@ -174,6 +194,27 @@ class _Program(InterpreterHooks):
             called=self._trusted.used,
             schemas=self.module.schemas,
         )
+
+    def shape(self, tree: ast.Module) -> ProgramShape:
+        """Where the program that was read calls and branches."""
+        machine = self.machine
+        written = (
+            (self.source.span(node), via)
+            for node, inside in _calls(tree)
+            if self._calls_trusted(node.func)
+            # Of a helper that no path leads into, it stands there once.
+            for via in machine.entered.get(inside, ((),))
+        )
+        # A trusted function may be called by a name that the program gave it.
+        found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
+        sites = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
+        return ProgramShape(sites, tuple(machine.branches), machine.via_of)
+
+    def _calls_trusted(self, function: ast.expr) -> bool:
+        try:
+            return isinstance(self.module.resolve(function), TrustedV)
+        except SubsetRefusal:
+            return False
 
     def _inputs(self, main: ast.FunctionDef) -> tuple[Parameter, ...]:
         found: list[Parameter] = []

@@ -193,7 +193,7 @@ def look(question: EntailmentQuestion) -> EntailmentAnswer:
         return EntailmentAnswer(problem="the program does not become the document that was proved")
     signature = signature_of(layer, document)
     try:
-        held = strengths(document, goals(document))
+        held = strengths(document, goals(document, {}))
     except IrError as error:
         return EntailmentAnswer(problem=f"its goals can't be derived: {error}")
     proved = [

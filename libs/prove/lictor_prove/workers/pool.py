@@ -53,6 +53,8 @@ class Ticket:
     job: Job
     future: Future[Proof]
     progress: OnProgress | None = None
+    verdict: Future[Proof] = field(default_factory=Future[Proof])
+    """The proof as soon as its verdict is there, without a certificate: it can be rehearsed while that is made."""
     submitted: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -133,6 +135,7 @@ class Pool:
             try:
                 proof = slot.prove(ticket) if not self._closed else _given_up()
             except ProverConfigError as error:
+                ticket.verdict.set_exception(error)
                 ticket.future.set_exception(error)
                 continue
             except Exception as error:  # noqa: BLE001 -- this thread must live on for the next job
@@ -143,7 +146,10 @@ class Pool:
                     "try again; if it stays so, look at the machine's limits",
                 )
             timings = replace(proof.timings, waited_ms=waited_ms)
-            ticket.future.set_result(replace(proof, timings=timings))
+            whole = replace(proof, timings=timings)
+            if not ticket.verdict.done():
+                ticket.verdict.set_result(whole)
+            ticket.future.set_result(whole)
         slot.clear()
 
 
@@ -248,6 +254,7 @@ class _Slot:
                         return message
                     if isinstance(message, Proved):
                         self._proved = message.proof
+                        ticket.verdict.set_result(message.proof)
                         certify_ms = ticket.job.certify.total_ms if ticket.job.certify else 0
                         end = time.monotonic() + (certify_ms + CERTIFY_SLACK_MS) / 1000
                         continue

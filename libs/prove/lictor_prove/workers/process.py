@@ -59,6 +59,8 @@ class Job:
     """Make a certificate of what is proved, within these limits."""
     kept: KeptCertificate | None = None
     """Of an earlier proof: what it shows, solvers are not asked."""
+    seed: str = ""
+    """For the runs that are rehearsed; without one, none are planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ def main(arguments: list[str]) -> None:
     layers: dict[Roots, Layer] = {}
     import z3 as _z3  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]  # noqa: F401
 
+    # What every proof needs: afterwards, memory is for the proofs.
+    import_module("lictor_prove.proof.prover")
+    import_module("lictor_prove.rehearsal.proof_plan")
     if arguments[1:] == [CERTIFIES]:
         import_module(SECOND)
     end_with_parent()
@@ -175,6 +180,7 @@ def _proof(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Proof:
         settings=job.settings,
         progress=progress,
         kept=job.kept,
+        seed=job.seed,
     )
 
 

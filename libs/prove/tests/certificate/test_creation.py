@@ -13,24 +13,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lictor_ir.certificate.check import check, established, satisfied, script_of
+from lictor_ir.certificate.check import check, established, script_of
 from lictor_ir.certificate.format import By, Evidence, FrontEnd, Level
 from lictor_ir.document import Document, Obligation, ObligationKind, Parameter
 from lictor_ir.errors import CertificateError
 from lictor_ir.forked_child import Forked
-from lictor_ir.goals import Goal, GoalKind, goals
+from lictor_ir.goals import GoalKind, goals
 from lictor_ir.json.document import to_json
-from lictor_ir.solver.answers import Read, SolverModel
-from lictor_ir.terms import Term, and_, apply, const, eq, not_, result, var
+from lictor_ir.terms import Term, and_, apply, const, eq, not_, var
 from lictor_ir.text import read
-from lictor_ir.types import INT, ListOf
+from lictor_ir.types import INT
 from lictor_prove.certificate.creation import (
     CertificateLimits,
     NotCertified,
     SolversDisagree,
     certified,
     certify,
-    model_values,
 )
 from lictor_prove.certificate.second_solver import ask
 from lictor_prove.proof.prover import prove_document
@@ -76,7 +74,7 @@ def test_a_proof_gets_a_certificate_that_the_checker_takes() -> None:
     report = check(proof.certificate.data)
     assert (report.hash, report.level) == (proof.certificate.hash, proof.certificate.level)
     assert report.level is Level.C
-    assert {each.by for each in report.goals} == {By.MODEL, By.PROOF, By.EVALUATION}
+    assert {each.by for each in report.goals} == {By.PROOF, By.EVALUATION}
     assert dict(report.certificate.solvers).keys() == {"cvc5", "z3"}
     assert proof.timings.certify_ms > 0
 
@@ -147,41 +145,8 @@ guarantee "anything" : anything
     proof = prove_document(document)
     assert proof.verdict is ProofVerdict.PROVED, proof.reasons
     report = check(certify(proof, FrontEnd.DOCUMENT).data)
-    assert [each.kind for each in report.goals] == [GoalKind.UNREACHED]
+    assert [each.kind for each in report.goals] == [GoalKind.PROMISE]
     assert report.level is Level.C
-
-
-# -- models ----------------------------------------------------------------------------------------
-
-ROWS = result("c1", ListOf(INT))
-FIRST = apply("at", ROWS, X)
-SECOND = apply("at", ROWS, Y)
-
-
-def _possible(*formulas: Term) -> Goal:
-    return Goal("consistency.0.result", GoalKind.CONSISTENCY, 0, tuple(formulas[:-1]), formulas[-1])
-
-
-def test_values_are_carried_once_for_each_place_however_it_is_named() -> None:
-    goal = _possible(eq(X, Y), eq(apply("add", FIRST, SECOND), const(14)))
-    model = SolverModel(
-        (
-            Read("x", is_result=False, steps=(), indices=(), value=3),
-            Read("y", is_result=False, steps=(), indices=(), value=3),
-            Read("c1", is_result=True, steps=("[]",), indices=(3,), value=7),
-        )
-    )
-    values = model_values(goal, model) or ()
-    assert values == (const(3), const(3), const(7))
-    assert satisfied(goal, values)
-    # One place can't have two values.
-    assert not satisfied(goal, (const(3), const(3), const(7), const(7)))
-    assert not satisfied(goal, (const(3), const(4), const(7), const(8)))
-
-
-def test_a_model_that_leaves_something_out_is_none() -> None:
-    goal = _possible(eq(X, Y), eq(FIRST, const(1)))
-    assert model_values(goal, SolverModel()) is None
 
 
 # -- the second solver -----------------------------------------------------------------------------
@@ -323,7 +288,7 @@ def test_whatever_is_claimed_of_numbers_is_certified_as_strongly_as_the_checker_
 
 
 def test_nothing_that_can_be_carried_shows_what_is_false() -> None:
-    (goal,) = goals(FALSE_CLAIM)
+    (goal,) = goals(FALSE_CLAIM, {})
     kept = check(certify(prove_document(PAY), FrontEnd.PYTHON).data).certificate
     text = script_of(goal)
     assert text is not None
@@ -334,11 +299,8 @@ def test_nothing_that_can_be_carried_shows_what_is_false() -> None:
     forged = [
         replace(blank, by=By.EVALUATION),
         replace(blank, by=By.EVALUATION, script_hash=None),
-        replace(blank, by=By.MODEL, model=()),
-        replace(blank, by=By.MODEL, model=(const(-1), const(-1))),
         *(replace(blank, by=By.PROOF, proof=each.proof) for each in kept.goals if each.proof),
         *(replace(blank, by=By.PROOF, proof=text) for text in ("", "()", "(assume @p1 false)")),
-        replace(blank, kind=GoalKind.UNREACHED),
     ]
     for evidence in forged:
         with pytest.raises(CertificateError):

@@ -1,6 +1,7 @@
 """Coverage: the four statuses, what counts as used, and what counts as stated."""
 
 import ast
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -219,3 +220,48 @@ def test_a_contract_of_another_domain_covers_nothing_here(layer: Layer) -> None:
 def test_deep_programs_do_not_overflow(layer: Layer) -> None:
     text = "def main():\n    return " + "+".join(["1"] * 900) + "\n"
     assert not uses(ast.parse(text), "main", layer).anything
+
+
+def of_two_domains(base: Path, bank: str, **more: str) -> Layer:
+    """The mail layer, and a bank that may offer contracts of the mail under its own name."""
+    write(base, MAIL)
+    effects = "from lictor_layer import trusted\n@trusted\ndef pay(to: str) -> None: ...\n"
+    policy = "from lictor_layer import *\nPOLICY = domain_policy(when_used='pay', recommended=['unique'])\n"
+    modules = {"effects": effects, "contracts": bank, "policy": policy, **more}
+    write(base, modules, "tools/bank/trusted")
+    return load_layer(discover_trusted_roots([base]), [base])
+
+
+PAYS = """
+from lictor_layer import guarantee
+from tools.bank.trusted.{module} import {name}
+from tools.bank.trusted.effects import pay
+@guarantee({name}())
+def main():
+    pay("a")
+"""
+OWN_UNIQUE = """
+from lictor_layer import *
+from tools.bank.trusted.effects import pay
+@contract
+def unique():
+    return effect(pay).distinct(lambda e: e.to)
+"""
+
+
+def test_a_contract_of_another_domain_covers_nothing_wherever_it_is_imported_from(
+    tmp_path: Path,
+) -> None:
+    again = "from tools.mail.trusted.contracts import unique\n"
+    layer = of_two_domains(tmp_path, OWN_UNIQUE, exports=again)
+    for module, status in (("exports", "silent_gap"), ("contracts", "covered")):
+        text = PAYS.format(module=module, name="unique")
+        (domain,) = report(text, target="main", layer=layer, program_hash=HASH).domains
+        assert domain.status == status
+
+
+def test_a_contract_of_another_domain_counts_where_the_policy_means_it(tmp_path: Path) -> None:
+    layer = of_two_domains(tmp_path, "from tools.mail.trusted.contracts import unique\n")
+    text = PAYS.format(module="contracts", name="unique")
+    (domain,) = report(text, target="main", layer=layer, program_hash=HASH).domains
+    assert (domain.status, domain.stated) == (CoverageStatus.COVERED, ("unique",))

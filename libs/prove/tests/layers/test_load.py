@@ -16,6 +16,7 @@ from lictor_prove.errors import ProverConfigError
 from lictor_prove.layer_model import EventUse, FluentUse, LayerParameter, TrustedFunction
 from lictor_prove.layers import discover_trusted_roots, load_layer
 from lictor_prove.layers.files import read_files
+from lictor_prove.layers.load import load_living
 
 
 def test_functions_are_read_with_their_signatures_and_conditions(tmp_path: Path) -> None:
@@ -191,11 +192,8 @@ def test_names_of_a_lambda_are_what_they_mean_there(tmp_path: Path) -> None:
         """,
     )
     (condition,) = layer.functions["read"].requires
-    assert condition.names == {
-        "is_plain_path": path_predicates.is_plain_path,
-        "len": len,
-        "LIMIT": 3,
-    }
+    assert condition.names["is_plain_path"] is path_predicates.is_plain_path
+    assert (condition.names["len"], condition.names["LIMIT"]) == (len, 3)
     assert condition.text == "is_plain_path(path) and len(path) < LIMIT"
 
 
@@ -226,6 +224,28 @@ def test_what_stood_in_the_process_before_stands_there_after(tmp_path: Path) -> 
         assert sys.meta_path == finders
     finally:
         del sys.modules["tools"]
+
+
+def test_what_the_process_imports_between_two_uses_of_a_layer_is_none_of_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail(tmp_path)
+    runtime = load_living(read_files(discover_trusted_roots([tmp_path]), [tmp_path])).runtime
+    name = "tools.mail.trusted.effects"
+    for _ in range(2):
+        with runtime.active():
+            assert sys.modules[name] is runtime.modules[name]
+        assert "tools" not in sys.modules
+    foreign = type(sys)("tools")
+    monkeypatch.setitem(sys.modules, "tools", foreign)
+    for _ in range(2):
+        with runtime.active():
+            assert sys.modules[name] is runtime.modules[name]
+            assert sys.modules["tools"] is not foreign
+            # Imported inside, it belongs to the layer, and is gone outside.
+            sys.modules["tools.late"] = type(sys)("tools.late")
+        assert sys.modules["tools"] is foreign
+        assert "tools.late" not in sys.modules
 
 
 def test_loading_writes_nothing(tmp_path: Path) -> None:

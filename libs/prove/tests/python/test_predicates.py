@@ -163,3 +163,21 @@ def test_condition_takes_what_is_true() -> None:
 def test_condition_about_an_omitted_argument_is_an_error() -> None:
     with pytest.raises(ProveError, match="leaves to its default"):
         condition(predicate("lambda x, y: y"), {"x": Sym(N)})
+
+
+# -- attributes ------------------------------------------------------------------------------------
+
+
+def test_attributes_of_what_a_layer_holds_are_those_of_python() -> None:
+    few, pattern = frozenset({"x"}), re.compile("a+")
+    assert term("lambda e: p.pattern == 'a+'", p=pattern) is TRUE
+    assert term("lambda e: str(few) == \"frozenset({'x'})\"", few=few) is TRUE
+    assert term("lambda e: 'y' in few.union(['y']) and few.isdisjoint(['y'])", few=few) is TRUE
+
+
+@pytest.mark.parametrize(
+    "text", ["few.add", "p.flags", "p.nothing", "few.copy().add", "e.addr.add"]
+)
+def test_an_attribute_that_is_not_there_or_not_modelled_makes_no_predicate(text: str) -> None:
+    with pytest.raises(ProveError):
+        term(f"lambda e: {text} is not None", few=frozenset({"x"}), p=re.compile("a+"))

@@ -24,6 +24,7 @@ from lictor_ir.terms import (
     var,
 )
 from lictor_ir.types import BOOL, INT, STR, ListOf, RowOf
+from lictor_prove.errors import Rejected
 from lictor_prove.python import read_program
 
 A, S, P = var("a", INT), var("s", STR), var("p", BOOL)
@@ -255,7 +256,10 @@ def test_obligation_in_a_loop_has_its_binders() -> None:
         ("from tools.desk.trusted import effects\n", "effects.note(1)"),
         ("import tools.desk.trusted.effects as fx\n", "fx.note(1)"),
         ("import tools.desk.trusted.effects\n", "tools.desk.trusted.effects.note(1)"),
-        ("from tools import desk\n", "desk.trusted.effects.note(1)"),
+        (
+            "from tools import desk\nimport tools.desk.trusted.effects\n",
+            "desk.trusted.effects.note(1)",
+        ),
     ],
 )
 def test_imports_are_resolved_to_the_layer(imports: str, call: str) -> None:
@@ -306,7 +310,8 @@ def test_row_class_of_the_program_does_not_take_the_layer_s_name() -> None:
         "class UserRow(lictor_layer.Row):\n    email: str\n"
         "def main():\n    for row in rows_of(UserRow, 't'):\n        note(row.email)\n"
     )
-    assert [schema.name for schema in read(source).schemas] == ["program.UserRow"]
+    with pytest.raises(Rejected, match="a row class of the layer"):
+        read(source)
 
 
 def test_row_is_taken_apart() -> None:

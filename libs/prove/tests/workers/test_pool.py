@@ -25,6 +25,7 @@ from lictor_ir.document import (
 from lictor_ir.json.document import to_json
 from lictor_ir.terms import Term, and_, apply, const, eq, not_, var
 from lictor_ir.types import INT, NONE, STR
+from lictor_prove.certificate.creation import CertificateLimits
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof.result import Progress
 from lictor_prove.proof.settings import ProofSettings
@@ -217,3 +218,16 @@ def test_a_closed_pool_gives_up_what_is_running() -> None:
     tickets = [pool.submit(Job(_hard(), settings=slow)) for _ in range(2)]
     pool.close()
     assert {ticket.result(timeout=60).verdict for ticket in tickets} == {ProofVerdict.UNKNOWN}
+
+
+def test_verdict_comes_with_its_plan_before_the_certificate(roots: Roots) -> None:
+    with Pool(1, layers=[roots], certifies=True) as pool:
+        ticket = pool.submit(Job(PROGRAM, roots=roots, certify=CertificateLimits(), seed="5eed"))
+        early = ticket.verdict.result(60)
+        whole = ticket.result(60)
+    assert early.verdict is whole.verdict is ProofVerdict.PROVED
+    assert early.certificate is None
+    assert whole.certificate is not None
+    assert early.plan is not None
+    assert early.plan == whole.plan
+    assert [run.fails_at for run in early.plan.order.runs] == [None, 0]

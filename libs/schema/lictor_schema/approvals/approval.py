@@ -27,7 +27,13 @@ from lictor_schema.core.ids import approval_request_id
 from lictor_schema.core.time import DAY_S
 from lictor_schema.proofs.coverage import CoverageReport
 from lictor_schema.proofs.program import PROGRAM_HASH_OF, ProgramHashOf
-from lictor_schema.proofs.proof import CertificateLevel, GuaranteeResult, ProofVerdict
+from lictor_schema.proofs.proof import (
+    PYTHON,
+    CertificateLevel,
+    GuaranteeResult,
+    ProofRehearsal,
+    ProofVerdict,
+)
 
 SignedNote = Annotated[str, StringConstraints(min_length=1, max_length=256 * 1024)]
 """A C2SP signed note."""
@@ -98,6 +104,9 @@ class ApprovalBinding(Model):
     program_hash_of: ProgramHashOf | None = Field(
         default=None, exclude_if=lambda value: value is None, description=PROGRAM_HASH_OF
     )
+    python: Label | None = Field(
+        default=None, exclude_if=lambda value: value is None, description=PYTHON
+    )
 
 
 class ApprovalRequest(Model):
@@ -123,6 +132,10 @@ class ApprovalRequest(Model):
     )
     coverage: CoverageReport | None = Field(
         description="What was left unsaid; null where the layer says nothing about what should be said"
+    )
+    rehearsal: ProofRehearsal | None = Field(
+        default=None,
+        description="How the proof was compared with Python; null in what was stored before 0.2",
     )
     requested_at: UtcMillis = Field(description="When it was asked for")
     expires_at: UtcMillis = Field(description="Until when somebody may decide")

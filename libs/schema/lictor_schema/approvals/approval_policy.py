@@ -98,6 +98,18 @@ class PolicyConditions(Model):
         description="The certificate was checked again, and shows this much: `a` the least, `c` the most."
         " A rule that allows and does not say so demands `c`",
     )
+    # Left out where they are null, so that the hash of an older policy stays what it was.
+    rehearsed: bool | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Whether the proof was compared with Python. A rule that allows and does not say so demands it;"
+        " `false` there lifts that, and in other rules holds of what was not rehearsed",
+    )
+    rehearsal_coverage_at_least: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="How many of a hundred call sites and branch outcomes that a run can reach were reached",
+    )
 
 
 class PolicyRule(Model):

@@ -108,7 +108,9 @@ class EffectStarted(RunEntry[Literal["effect_started"]]):
 
     call: Count = Field(description="Its number among the calls of the run, from 0")
     effect: Label = Field(description="The trusted function")
-    arguments: Arguments = Field(description="What it is given, as `lictor_run.values` writes it")
+    arguments: Arguments = Field(
+        description="What it is given, as `lictor_prove.written_values` writes it"
+    )
     idempotency_key: UuidText = Field(
         description="Of the run and the call; the function can read it"
     )

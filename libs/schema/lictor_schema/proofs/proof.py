@@ -31,6 +31,12 @@ CertificateLevel = Literal["a", "b", "c"]
 """What a certificate shows, the least first: `c` needs no solver to be believed, `b` two, `a` one."""
 
 
+PYTHON = (
+    "The Python whose front-end read the program, such as `cpython 3.11`: it runs with no other; null of a"
+    " document, and in what was stored before 0.2"
+)
+
+
 class ProofVerdict(StrEnum):
     """What the prover found. Only `proved` lets a program go on."""
 
@@ -121,6 +127,65 @@ class ProofAnalysis(Model):
     complete: bool = Field(description="Whether everything could be told in its time")
 
 
+class ProofRehearsal(Model):
+    """How a proof was compared with Python: the program was run with stand-ins for trusted calls."""
+
+    runs: Count = Field(
+        description="Runs whose calls were compared with what the proof says of them"
+    )
+    sites: Count = Field(
+        description="Places in the program that call a trusted function; in a helper, one for each way that leads there"
+    )
+    sites_reached: Count = Field(description="How many of them a run reached")
+    sites_unreachable: Count = Field(description="How many no run can reach, as the solver shows")
+    outcomes: Count = Field(description="Outcomes of the program's branches, two for each branch")
+    outcomes_reached: Count = Field(description="How many of them a run took")
+    outcomes_unreachable: Count = Field(description="How many no run can take, as the solver shows")
+    refused: Text | None = Field(
+        default=None,
+        description="Why it does not count as rehearsed: then the proof rests on the model alone",
+    )
+    seed: Label | None = Field(
+        default=None,
+        description="Where random values of its runs come from, drawn for this proof: it plans the same runs again",
+    )
+    python: Label | None = Field(
+        default=None,
+        description="The Python of the stage that ran it, such as `cpython 3.11`; null when none did",
+    )
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every call that a run can reach was made by one, and compared."""
+        return self.refused is None and self.runs > 0
+
+    @property
+    def covered_percent(self) -> int:
+        """How many of a hundred call sites and branch outcomes that a run can reach were reached, rounded down."""
+        reachable = self.sites + self.outcomes - self.sites_unreachable - self.outcomes_unreachable
+        reached = self.sites_reached + self.outcomes_reached
+        return 100 if reachable <= 0 else min(100, reached * 100 // reachable)
+
+    @property
+    def words(self) -> str:
+        """What was rehearsed, or why it was not, in one line."""
+        if self.refused is not None and not self.runs:
+            return f"not rehearsed: {self.refused}"
+        parts = [f"{self.runs} run{'' if self.runs == 1 else 's'}"]
+        for reached, count, unreachable, what in (
+            (self.sites_reached, self.sites, self.sites_unreachable, "call sites"),
+            (self.outcomes_reached, self.outcomes, self.outcomes_unreachable, "branch outcomes"),
+        ):
+            never = f" ({unreachable} unreachable)" if unreachable else ""
+            parts.append(f"{reached} of {count} {what}{never}")
+        told = ", ".join(parts)
+        return (
+            f"rehearsed: {told}"
+            if self.refused is None
+            else f"not rehearsed: {self.refused}; {told}"
+        )
+
+
 class ProofTimings(Model):
     """Where the time of a proof went."""
 
@@ -129,6 +194,7 @@ class ProofTimings(Model):
     analysis_ms: Count = Field(default=0, description="Comparing guarantees, and coverage")
     waited_ms: Count = Field(default=0, description="Waiting for a free worker")
     certify_ms: Count = Field(default=0, description="Making the certificate, after the verdict")
+    rehearse_ms: Count = Field(default=0, description="Rehearsing it, before the verdict")
 
 
 class ProofProgress(Model):
@@ -180,6 +246,10 @@ class ProofResult(Model):
         default=None,
         description="What the certificate shows: `c` needs no solver to be believed, `b` two, `a` one",
     )
+    rehearsal: ProofRehearsal | None = Field(
+        default=None,
+        description="How it was compared with Python; null unless it is proved, and in what was stored before 0.2",
+    )
     decided_at: Timestamp = Field(description="When it was decided")
     elapsed_ms: Count = Field(description="How long it took")
     timings: ProofTimings | None = Field(default=None, description="Where that time went")
@@ -187,6 +257,7 @@ class ProofResult(Model):
         default=False, description="Whether the same question had been answered before"
     )
     engine: Label | None = Field(default=None, description="The prover that decided it")
+    python: Label | None = Field(default=None, description=PYTHON)
     executable: bool = Field(
         default=False,
         description="Whether it is about a program that can run, and not about a description of one",
@@ -195,6 +266,18 @@ class ProofResult(Model):
         default=None,
         description="Why nobody can approve or run it, whatever was proved; null when it can run",
     )
+
+    @property
+    def is_rehearsed(self) -> bool:
+        """Whether what is proved was compared with Python."""
+        return self.rehearsal is not None and self.rehearsal.is_done
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict as people are told it."""
+        if self.verdict is ProofVerdict.PROVED and not self.is_rehearsed:
+            return "proved, not rehearsed"
+        return self.verdict.value
 
     @model_validator(mode="after")
     def _verdict_follows_from_the_parts(self) -> Self:
@@ -210,6 +293,11 @@ class ProofResult(Model):
         if (self.certificate_hash is None) != (self.certificate_level is None):
             raise PydanticCustomError(
                 "proof_certificate", "a certificate is named together with its level"
+            )
+        if self.rehearsal is not None and not proved:
+            raise PydanticCustomError(
+                "proof_rehearsal",
+                "only what is `proved` was rehearsed: the reasons name a difference",
             )
         if self.executable and self.cannot_run is not None:
             raise PydanticCustomError(

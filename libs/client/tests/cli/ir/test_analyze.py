@@ -175,9 +175,11 @@ async def test_prove_and_analyze_agree_where_a_layer_has_preconditions(
         "from tools.mail.trusted.effects import send\n"
         f"{promises}def main():\n    send('a@b')\n"
     )
-    told = await cli("prove", "--json", "p.py")
+    told = await cli("prove", "--json", "--import-root", tmp_path, "p.py")
     proved = json.loads(told.stdout)["proof"]["analysis"]["standings"]
-    told = await cli("ir", "analyze", "--json", "--timeout", "60", "p.py")
+    told = await cli(
+        "ir", "analyze", "--json", "--timeout", "60", "--import-root", tmp_path, "p.py"
+    )
     analyzed = json.loads(told.stdout)["guarantees"]
     assert [each["redundant"] for each in analyzed] == redundant
     assert [each["alone"]["possibility"] for each in analyzed] == possible

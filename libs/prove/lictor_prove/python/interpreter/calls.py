@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lictor_ir.terms import FALSE, Term, apply
-from lictor_ir.types import STR
+from lictor_prove.python import attributes
 from lictor_prove.python.interpreter import comprehensions
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine, always_raises
@@ -22,11 +22,8 @@ from lictor_prove.python.machine.symbolic_values import (
     FunctionV,
     LanguageV,
     LiteralV,
-    MatchV,
     MethodV,
     Opaque,
-    PatternV,
-    Ref,
     SchemaV,
     Sym,
     SymbolicValue,
@@ -34,13 +31,7 @@ from lictor_prove.python.machine.symbolic_values import (
     TupleV,
     described,
 )
-from lictor_prove.python.operations import (
-    builtin_functions,
-    container_methods,
-    stdlib_functions,
-    string_methods,
-)
-from lictor_prove.python.operations.arithmetic import known_int
+from lictor_prove.python.operations import builtin_functions
 from lictor_prove.python.operations.container_contents import term_of
 from lictor_prove.python.refusals import MAX_CALL_DEPTH, Raises, refuse
 from lictor_prove.python.syntax.scopes import has_inner_scopes, local_names, parameters
@@ -89,10 +80,6 @@ def call(
                 lambda: run(options[:1], alone=False),
                 lambda: run(options[1:], alone=False),
             )
-        if isinstance(one, MethodV):
-            owners = machine.cases(one.owner)
-            if len(owners) > 1:
-                return run([(g, MethodV(owner, one.name)) for g, owner in owners], alone=False)
         here = machine.guard
         try:
             return _call(machine, one, args, keywords)
@@ -116,8 +103,8 @@ def _call(
             return machine.hooks.call_trusted(machine, target, args, _unique(keywords))
         case BuiltinV(name):
             return builtin_functions.call(machine, name, args, _unique(keywords))
-        case MethodV(owner, name):
-            return _method(machine, owner, name, args, _unique(keywords))
+        case MethodV():
+            return attributes.call(machine, function, args, _unique(keywords))
         case SchemaV():
             return _row(machine, function, args, _unique(keywords))
         case ForeignV():
@@ -144,43 +131,7 @@ def _unique(keywords: Keywords) -> Mapping[str, SymbolicValue]:
     return dict(keywords)
 
 
-# -- methods ---------------------------------------------------------------------------------------
-
-
-def _method(
-    machine: Machine,
-    owner: SymbolicValue,
-    name: str,
-    args: Sequence[SymbolicValue],
-    keywords: Mapping[str, SymbolicValue],
-) -> SymbolicValue:
-    if isinstance(owner, Sym) and owner.type == STR and name == "format":
-        return string_methods.template(machine, owner.term, args, keywords)
-    if keywords:
-        refuse(
-            "method.keywords",
-            f"keywords are not supported in a call of {name}",
-            "Pass the arguments by position.",
-        )
-    match owner:
-        case Sym() if owner.type == STR:
-            return string_methods.method(machine, owner.term, name, args)
-        case Ref() | TupleV():
-            return container_methods.method(machine, owner, name, args)
-        case PatternV(pattern) if name in ("match", "fullmatch", "search") and len(args) == 1:
-            return stdlib_functions.match(machine, name, pattern, args[0])
-        case MatchV(whole) if name == "group" and whole is not None and _is_zero(args):
-            return whole
-        case _:
-            refuse(
-                "method.unsupported",
-                f"the method {name!r} of {described(owner)} is outside the subset",
-                "See docs/python-subset.md for the methods there are.",
-            )
-
-
-def _is_zero(args: Sequence[SymbolicValue]) -> bool:
-    return not args or (len(args) == 1 and known_int(args[0]) == 0)
+# -- rows ------------------------------------------------------------------------------------------
 
 
 def _row(
@@ -271,10 +222,11 @@ def inline(
             "limits.calls", f"helpers call each other deeper than {MAX_CALL_DEPTH}", "Inline some."
         )
     bound = bound_arguments(node, function.name, args, keywords, function.defaults)
-    outer, at = machine.frame, machine.at
+    outer, at, via = machine.frame, machine.at, machine.via
     frame = Frame(machine.fresh_id(), machine.frames[function.frame], local_names(node))
     machine.frames[frame.id] = frame
     machine.active.append(node)
+    machine.go_into(node)
     target = machine.enter("function")
     machine.frame = frame
     for name, value in bound.items():
@@ -284,7 +236,7 @@ def inline(
         value = machine.evaluate(node.body)
     else:
         machine.hooks.run(machine, node.body)
-    machine.frame, machine.at = outer, at
+    machine.frame, machine.at, machine.via = outer, at, via
     machine.active.pop()
     return machine.close(target, value, None if has_inner_scopes(node) else frame.id)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, not_, or_
-from lictor_prove.python.interpreter.loops import assign_target, symbolic_round
+from lictor_prove.python.interpreter.loops import assign_target, is_entered, symbolic_round
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
@@ -146,6 +146,7 @@ def _filtered(
     generator = generators[at]
     if test < len(generator.ifs):
         condition = truth(machine, machine.evaluate(generator.ifs[test]))
+        machine.branch(generator.ifs[test], condition)
 
         def go_on() -> SymbolicValue:
             _filtered(machine, generators, at, test + 1, and_(present, condition), emit)
@@ -171,14 +172,17 @@ def _sequence(
         kept = keep
         for test in generator.ifs:
             condition = truth(machine, machine.evaluate(test))
+            machine.branch(test, condition)
             kept = and_(kept, condition)
             machine.guard = and_(machine.guard, condition)
         value = machine.evaluate(node.elt)
         _closed(machine, value)
         return value, kept
 
+    machine.branch(generator.iter, is_entered(how.over))
     value, kept = symbolic_round(machine, index, how.over, keep, body)
-    return SequenceV(how.over, index, value, kept, reusable=isinstance(node, ast.ListComp))
+    kind = "list" if isinstance(node, ast.ListComp) else "iterator"
+    return SequenceV(how.over, index, value, kept, kind)
 
 
 def _closed(machine: Machine, value: SymbolicValue) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 from lictor_ir.terms import Term, not_
@@ -23,7 +24,7 @@ from lictor_prove.python.machine.symbolic_values import (
     boolean,
     known,
 )
-from lictor_prove.python.operations import containers, string_methods, subscripts
+from lictor_prove.python.operations import containers, format_strings, subscripts
 from lictor_prove.python.operations.arithmetic import binary, concat, unary
 from lictor_prove.python.operations.comparisons import compare, truth
 from lictor_prove.python.refusals import Raises, refuse
@@ -83,15 +84,16 @@ def _binary(machine: Machine, node: ast.BinOp) -> SymbolicValue:
 def _bool(machine: Machine, node: ast.BoolOp) -> SymbolicValue:
     both = isinstance(node.op, ast.And)
     value = machine.evaluate(node.values[0])
-    for operand in node.values[1:]:
-        value = _joined(machine, value, operand, both=both)
+    for before, operand in pairwise(node.values):
+        value = _joined(machine, before, value, operand, both=both)
     return value
 
 
 def _joined(
-    machine: Machine, value: SymbolicValue, operand: ast.expr, *, both: bool
+    machine: Machine, node: ast.expr, value: SymbolicValue, operand: ast.expr, *, both: bool
 ) -> SymbolicValue:
     condition = truth(machine, value)
+    machine.branch(node, condition)
     # A bool that decides is itself the outcome, and known there.
     decided = value
     if isinstance(value, Sym) and value.type == BOOL:
@@ -123,6 +125,7 @@ def _compare(machine: Machine, node: ast.Compare) -> SymbolicValue:
 
 def _conditional(machine: Machine, node: ast.IfExp) -> SymbolicValue:
     condition = truth(machine, machine.evaluate(node.test))
+    machine.branch(node.test, condition)
     return machine.fork(
         condition, lambda: machine.evaluate(node.body), lambda: machine.evaluate(node.orelse)
     )
@@ -178,24 +181,20 @@ def _formatted(machine: Machine, node: ast.FormattedValue) -> Sym:
     value = machine.evaluate(node.value)
     spec = ""
     if node.format_spec is not None:
-        made = machine.evaluate(node.format_spec)
-        held = containers.known_text(made)
-        if held is None:
+        if node.conversion != -1 and any(
+            isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node.format_spec)
+        ):
             refuse(
-                "string.format", "the format of this value is not known", "Write the format out."
+                "string.format",
+                "whether the value is converted before this format is computed depends on the version of Python",
+                "Compute the format in a statement before.",
             )
-        spec = held
+        spec = format_strings.known_format(machine.evaluate(node.format_spec))
     machine.at = node
-    match node.conversion:
-        case -1:
-            pass
-        case 115:
-            value = string_methods.text_of(machine, value)
-        case 114:
-            value = string_methods.text_of(machine, value, quoted=True)
-        case _:
-            refuse("string.format", "`!a` is outside the subset", "Use `!r`.")
-    return string_methods.formatted(machine, value, spec)
+    conversion = None if node.conversion == -1 else chr(node.conversion)
+    return format_strings.formatted(
+        machine, format_strings.converted(machine, value, conversion), spec
+    )
 
 
 def _subscript(machine: Machine, node: ast.Subscript) -> SymbolicValue:

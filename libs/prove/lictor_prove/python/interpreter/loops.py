@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lictor_ir.document import Binder
-from lictor_ir.terms import FALSE, TRUE, Term, Var, and_
+from lictor_ir.terms import FALSE, TRUE, Const, Term, Var, and_, apply, const, or_
+from lictor_ir.types import INT
 from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
 from lictor_prove.python.machine.symbolic_values import (
@@ -144,6 +145,9 @@ def _run(machine: Machine, node: ast.For, how: IterationPlan) -> None:
 def _run_known(machine: Machine, node: ast.For, how: KnownItems) -> None:
     whole = machine.enter("loop") if leaves_by(node.body, ast.Break) else None
     continues = leaves_by(node.body, ast.Continue)
+    entered = or_(*(entry.present for entry in how.entries))
+    if not isinstance(entered, Const):
+        machine.branch(node.iter, entered)
     for entry in how.entries:
         if machine.dead:
             break
@@ -194,9 +198,15 @@ def _run_unknown(machine: Machine, node: ast.For, how: UnknownItems) -> None:
         assign_target(machine, node.target, item)
         machine.hooks.run(machine, node.body)
 
+    machine.branch(node.iter, is_entered(how.over))
     symbolic_round(machine, index, how.over, keep, body)
     poison()
     machine.hooks.run(machine, node.orelse)
+
+
+def is_entered(over: Term) -> Term:
+    """Whether a loop over a list, or over the numbers below a count, has a round."""
+    return apply("lt", const(0), over if over.type == INT else apply("len", over))
 
 
 def symbolic_round(

@@ -8,23 +8,10 @@ from typing import Final
 
 from lictor_ir.document import Schema
 from lictor_ir.terms import column
-from lictor_ir.types import ANY, STR, RowOf
+from lictor_ir.types import RowOf
+from lictor_prove.python import attributes
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.symbolic_values import (
-    BuiltinV,
-    MatchV,
-    MethodV,
-    ModuleV,
-    Opaque,
-    PatternV,
-    Ref,
-    SchemaV,
-    Sym,
-    SymbolicValue,
-    TupleV,
-    described,
-)
-from lictor_prove.python.operations import container_methods, string_methods
+from lictor_prove.python.machine.symbolic_values import BuiltinV, SchemaV, Sym, SymbolicValue
 from lictor_prove.python.operations.builtin_functions import BUILTINS
 from lictor_prove.python.refusals import Raises, refuse
 
@@ -80,7 +67,9 @@ def lookup(machine: Machine, name: str) -> SymbolicValue:
     refuse("name.unknown", f"{name} is not defined", "Define or import it.")
 
 
-def attribute(owner: SymbolicValue, name: str, schemas: Mapping[str, Schema]) -> SymbolicValue:
+def attribute(
+    machine: Machine, owner: SymbolicValue, name: str, schemas: Mapping[str, Schema]
+) -> SymbolicValue:
     """`owner.name`, of values; attributes of modules are resolved where modules are known."""
     match owner:
         case Sym(term) if isinstance(owner.type, RowOf):
@@ -88,29 +77,11 @@ def attribute(owner: SymbolicValue, name: str, schemas: Mapping[str, Schema]) ->
                 if known.name == name:
                     return Sym(column(term, name, known.type))
             raise Raises("AttributeError", f"{owner.type.schema} has no column {name!r}")
-        case Sym() if owner.type == STR and (
-            name in string_methods.PURE or name in ("join", "format")
-        ):
-            return MethodV(owner, name)
-        case Ref() | TupleV() if name in container_methods.NAMES or name == "sort":
-            return MethodV(owner, name)
-        case PatternV() | MatchV():
-            return MethodV(owner, name)
         case SchemaV(schema):
             refuse(
                 "attribute.column",
                 f"{schema.name}.{name} names a column, which is for contracts",
-                "Read the column of a row: row.{name}.",
+                f"Read the column of a row: row.{name}.",
             )
-        case Opaque() | ModuleV():
-            refuse("value.opaque", f"{described(owner)} can't be looked into", "Pass it on.")
-        case Sym() if owner.type == ANY:
-            refuse("value.opaque", f"{described(owner)} can't be looked into", "Pass it on.")
-        case Sym():
-            raise Raises("AttributeError", f"{described(owner)} has no attribute {name!r}")
         case _:
-            refuse(
-                "attribute.unsupported",
-                f"the attribute {name!r} of {described(owner)} is outside the subset",
-                "See docs/python-subset.md for what there is.",
-            )
+            return attributes.attribute(machine, owner, name)

@@ -10,10 +10,11 @@ from lictor_ir.document import ObligationKind
 from lictor_ir.terms import FALSE, Term, and_
 from lictor_prove.python.interpreter.calls import function_value
 from lictor_prove.python.interpreter.loops import assign_target, run_for
+from lictor_prove.python.kinds import Kind, kind_of
 from lictor_prove.python.machine.control_paths import Target
 from lictor_prove.python.machine.machine_state import Machine, always_raises
-from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, SymbolicValue
-from lictor_prove.python.operations import container_methods, containers, subscripts
+from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Ref, SymbolicValue, described
+from lictor_prove.python.operations import container_methods, container_operators, subscripts
 from lictor_prove.python.operations.arithmetic import SYMBOLS, binary
 from lictor_prove.python.operations.comparisons import truth
 from lictor_prove.python.refusals import Raises, refuse
@@ -117,6 +118,12 @@ def _changed(
         if len(options) > 1:
             return machine.fork(guard, lambda: run(options[:1]), lambda: run(options[1:]))
         if not isinstance(one, Ref):
+            if kind_of(machine, one) in (Kind.LIST, Kind.DICT, Kind.SET):
+                refuse(
+                    "assign.in-place",
+                    f"{described(one)} can't be changed: the program did not write it out",
+                    "Build a new one.",
+                )
             return binary(machine, op, one, right)
         try:
             return _in_place(machine, SYMBOLS[type(op)], one, right)
@@ -131,11 +138,9 @@ def _in_place(machine: Machine, op: str, ref: Ref, right: SymbolicValue) -> Symb
     if (kind, op) == ("list", "+"):
         container_methods.extend(machine, ref, [right])
     elif (kind, op) == ("dict", "|"):
-        container_methods.update(machine, ref, right)
+        container_methods.update(machine, ref, [right])
     elif kind == "set" and op in ("|", "&", "-", "^"):
-        if not isinstance(right, Ref) or machine.content(right).kind != "set":
-            raise Raises("TypeError", f"`{op}=` of a set takes a set")
-        machine.replace(ref, containers.set_operation(machine, op, ref, right))
+        container_operators.change_set(machine, op, ref, right)
     else:
         refuse("assign.in-place", f"`{op}=` of a {kind} is not supported", "Build a new one.")
     return ref
@@ -146,6 +151,7 @@ def _if(machine: Machine, node: ast.If) -> None:
     def branch(at: ast.If) -> SymbolicValue:
         machine.at = at.test
         condition = truth(machine, machine.evaluate(at.test))
+        machine.branch(at.test, condition)
 
         def then() -> SymbolicValue:
             run(machine, at.body)
@@ -208,6 +214,7 @@ def _continue(machine: Machine, node: ast.Continue) -> None:
 
 def _assert(machine: Machine, node: ast.Assert) -> None:
     condition = truth(machine, machine.evaluate(node.test))
+    machine.branch(node.test, condition, must_hold=True)
     text = f"the assertion at line {node.lineno} holds"
     machine.require(condition, text, ObligationKind.ASSERTION)
     message = node.msg

@@ -88,12 +88,20 @@ class TrustedCalls:
         self.used[function.name] = function
         self.schemas.update((schema.name, schema) for schema in schemas.values())
         call = f"c{len(machine.atoms) + 1}"
-        # Conditions are about what is passed: the row class, and an int where the atom has the float that equals it.
-        given: dict[str, SymbolicValue] = {
-            name: value if isinstance(value, SchemaV) or _is_known_int(value) else Sym(terms[name])
+        # Python passes an int where the atom has the float that equals it; the runner passes the float.
+        declared_as: dict[str, SymbolicValue] = {
+            name: value if isinstance(value, SchemaV) else Sym(terms[name])
             for name, value in bound.items()
         }
-        self._demand(machine, function, call, given)
+        whole = {
+            name: _passed_ints(machine, declared[name], bound[name])
+            for name in terms
+            if declared[name].type == FLOAT
+        }
+        passed = {name: value for name, value in whole.items() if value is not None}
+        readings = [declared_as] if not passed else [{**declared_as, **passed}, declared_as]
+        for given in readings:
+            self._demand(machine, function, call, given)
         machine.atoms.append(
             Atom(
                 call,
@@ -107,8 +115,9 @@ class TrustedCalls:
                 machine.hooks.span(machine.at) if machine.at is not None else None,
             )
         )
+        machine.via_of[call] = machine.via
         value = _value((call, machine), type_, function)
-        self._promise(machine, function, call, {**given, "result": value})
+        self._promise(machine, function, call, [{**given, "result": value} for given in readings])
         return value
 
     def _demand(
@@ -137,17 +146,26 @@ class TrustedCalls:
         machine: Machine,
         function: TrustedFunction,
         call: str,
-        given: Mapping[str, SymbolicValue],
+        readings: Sequence[Mapping[str, SymbolicValue]],
     ) -> None:
-        if not isinstance(given["result"], Sym):
+        """What is promised however the arguments are passed."""
+        if not isinstance(readings[0]["result"], Sym):
             return
         for predicate in function.ensures:
             names = parameter_names(predicate)
-            told = dict(given)
-            if len(names) == 1:
-                told = {names[0]: given["result"]}
             try:
-                formula = self._condition(predicate, _with_defaults(predicate, told))
+                formula = or_(
+                    *(
+                        self._condition(
+                            predicate,
+                            _with_defaults(
+                                predicate,
+                                {names[0]: given["result"]} if len(names) == 1 else given,
+                            ),
+                        )
+                        for given in readings
+                    )
+                )
             except ProveError:
                 # A promise that can't be read is one that nobody relies on.
                 continue
@@ -258,8 +276,18 @@ def _argument(
     return chosen(fitting)
 
 
-def _is_known_int(value: SymbolicValue) -> bool:
-    return isinstance(value, Sym) and isinstance(value.term, Const) and value.type == INT
+def _passed_ints(
+    machine: Machine, parameter: LayerParameter, value: SymbolicValue
+) -> SymbolicValue | None:
+    """What Python passes, where an int stands for the float that equals it; None where there is no such int."""
+    options = [
+        (guard, one)
+        for guard, one in machine.cases(value)
+        if isinstance(one, Sym) and _fitted(one.term, parameter.type) is not None
+    ]
+    if all(one.type != INT for _, one in options):
+        return None
+    return options[0][1] if len(options) == 1 else UnionV(tuple(options))
 
 
 def _fitted(term: Term, declared: Type) -> Term | None:

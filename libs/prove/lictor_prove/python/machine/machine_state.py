@@ -26,6 +26,7 @@ from lictor_prove.python.machine.control_paths import (
     joined,
 )
 from lictor_prove.python.machine.path_merging import choose, merge, union
+from lictor_prove.python.machine.program_shape import BranchPoint, Via
 from lictor_prove.python.machine.symbolic_values import (
     UNBOUND,
     ContainerItem,
@@ -91,6 +92,10 @@ class Machine:
         self.targets: list[Target] = []
         self.active: list[ast.AST] = []
         """The helpers being executed."""
+        self.via: Via = ()
+        """The calls that led into them, the innermost first."""
+        self.entered: dict[ast.AST, dict[Via, None]] = {}
+        """Every helper that a path leads into, and how."""
         self.at: ast.AST | None = None
         self.taken: set[str] = set()
         """Names of variables that indices must not have."""
@@ -99,6 +104,9 @@ class Machine:
         self.atoms: list[Atom] = []
         self.assumptions: list[Assumption] = []
         self.obligations: list[Obligation] = []
+        self.branches: list[BranchPoint] = []
+        self.via_of: dict[str, Via] = {}
+        """How each atom is come to, by its id."""
         self.steps = 0
         self.departed = 0
         """How many paths left for somewhere, or raised."""
@@ -183,6 +191,24 @@ class Machine:
         self.obligations.append(
             Obligation(kind, formula, text, self.guard, self.binders, call, span)
         )
+
+    def branch(self, node: ast.AST, condition: Term, *, must_hold: bool = False) -> None:
+        """Note that the program goes one way or the other here."""
+        span = None if self.dead else self.hooks.span(node)
+        if span is not None:
+            known = self.decided(condition)
+            decided = condition if known is None else TRUE if known else FALSE
+            self.branches.append(
+                BranchPoint(span, self.guard, decided, self.binders, must_hold, self.via)
+            )
+
+    def go_into(self, helper: ast.AST) -> None:
+        """Note that a helper is executed from here; whoever leaves it restores `via`."""
+        span = self.hooks.span(self.at) if self.at is not None else None
+        if span is not None:
+            self.via = (span, *self.via)
+        if not self.dead:
+            self.entered.setdefault(helper, {})[self.via] = None
 
     # -- values --------------------------------------------------------------------------------------
 
@@ -429,7 +455,7 @@ def kept(value: SymbolicValue) -> None:
         if isinstance(one, TupleV):
             for item in one.items:
                 kept(item)
-        if isinstance(one, OnceV) or (isinstance(one, SequenceV) and not one.reusable):
+        if isinstance(one, OnceV) or (isinstance(one, SequenceV) and one.kind == "iterator"):
             refuse(
                 "iterator.kept",
                 "an iterator is used up by the first loop over it, so it must be used where it is made",

@@ -27,6 +27,7 @@ from lictor_prove.layer_model import ContractBuilder, TrustedFunction
 from lictor_prove.python.refusals import MAX_ITERATIONS, refuse
 
 SCALARS: Final = (BOOL, INT, FLOAT, STR)
+_KNOWN: Final = (*SCALARS, NONE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,25 +199,25 @@ class RangeV(SymbolicValue):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceV(SymbolicValue):
-    """A list of unknown length that was made from one: an item for each index, where `keep` holds of it."""
+    """A list, range or iterator of unknown length: an item for each index, where `keep` holds of it."""
 
     over: Term
     """A list that a trusted call returned, or a count."""
     index: Var
     item: SymbolicValue
     keep: Term
-    reusable: bool = True
-    """False for what Python gives only once, as `enumerate` does."""
+    kind: str = "list"
+    """`list`, `range`, or `iterator` for what Python gives only once, as `enumerate` does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnceV(SymbolicValue):
-    """An iterator over known items, to be used where it stands: `zip`, `dict.items`."""
+    """An iterator over known items, or a view of a dict, to be used where it stands: `zip`, `dict.items`."""
 
     items: tuple[ContainerItem, ...]
     watched: tuple[tuple[int, Content], ...]
-    reversible: bool = False
-    """True for the views of a dict; iterators can't be reversed."""
+    kind: str = "iterator"
+    """`iterator`, or `dict_keys`, `dict_values`, `dict_items` for the views of a dict."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +257,7 @@ class Content:
     """What a list, dict or set holds, in order. Keys of a dict and items of a set differ where both are present."""
 
     kind: str
-    """`list`, `dict` or `set`."""
+    """`list`, `dict`, `set` or `frozenset`."""
     entries: tuple[ContainerItem, ...]
 
 
@@ -295,8 +296,8 @@ def is_none(value: SymbolicValue) -> bool:
 
 
 def is_known(value: SymbolicValue) -> bool:
-    """Whether it is a scalar whose value is known."""
-    return isinstance(value, Sym) and isinstance(value.term, Const)
+    """Whether it is None, or a bool, number or string, whose value is known."""
+    return isinstance(value, Sym) and isinstance(value.term, Const) and value.type in _KNOWN
 
 
 def known_scalar(value: SymbolicValue) -> bool | int | float | str | None:

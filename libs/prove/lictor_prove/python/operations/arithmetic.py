@@ -7,21 +7,24 @@ format has no operator for is computed by Python itself when the operands are kn
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from lictor_ir.terms import FALSE, App, Const, Term, and_, apply, const, eq, ite, not_, or_
-from lictor_ir.types import (
-    ANY,
-    BOOL,
-    FLOAT,
-    INT,
-    STR,
+from lictor_ir.types import FLOAT, INT
+from lictor_prove.python.kinds import (
+    NUMERIC,
+    SETS,
+    WHOLE,
+    Kind,
+    by_pair,
+    entry_of_pair,
+    kind_of,
+    undefined,
 )
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
-    ContractV,
-    Opaque,
     Sym,
     SymbolicValue,
     boolean,
@@ -30,8 +33,9 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.operations import containers
-from lictor_prove.python.operations.comparisons import NUMBERS, whole
+from lictor_prove.python.operations import container_operators
+from lictor_prove.python.operations.comparisons import as_term, whole
+from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.refusals import MAX_ITERATIONS, MAX_TEXT, Raises, refuse
 
 EXACT: Final = 2**53
@@ -66,7 +70,7 @@ _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-# -- arithmetic ------------------------------------------------------------------------------------
+# -- operators -------------------------------------------------------------------------------------
 
 
 def binary(
@@ -78,27 +82,8 @@ def binary(
 
 
 def _binary(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
-    for operand in (left, right):
-        if isinstance(operand, Opaque | ContractV) or (
-            isinstance(operand, Sym) and operand.type == ANY
-        ):
-            refuse(
-                "value.opaque",
-                f"{described(operand)} can't be computed with",
-                "Only pass it on, or compare it with `==`.",
-            )
-    if isinstance(left, Sym) and isinstance(right, Sym):
-        if left.type in NUMBERS and right.type in NUMBERS:
-            return _numbers(machine, op, left, right)
-        if op == "+" and left.type == right.type == STR:
-            return concat(left.term, right.term)
-    if op == "*":
-        for repeated, count in ((left, right), (right, left)):
-            if isinstance(count, Sym) and count.type in (INT, BOOL):
-                return _repeated(machine, repeated, count)
-    if op == "%" and isinstance(left, Sym) and left.type == STR:
-        refuse("string.percent", "`%` formatting is outside the subset", 'Use an f-string: f"{x}".')
-    return containers.combined(machine, op, left, right)
+    operation = entry_of_pair(machine, OPERATORS[op], f"`{op}`", left, right)
+    return operation(machine, op, left, right)
 
 
 def concat(*parts: Term) -> Sym:
@@ -119,41 +104,56 @@ def _too_large() -> NoReturn:
     )
 
 
-def _repeated(machine: Machine, value: SymbolicValue, count: Sym) -> SymbolicValue:
-    times = _known_int(count)
+def _joined(_: Machine, __: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    return concat(as_term(left), as_term(right))
+
+
+def _repeated(machine: Machine, _: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    value, count = (right, left) if kind_of(machine, left) in WHOLE else (left, right)
+    times = known_int(count)
     if times is None:
         refuse(
             "operator.repeat",
             "repeating by a number that is not known is not supported",
             "Repeat by a number that is written out.",
         )
+    if abs(times) > sys.maxsize:
+        raise Raises("OverflowError", "the number of repetitions does not fit an index")
     times = max(times, 0)
-    if isinstance(value, Sym) and value.type == STR:
-        size = (
-            len(value.term.value)
-            if isinstance(value.term, Const) and isinstance(value.term.value, str)
-            else 1
-        )
-        if times * size > MAX_TEXT:
-            _too_large()
-        if isinstance(value.term, Const):
-            return known(str(value.term.value) * times)
-        return concat(*[value.term] * times) if times else known("")
-    return containers.repeated(machine, value, times)
+    if kind_of(machine, value) != Kind.STR:
+        return container_operators.repeated(machine, value, times)
+    term = as_term(value)
+    text = known_text(value)
+    if times * (1 if text is None else len(text)) > MAX_TEXT:
+        _too_large()
+    if text is not None:
+        return known(text * times)
+    return concat(*[term] * times) if times else known("")
 
 
-def _known_int(value: Sym) -> int | None:
-    held = value.term.value if isinstance(value.term, Const) else None
-    return int(held) if isinstance(held, int) else None
+def _percent(_: Machine, __: str, ___: SymbolicValue, ____: SymbolicValue) -> NoReturn:
+    refuse("string.percent", "`%` formatting is outside the subset", 'Use an f-string: f"{x}".')
 
 
-def _numbers(machine: Machine, op: str, left: Sym, right: Sym) -> SymbolicValue:
-    if left.type == right.type == BOOL and op in ("&", "|", "^"):
-        a, b = left.term, right.term
-        return boolean(and_(a, b) if op == "&" else or_(a, b) if op == "|" else not_(eq(a, b)))
-    a, b = whole(left.term), whole(right.term)
-    if op in ("<<", ">>", "&", "|", "^"):
-        return _by_python(machine, op, a, b)
+def _unsupported(_: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> NoReturn:
+    refuse(
+        "operator.kind",
+        f"`{op}` of {described(left)} and {described(right)} is outside the subset",
+        "Make a set or list of each first.",
+    )
+
+
+def _logic(_: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    a, b = as_term(left), as_term(right)
+    return boolean(and_(a, b) if op == "&" else or_(a, b) if op == "|" else not_(eq(a, b)))
+
+
+def _bits(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    return _by_python(machine, op, whole(as_term(left)), whole(as_term(right)))
+
+
+def _numbers(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    a, b = whole(as_term(left)), whole(as_term(right))
     if a.type == b.type == INT:
         return _ints(machine, op, a, b)
     return _floats(machine, op, to_float(machine, a), to_float(machine, b))
@@ -180,7 +180,7 @@ def _ints(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
         case "-":
             return Sym(apply("sub", a, b))
         case "*":
-            if _bits(a) + _bits(b) > MAX_TEXT:
+            if _size(a) + _size(b) > MAX_TEXT:
                 _too_large()
             return Sym(apply("mul", a, b))
         case "//" | "%":
@@ -192,7 +192,7 @@ def _ints(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
             return _power(machine, a, b)
 
 
-def _bits(term: Term) -> int:
+def _size(term: Term) -> int:
     """How large a product with it gets: squaring in a loop doubles the digits, or the factors, each time."""
     if isinstance(term, Const) and isinstance(term.value, int):
         return term.value.bit_length()
@@ -274,24 +274,12 @@ def _by_python(machine: Machine, op: str, a: Term, b: Term) -> SymbolicValue:
 
 def unary(machine: Machine, op: ast.unaryop, value: SymbolicValue) -> SymbolicValue:
     """`-x`, `+x`, `~x`."""
+    symbol, kinds, function = _UNARY[type(op)]
 
     def of(one: SymbolicValue) -> SymbolicValue:
-        if not isinstance(one, Sym) or one.type not in NUMBERS:
-            if isinstance(one, Opaque) or (isinstance(one, Sym) and one.type == ANY):
-                refuse(
-                    "value.opaque", f"{described(one)} can't be computed with", "Only pass it on."
-                )
-            raise Raises("TypeError", f"bad operand for a unary operator: {described(one)}")
-        term = whole(one.term)
-        match op:
-            case ast.UAdd():
-                return Sym(term)
-            case ast.USub():
-                return Sym(apply("neg", term))
-            case _:
-                if term.type != INT:
-                    raise Raises("TypeError", "bad operand for ~: a float")
-                return Sym(apply("sub", apply("neg", term), const(1)))
+        if kind_of(machine, one) not in kinds:
+            undefined(machine, f"`{symbol}`", one)
+        return Sym(function(whole(as_term(one))))
 
     return machine.each(value, of)
 
@@ -307,11 +295,6 @@ def clamp_index(index: Term, length: Term) -> Term:
     return ite(apply("lt", index, const(0)), floor, index)
 
 
-def is_number(value: SymbolicValue) -> bool:
-    """Whether it is a bool, int or float."""
-    return isinstance(value, Sym) and value.type in NUMBERS
-
-
 def known_int(value: SymbolicValue) -> int | None:
     """The value of a known int or bool."""
     if is_known(value):
@@ -319,3 +302,48 @@ def known_int(value: SymbolicValue) -> int | None:
         if isinstance(held, int):
             return int(held)
     return None
+
+
+# -- the tables ------------------------------------------------------------------------------------
+
+Operation = Callable[[Machine, str, SymbolicValue, SymbolicValue], SymbolicValue]
+
+_ARITHMETIC: Final = (NUMERIC, NUMERIC, _numbers)
+_SET_ALGEBRA: Final = (
+    (Kind.SET, Kind.SET, container_operators.combined_sets),
+    (SETS, SETS, _unsupported),
+    # Views take any iterable on the other side.
+    ((Kind.KEYS, Kind.ITEMS), Kind, _unsupported),
+    (Kind, (Kind.KEYS, Kind.ITEMS), _unsupported),
+)
+_BITWISE: Final = ((Kind.BOOL, Kind.BOOL, _logic), (WHOLE, WHOLE, _bits), *_SET_ALGEBRA)
+_SEQUENCES: Final = (Kind.STR, Kind.TUPLE, Kind.LIST)
+
+OPERATORS: Final[dict[str, dict[tuple[Kind, Kind], Operation]]] = {
+    "+": by_pair(
+        [
+            _ARITHMETIC,
+            (Kind.STR, Kind.STR, _joined),
+            (Kind.TUPLE, Kind.TUPLE, container_operators.joined_tuples),
+            (Kind.LIST, Kind.LIST, container_operators.joined_lists),
+        ]
+    ),
+    "-": by_pair([_ARITHMETIC, *_SET_ALGEBRA]),
+    "*": by_pair([_ARITHMETIC, (_SEQUENCES, WHOLE, _repeated), (WHOLE, _SEQUENCES, _repeated)]),
+    "/": by_pair([_ARITHMETIC]),
+    "//": by_pair([_ARITHMETIC]),
+    "%": by_pair([_ARITHMETIC, (Kind.STR, Kind, _percent)]),
+    "**": by_pair([_ARITHMETIC]),
+    "<<": by_pair([(WHOLE, WHOLE, _bits)]),
+    ">>": by_pair([(WHOLE, WHOLE, _bits)]),
+    "&": by_pair(_BITWISE),
+    "^": by_pair(_BITWISE),
+    "|": by_pair([*_BITWISE, (Kind.DICT, Kind.DICT, container_operators.combined_dicts)]),
+}
+"""What each operator is on which kinds. What is not here is a TypeError, or refused where a kind is open."""
+
+_UNARY: Final[dict[type[ast.unaryop], tuple[str, tuple[Kind, ...], Callable[[Term], Term]]]] = {
+    ast.USub: ("-", NUMERIC, lambda number: apply("neg", number)),
+    ast.UAdd: ("+", NUMERIC, lambda number: number),
+    ast.Invert: ("~", WHOLE, lambda number: apply("sub", apply("neg", number), const(1))),
+}

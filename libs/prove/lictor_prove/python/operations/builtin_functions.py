@@ -5,28 +5,24 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final, cast
 
-from lictor_ir.terms import Const, and_, const
-from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
+from lictor_ir.terms import and_
+from lictor_ir.types import ListOf
+from lictor_prove.python.kinds import OPEN, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import union
 from lictor_prove.python.machine.symbolic_values import (
+    FALSE_VALUE,
     NONE_VALUE,
     BuiltinV,
     ContainerItem,
-    FunctionV,
-    OnceV,
-    Opaque,
-    RangeV,
     Ref,
     SequenceV,
     Sym,
     SymbolicValue,
-    TrustedV,
     TupleV,
-    boolean,
-    described,
+    is_known,
     known,
 )
 from lictor_prove.python.operations import (
@@ -36,6 +32,7 @@ from lictor_prove.python.operations import (
     iterator_builtins,
     stdlib_functions,
 )
+from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.containers import length, put
 from lictor_prove.python.operations.conversions import (
     ANY_NUMBER,
@@ -90,6 +87,9 @@ def _list(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
         if isinstance(value, Sym) and isinstance(value.type, ListOf):
             return value
         if isinstance(value, SequenceV):
+            if value.kind == "range":
+                # Python asks how long it is first, and a range can be too long to say.
+                length(machine, value)
             return SequenceV(value.over, value.index, value.item, value.keep)
         return machine.make("list", container_methods.items_of(machine, value))
 
@@ -133,36 +133,31 @@ def _pairs(machine: Machine, source: SymbolicValue) -> Iterator[ContainerItem]:
 
 
 def _sorted(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    reverse = (
-        container_contents.known_value(machine, keywords["reverse"])
-        if "reverse" in keywords
-        else False
-    )
-    items = known_items(machine, unordered(machine, args[0], ordered_items), "sorted()")
-    held = (
-        [container_contents.known_value(machine, item) for item in items[0][1]]
-        if len(items) == 1
-        else []
-    )
-    if (
-        len(items) != 1
-        or any(one is container_contents.UNKNOWN for one in held)
-        or reverse not in (True, False)
-    ):
+    reverse = known_int(keywords.get("reverse", FALSE_VALUE))
+    options = known_items(machine, unordered(machine, args[0], ordered_items), "sorted()")
+    items = options[0][1]
+    held = [container_contents.known_value(machine, item) for item in items]
+    if len(options) > 1 or reverse not in (0, 1) or any(map(_unsortable, held)):
         refuse(
             "builtin.sorted",
-            "sorted() is supported for known values",
+            "sorted() is supported for known numbers, strings, and tuples or lists of them",
             "Write the order out, or let the trusted function sort.",
         )
     for one in held:
-        if not isinstance(one, float):
-            container_contents.without_nan(one)
+        container_contents.without_nan(one)
     order = list(range(len(held)))
     try:
         order.sort(key=lambda at: held[at], reverse=bool(reverse))
     except TypeError as error:
         raise Raises("TypeError", str(error)) from error
-    return machine.make_list([items[0][1][at] for at in order])
+    return machine.make_list([items[at] for at in order])
+
+
+def _unsortable(value: Any) -> bool:
+    """Whether it is unknown, or in no order with all others: sets are not, and how they are sorted is Python's own."""
+    if isinstance(value, tuple | list):
+        return any(map(_unsortable, cast(list[Any], value)))
+    return value is container_contents.UNKNOWN or isinstance(value, set | frozenset)
 
 
 def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
@@ -178,65 +173,44 @@ def _isinstance(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) ->
         names.add(one.name)
 
     def of(value: SymbolicValue) -> SymbolicValue:
-        kind = type_name(machine, value)
-        unknown = isinstance(value, Sym) and not isinstance(value.term, Const)
-        if kind == "float" and unknown and len(names & {"int", "float"}) == 1:
+        kind = kind_of(machine, value)
+        if kind in OPEN and kind not in _NO_INSTANCES:
+            undefined(machine, "isinstance()", value)
+        if kind == Kind.FLOAT and not is_known(value) and len(names & {"int", "float"}) == 1:
             refuse(
                 "builtin.isinstance",
                 "where a float is declared Python takes an int too, so which of them this is is not known",
                 "Write isinstance(x, (int, float)), or leave the test out.",
             )
-        return boolean(const(kind in names or (kind == "bool" and "int" in names)))
+        return known(kind in names or (kind == Kind.BOOL and Kind.INT in names))
 
     return machine.each(args[0], of)
 
 
-def type_name(machine: Machine, value: SymbolicValue) -> str:
-    """What `type(value).__name__` is."""
-    match value:
-        case Sym():
-            for type_, name in ((BOOL, "bool"), (INT, "int"), (FLOAT, "float"), (STR, "str")):
-                if value.type == type_:
-                    return name
-            match value.type:
-                case ListOf():
-                    return "list"
-                case SetOf():
-                    return "set"
-                case MapOf():
-                    return "dict"
-                case TupleOf():
-                    return "tuple"
-                case _ if value.type == NONE:
-                    return "NoneType"
-                case _ if value.type == ANY:
-                    refuse("value.opaque", "the type of this value is not known", "Pass it on.")
-                case _:
-                    return "row"
-        case TupleV():
-            return "tuple"
-        case Ref():
-            return machine.content(value).kind
-        case SequenceV() if value.reusable and value.over.type != INT:
-            return "list"
-        case FunctionV() | TrustedV() | BuiltinV():
-            return "function"
-        case RangeV():
-            return "range"
-        case Opaque() | OnceV() | SequenceV():
-            refuse("value.opaque", f"the type of {described(value)} is not known", "Pass it on.")
-        case _:
-            return type(value).__name__
-
-
-_TYPES: Final = frozenset({"bool", "int", "float", "str", "list", "dict", "tuple", "set"})
+_TYPES: Final = frozenset(
+    {
+        Kind.BOOL,
+        Kind.INT,
+        Kind.FLOAT,
+        Kind.STR,
+        Kind.LIST,
+        Kind.DICT,
+        Kind.TUPLE,
+        Kind.SET,
+    }
+)
+_NO_INSTANCES: Final = (Kind.ROW, Kind.CLASS, Kind.ROW_CLASS)
+"""Kinds whose values are certainly of none of these types."""
 
 
 def _print(machine: Machine, __: Args, keywords: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    def check(one: SymbolicValue) -> SymbolicValue:
+        if kind_of(machine, one) not in (Kind.STR, Kind.NONE):
+            undefined(machine, "print() with sep or end", one)
+        return NONE_VALUE
+
     for name in ("sep", "end"):
-        for _, one in machine.cases(keywords.get(name, NONE_VALUE)):
-            if not isinstance(one, Sym) or one.type not in (STR, NONE):
-                raise Raises("TypeError", f"{name} of print() is a string, not {described(one)}")
+        machine.each(keywords.get(name, NONE_VALUE), check)
     return NONE_VALUE
 
 

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NoReturn
 
-from lictor_ir.terms import FALSE, TRUE, Const, Term, apply, const, eq, not_, or_
-from lictor_ir.types import (
-    ANY,
-    BOOL,
-    FLOAT,
-    INT,
-    NONE,
-    STR,
-    ListOf,
-    MapOf,
-    RowOf,
-    SetOf,
-    TupleOf,
-    Type,
+from lictor_ir.terms import FALSE, TRUE, Term, apply, const, eq, not_, or_
+from lictor_ir.types import BOOL, FLOAT, INT, STR, Type
+from lictor_prove.python.kinds import (
+    NUMERIC,
+    SETS,
+    Kind,
+    by_kind,
+    by_pair,
+    entry_of_pair,
+    kind_of,
 )
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
-    FunctionV,
-    MatchV,
-    MethodV,
-    Opaque,
-    PatternV,
-    RangeV,
     Ref,
-    SchemaV,
     SequenceV,
     Sym,
     SymbolicValue,
-    TrustedV,
-    TupleV,
     boolean,
     described,
+    is_known,
 )
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.equality import equal
 from lictor_prove.python.refusals import Raises, refuse
 
 NUMBERS: Final = (BOOL, INT, FLOAT)
-_EMPTY: Final[dict[Type, Term]] = {INT: const(0), FLOAT: const(0.0), STR: const("")}
+"""The types of terms that are numbers."""
 
 
 # -- truth -----------------------------------------------------------------------------------------
@@ -63,47 +52,55 @@ def as_term(value: SymbolicValue) -> Term:
 
 
 def _truth(machine: Machine, value: SymbolicValue) -> Term:
-    match value:
-        case Sym(term):
-            return _term_truth(term)
-        case TupleV(items):
-            return const(bool(items))
-        case Ref():
-            return or_(*(entry.present for entry in container_contents.entries(machine, value)))
-        case RangeV(held):
-            return const(bool(held))
-        case SequenceV() if value.keep is TRUE and value.reusable:
-            return apply("lt", const(0), containers.length(machine, value))
-        case FunctionV() | TrustedV() | MethodV() | MatchV() | PatternV() | SchemaV():
-            return TRUE
-        case _:
-            refuse(
-                "value.truth",
-                f"whether {described(value)} is true can't be told",
-                "Compare it with something that is known.",
-            )
+    function = TRUTH.get(kind_of(machine, value))
+    if function is None:
+        _untold(value)
+    return function(machine, value)
 
 
-def _term_truth(term: Term) -> Term:
-    if term.type == BOOL:
-        return term
-    if term.type == NONE:
-        return FALSE
-    if term.type in _EMPTY:
-        return not_(eq(term, _EMPTY[term.type]))
-    match term.type:
-        case RowOf():
-            return TRUE
-        case TupleOf(items):
-            return const(bool(items))
-        case ListOf() | SetOf() | MapOf():
-            return apply("lt", const(0), apply("len", term))
-        case _:
-            refuse(
-                "value.truth",
-                f"whether a value of type {term.type} is true can't be told",
-                "Compare it with `==`.",
-            )
+def _untold(value: SymbolicValue) -> NoReturn:
+    refuse(
+        "value.truth",
+        f"whether {described(value)} is true can't be told",
+        "Compare it with something that is known.",
+    )
+
+
+def _not_zero(_: Machine, value: SymbolicValue) -> Term:
+    term = as_term(value)
+    return not_(eq(term, _ZEROS[term.type]))
+
+
+def _not_empty(machine: Machine, value: SymbolicValue) -> Term:
+    if isinstance(value, Ref):
+        return or_(*(entry.present for entry in container_contents.entries(machine, value)))
+    if isinstance(value, SequenceV) and value.keep is not TRUE:
+        _untold(value)
+    return apply("lt", const(0), containers.length(machine, value))
+
+
+_ZEROS: Final[dict[Type, Term]] = {INT: const(0), FLOAT: const(0.0), STR: const("")}
+
+ALWAYS_TRUE: Final = (
+    Kind.ROW,
+    Kind.PATTERN,
+    Kind.MATCH,
+    Kind.FUNCTION,
+    Kind.TRUSTED,
+    Kind.METHOD,
+    Kind.ROW_CLASS,
+)
+TRUTH: Final[dict[Kind, Callable[[Machine, SymbolicValue], Term]]] = by_kind(
+    {
+        Kind.NONE: lambda _, __: FALSE,
+        Kind.BOOL: lambda _, value: as_term(value),
+        (Kind.INT, Kind.FLOAT, Kind.STR): _not_zero,
+        (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS): _not_empty,
+        # A range knows that it is not empty also where len() can't say how long it is.
+        Kind.RANGE: lambda _, value: apply("lt", const(0), containers.range_size(value)),
+        ALWAYS_TRUE: lambda _, __: TRUE,
+    }
+)
 
 
 # -- comparison ------------------------------------------------------------------------------------
@@ -111,47 +108,39 @@ def _term_truth(term: Term) -> Term:
 
 def compare(machine: Machine, op: ast.cmpop, left: SymbolicValue, right: SymbolicValue) -> Term:
     """`left op right`."""
-    match op:
-        case ast.Is() | ast.IsNot():
-            same = as_term(machine.each_pair(left, right, lambda a, b: boolean(_is(a, b))))
-            return same if isinstance(op, ast.Is) else not_(same)
-        case ast.In() | ast.NotIn():
-            inside = as_term(
-                machine.each_pair(
-                    left, right, lambda a, b: boolean(containers.contains(machine, b, a))
-                )
-            )
-            return inside if isinstance(op, ast.In) else not_(inside)
-        case ast.Eq() | ast.NotEq():
-            same = as_term(
-                machine.each_pair(left, right, lambda a, b: boolean(equal(machine, a, b)))
-            )
-            return same if isinstance(op, ast.Eq) else not_(same)
-        case ast.Lt():
-            return less(machine, left, right)
-        case ast.Gt():
-            return less(machine, right, left)
-        case ast.LtE():
-            return less(machine, left, right, or_equal=True)
-        case _:
-            return less(machine, right, left, or_equal=True)
+    return _COMPARISONS[type(op)](machine, left, right)
 
 
-def _is(left: SymbolicValue, right: SymbolicValue) -> Term:
+Relation = Callable[[Machine, SymbolicValue, SymbolicValue], Term]
+
+
+def _pairwise(relation: Relation) -> Relation:
+    return lambda machine, left, right: as_term(
+        machine.each_pair(left, right, lambda a, b: boolean(relation(machine, a, b)))
+    )
+
+
+def _negated(relation: Relation) -> Relation:
+    return lambda machine, left, right: not_(relation(machine, left, right))
+
+
+def _is(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Sym) and isinstance(one.term, Const) and one.type in (NONE, BOOL):
-            if not isinstance(other, Sym):
-                if isinstance(other, Opaque):
-                    break
-                return FALSE
-            if other.type == ANY:
-                break
-            return eq(one.term, other.term) if one.type == other.type else FALSE
+        kind, another = kind_of(machine, one), kind_of(machine, other)
+        if kind in _SINGLE and is_known(one) and another != Kind.ANY:
+            return eq(as_term(one), as_term(other)) if kind == another else FALSE
     refuse(
         "operator.is",
         "`is` is supported with None, True and False only",
         "Use `==`, or `is None`.",
     )
+
+
+_SINGLE: Final = (Kind.NONE, Kind.BOOL)
+"""Kinds whose equal values are one object."""
+
+
+Order = Callable[[Machine, str, SymbolicValue, SymbolicValue], Term]
 
 
 def less(
@@ -163,28 +152,27 @@ def less(
 
 
 def _less(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
-    if isinstance(left, Sym) and isinstance(right, Sym):
-        if left.type in NUMBERS and right.type in NUMBERS:
-            return apply(op, whole(left.term), whole(right.term))
-        if left.type == right.type == STR:
-            return apply(op, left.term, right.term)
-    known_left, known_right = (
-        container_contents.known_value(machine, left),
-        container_contents.known_value(machine, right),
-    )
-    if (
-        known_left is not container_contents.UNKNOWN
-        and known_right is not container_contents.UNKNOWN
-    ):
-        container_contents.without_nan(known_left)
-        container_contents.without_nan(known_right)
-        try:
-            outcome = known_left <= known_right if op == "le" else known_left < known_right
-        except TypeError as error:
-            raise Raises("TypeError", str(error)) from error
-        return const(bool(outcome))
-    if _kind(left) != _kind(right) or _kind(left) in ("none", "function"):
-        raise Raises("TypeError", f"{described(left)} and {described(right)} can't be ordered")
+    return entry_of_pair(machine, ORDER, "order", left, right)(machine, op, left, right)
+
+
+def _ordered(_: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
+    return apply(op, whole(as_term(left)), whole(as_term(right)))
+
+
+def _by_python(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one = container_contents.known_value(machine, left)
+    other = container_contents.known_value(machine, right)
+    if container_contents.UNKNOWN in (one, other):
+        _unordered(machine, op, left, right)
+    container_contents.without_nan(one)
+    container_contents.without_nan(other)
+    try:
+        return const(one <= other if op == "le" else one < other)
+    except TypeError as error:
+        raise Raises("TypeError", str(error)) from error
+
+
+def _unordered(_: Machine, __: str, left: SymbolicValue, right: SymbolicValue) -> NoReturn:
     refuse(
         "operator.order",
         f"the order of {described(left)} and {described(right)} is not supported",
@@ -192,22 +180,34 @@ def _less(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) 
     )
 
 
+ORDER: Final[dict[tuple[Kind, Kind], Order]] = by_pair(
+    [
+        (NUMERIC, NUMERIC, _ordered),
+        (Kind.STR, Kind.STR, _ordered),
+        (Kind.TUPLE, Kind.TUPLE, _by_python),
+        (Kind.LIST, Kind.LIST, _by_python),
+        (SETS, SETS, _by_python),
+        ((Kind.KEYS, Kind.ITEMS), (*SETS, Kind.KEYS, Kind.ITEMS), _unordered),
+        (SETS, (Kind.KEYS, Kind.ITEMS), _unordered),
+    ]
+)
+
+_EQUAL: Final = _pairwise(equal)
+_IN: Final = _pairwise(lambda machine, item, held: containers.contains(machine, held, item))
+_COMPARISONS: Final[dict[type[ast.cmpop], Relation]] = {
+    ast.Is: _pairwise(_is),
+    ast.IsNot: _negated(_pairwise(_is)),
+    ast.In: _IN,
+    ast.NotIn: _negated(_IN),
+    ast.Eq: _EQUAL,
+    ast.NotEq: _negated(_EQUAL),
+    ast.Lt: less,
+    ast.LtE: lambda machine, left, right: less(machine, left, right, or_equal=True),
+    ast.Gt: lambda machine, left, right: less(machine, right, left),
+    ast.GtE: lambda machine, left, right: less(machine, right, left, or_equal=True),
+}
+
+
 def whole(term: Term) -> Term:
     """A number; bools count as ints."""
     return apply("int_of_bool", term) if term.type == BOOL else term
-
-
-def _kind(value: SymbolicValue) -> str:
-    match value:
-        case Sym():
-            if value.type in NUMBERS:
-                return "number"
-            return str(value.type).partition("<")[0]
-        case TupleV():
-            return "tuple"
-        case Ref():
-            return "container"
-        case FunctionV() | TrustedV() | MethodV():
-            return "function"
-        case _:
-            return type(value).__name__

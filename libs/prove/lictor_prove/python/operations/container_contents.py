@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, apply, const, ite, not_
+from lictor_layer.contracts import spelled
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
@@ -93,6 +94,8 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
                     return _known_all(machine, values, list)
                 case "set":
                     return _known_all(machine, values, set)
+                case "frozenset":
+                    return _known_all(machine, values, frozenset)
                 case _:
                     keys = _known_all(machine, [e.key for e in held if e.key is not None], list)
                     found = _known_all(machine, values, list)
@@ -105,7 +108,7 @@ def known_value(machine: Machine, value: SymbolicValue) -> Any:
 
 def unordered(value: Any) -> bool:
     """Whether the text of a Python value depends on the order of a set."""
-    if isinstance(value, set):
+    if isinstance(value, set | frozenset):
         return len(cast(set[Any], value)) > 1
     if isinstance(value, tuple | list):
         return any(unordered(item) for item in cast(list[Any], value))
@@ -122,7 +125,7 @@ def without_nan(value: Any) -> None:
             "containers with NaN in them are ordered by which object it is",
             "Compare floats with `<`, one by one.",
         )
-    if isinstance(value, tuple | list | set | dict):
+    if isinstance(value, tuple | list | set | frozenset | dict):
         for item in cast(list[Any], value):
             without_nan(item)
 
@@ -145,8 +148,9 @@ def lift(machine: Machine, value: Any) -> SymbolicValue:
     if kind is list:
         return machine.make_list([lift(machine, item) for item in cast(list[Any], value)])
     if kind in (set, frozenset):
-        held = [lift(machine, item) for item in cast(frozenset[Any], value)]
-        return machine.make("set", (ContainerItem(TRUE, item) for item in held))
+        # Python's own order differs from process to process; a document is the same in each.
+        held = [lift(machine, item) for item in sorted(cast(frozenset[Any], value), key=spelled)]
+        return machine.make(kind.__name__, (ContainerItem(TRUE, item) for item in held))
     if kind is dict:
         pairs = [
             ContainerItem(TRUE, lift(machine, item), lift(machine, key))
@@ -196,7 +200,8 @@ def _made(machine: Machine, kind: str, held: Sequence[ContainerItem]) -> Term:
     if kind == "dict":
         parts = [part for entry in held for part in (entry.key, entry.value) if part is not None]
         return apply("dict", *(term_of(machine, part) for part in parts))
-    return apply(kind, *(term_of(machine, entry.value) for entry in held))
+    made = "set" if kind == "frozenset" else kind
+    return apply(made, *(term_of(machine, entry.value) for entry in held))
 
 
 def count_of(conditions: Iterable[Term]) -> Term:

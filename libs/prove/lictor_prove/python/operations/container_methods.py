@@ -6,10 +6,11 @@ the path are not known; methods that need them refuse.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Term, and_, const, ite, not_, or_
+from lictor_prove.python.kinds import SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
@@ -27,31 +28,12 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations import container_contents, containers
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.equality import same
-from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, plan
+from lictor_prove.python.operations.iterables import UnknownItems, plans
 from lictor_prove.python.operations.subscripts import lookup
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
-
-
-def method(machine: Machine, owner: Ref | TupleV, name: str, args: Args) -> SymbolicValue:
-    """`owner.name(*args)`."""
-    kind = "tuple" if isinstance(owner, TupleV) else machine.content(owner).kind
-    found = _METHODS.get((kind, name))
-    if found is None:
-        refuse(
-            "method.container",
-            f"the method {name!r} of a {kind} is outside the subset",
-            f"A {kind} has: {', '.join(sorted(n for k, n in _METHODS if k == kind))}.",
-        )
-    least, most, function = found
-    if not least <= len(args) <= most:
-        refuse(
-            "method.arguments",
-            f"{kind}.{name} is supported with {least} to {most} arguments, not {len(args)}",
-            "Pass them so.",
-        )
-    return function(machine, owner, args)
+Function = Callable[[Machine, SymbolicValue, Args], SymbolicValue]
 
 
 def _ref(owner: SymbolicValue) -> Ref:
@@ -59,12 +41,10 @@ def _ref(owner: SymbolicValue) -> Ref:
     return owner
 
 
-def _iterated(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
-    """The items of an iterable, each with the condition under which it is there."""
-    cases = machine.cases(value)
+def items_of(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
+    """What `list(value)` holds, each item with the condition under which it is there."""
     held: list[ContainerItem] = []
-    for guard, one in cases:
-        how = plan(machine, one)
+    for guard, how in plans(machine, value):
         if isinstance(how, UnknownItems):
             refuse(
                 "list.symbolic",
@@ -86,15 +66,11 @@ def _not_of(machine: Machine, owner: Ref, value: SymbolicValue) -> None:
             )
 
 
-def items_of(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
-    """What `list(value)` holds."""
-    return _iterated(machine, value)
-
-
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def _append(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def append(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.append(item)`."""
     held = container_contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), containers.bounded((*held, ContainerItem(TRUE, args[0]))))
     return NONE_VALUE
@@ -103,7 +79,7 @@ def _append(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue
 def extend(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     """`xs.extend(…)`, and `xs += …`."""
     _not_of(machine, _ref(owner), args[0])
-    added = _iterated(machine, args[0])
+    added = items_of(machine, args[0])
     held = container_contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), containers.bounded((*held, *added)))
     return NONE_VALUE
@@ -120,9 +96,12 @@ def _whole(machine: Machine, owner: SymbolicValue, what: str) -> tuple[Container
     return held
 
 
-def _insert(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def insert(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.insert(at, item)`."""
     held = list(_whole(machine, owner, "insert"))
     at = _known_index(args[0], "insert")
+    if not -sys.maxsize <= at <= sys.maxsize:
+        raise Raises("OverflowError", "this index is no index of any list")
     held.insert(at, ContainerItem(TRUE, args[1]))
     machine.replace(_ref(owner), containers.bounded(held))
     return NONE_VALUE
@@ -135,7 +114,8 @@ def _known_index(value: SymbolicValue, what: str) -> int:
     return at
 
 
-def _pop(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def pop(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.pop(at)`."""
     held = list(_whole(machine, owner, "pop"))
     at = _known_index(args[0], "pop") if args else -1
     if not -len(held) <= at < len(held):
@@ -145,7 +125,8 @@ def _pop(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     return taken.value
 
 
-def _remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.remove(item)`."""
     held = _whole(machine, owner, "remove")
     for at, entry in enumerate(held):
         here = same(machine, entry.value, args[0])
@@ -161,18 +142,21 @@ def _remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue
     raise Raises("ValueError", "list.remove(x): x is not in the list")
 
 
-def _clear(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+def clear(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+    """`clear()` of whatever it is."""
     machine.replace(_ref(owner), ())
     return NONE_VALUE
 
 
-def _copy(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+def copy(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+    """`copy()` of whatever it is."""
     return machine.make(
         machine.content(_ref(owner)).kind, container_contents.entries(machine, _ref(owner))
     )
 
 
-def _reverse(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+def reverse(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
+    """`xs.reverse()`."""
     machine.replace(_ref(owner), reversed(container_contents.entries(machine, _ref(owner))))
     return NONE_VALUE
 
@@ -183,7 +167,8 @@ def _items(machine: Machine, owner: SymbolicValue) -> tuple[ContainerItem, ...]:
     return container_contents.entries(machine, _ref(owner))
 
 
-def _count(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def count(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.count(item)`, of a list or a tuple."""
     return Sym(
         container_contents.count_of(
             and_(entry.present, same(machine, entry.value, args[0]))
@@ -192,7 +177,8 @@ def _count(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     )
 
 
-def _index(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def index(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`xs.index(item)`, of a list or a tuple."""
     held = _items(machine, owner) if isinstance(owner, TupleV) else _whole(machine, owner, "index")
     here = [same(machine, entry.value, args[0]) for entry in held]
     found = or_(*here)
@@ -208,14 +194,22 @@ def _index(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
 # -- dicts -----------------------------------------------------------------------------------------
 
 
-def _get(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def get(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`d.get(key, default)`."""
     default = args[1] if len(args) > 1 else NONE_VALUE
     return machine.each(args[0], lambda key: lookup(machine, _ref(owner), key, default))
 
 
-def _pop_key(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def pop_key(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`d.pop(key, default)`."""
     ref = _ref(owner)
-    value = lookup(machine, ref, args[0], args[1] if len(args) > 1 else None)
+    try:
+        value = lookup(machine, ref, args[0], args[1] if len(args) > 1 else None)
+    except Raises as problem:
+        if problem.error == "KeyError":
+            raise
+        # Python does not hash the key when the dict is empty.
+        refuse("dict.pop", f"{problem.error}: {problem.message}", "Use a key that can be hashed.")
     held = container_contents.entries(machine, ref)
     machine.replace(ref, [_without(machine, entry, args[0]) for entry in held])
     return value
@@ -228,7 +222,8 @@ def _without(machine: Machine, entry: ContainerItem, item: SymbolicValue) -> Con
     )
 
 
-def _setdefault(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def setdefault(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`d.setdefault(key, default)`."""
     ref = _ref(owner)
     default = args[1] if len(args) > 1 else NONE_VALUE
     value = lookup(machine, ref, args[0], default)
@@ -236,13 +231,9 @@ def _setdefault(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicV
     return value
 
 
-def _update(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
-    return update(machine, owner, args[0])
-
-
-def update(machine: Machine, owner: SymbolicValue, other: SymbolicValue) -> SymbolicValue:
+def update(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     """`d.update(other)`, and `d |= other`."""
-    for guard, one in machine.cases(other):
+    for guard, one in machine.cases(args[0]):
         if not isinstance(one, Ref) or machine.content(one).kind != "dict":
             refuse("dict.update", "update takes a dict", "Set the keys one by one.")
         for entry in container_contents.entries(machine, one):
@@ -251,45 +242,62 @@ def update(machine: Machine, owner: SymbolicValue, other: SymbolicValue) -> Symb
     return NONE_VALUE
 
 
-def _view(
-    pick: Callable[[ContainerItem], SymbolicValue],
-) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+def view(kind: Kind) -> Function:
+    """`d.keys()`, `d.values()` or `d.items()`."""
+
     def of(machine: Machine, owner: SymbolicValue, _: Args) -> SymbolicValue:
         ref = _ref(owner)
         held = container_contents.entries(machine, ref)
-        seen = tuple(ContainerItem(entry.present, pick(entry)) for entry in held)
-        return OnceV(seen, ((ref.id, machine.content(ref)),), reversible=True)
+        seen = tuple(ContainerItem(entry.present, _seen(kind, entry)) for entry in held)
+        return OnceV(seen, ((ref.id, machine.content(ref)),), kind)
 
     return of
 
 
-def _key(entry: ContainerItem) -> SymbolicValue:
+def _seen(kind: Kind, entry: ContainerItem) -> SymbolicValue:
     assert entry.key is not None
-    return entry.key
+    match kind:
+        case Kind.KEYS:
+            return entry.key
+        case Kind.VALUES:
+            return entry.value
+        case _:
+            return TupleV((entry.key, entry.value))
 
 
 # -- sets ------------------------------------------------------------------------------------------
 
 
-def _add(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def add(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.add(item)`."""
     containers.add(machine, _ref(owner), args[0])
     return NONE_VALUE
 
 
-def _discard(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def discard(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.discard(item)`."""
+    _no_set(machine, args[0])
     containers.hashable(machine, args[0])
     held = container_contents.entries(machine, _ref(owner))
     machine.replace(_ref(owner), [_without(machine, entry, args[0]) for entry in held])
     return NONE_VALUE
 
 
-def _set_remove(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+def remove_item(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.remove(item)`, of a set."""
+    _no_set(machine, args[0])
     found = containers.contains(machine, owner, args[0])
     if found is FALSE:
         shown = repr(known_scalar(args[0])) if is_known(args[0]) else described(args[0])
         raise Raises("KeyError", f"{shown} is not in the set")
     machine.require(found, "the item is in the set (KeyError)")
-    return _discard(machine, owner, args)
+    return discard(machine, owner, args)
+
+
+def _no_set(machine: Machine, value: SymbolicValue) -> None:
+    """Refuse a set where an item of a set is meant: Python takes it for the frozenset that equals it."""
+    if any(kind_of(machine, one) == Kind.SET for _, one in machine.cases(value)):
+        refuse("set.items", "sets in sets are outside the subset", "Use tuples.")
 
 
 def as_set(machine: Machine, value: SymbolicValue) -> Ref:
@@ -302,20 +310,25 @@ def as_set(machine: Machine, value: SymbolicValue) -> Ref:
 
 def _iterated_set(machine: Machine, value: SymbolicValue) -> tuple[ContainerItem, ...]:
     # The order of a set does not matter to another set.
-    if isinstance(value, Ref) and machine.content(value).kind == "set":
+    if isinstance(value, Ref) and kind_of(machine, value) in SETS:
         return container_contents.entries(machine, value)
-    return _iterated(machine, value)
+    return items_of(machine, value)
 
 
-def _combined(op: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+def combined(op: str) -> Function:
+    """`s.union(items)` and its kin."""
+
     def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
-        other = as_set(machine, args[0])
-        return machine.make("set", containers.set_operation(machine, op, _ref(owner), other))
+        ref, other = _ref(owner), as_set(machine, args[0])
+        kind = machine.content(ref).kind
+        return machine.make(kind, containers.set_operation(machine, op, ref, other))
 
     return of
 
 
-def _updated(op: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+def updated(op: str) -> Function:
+    """`s.update(items)` and its kin."""
+
     def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
         _not_of(machine, _ref(owner), args[0])
         other = as_set(machine, args[0])
@@ -325,88 +338,41 @@ def _updated(op: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]
     return of
 
 
-def _related(
-    pick: Callable[[Machine, Ref, Ref], Term],
-) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
-    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
-        return boolean(pick(machine, _ref(owner), as_set(machine, args[0])))
-
-    return of
+def issubset(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.issubset(items)`."""
+    return boolean(_subset(machine, _ref(owner), as_set(machine, args[0])))
 
 
-def subset(machine: Machine, left: Ref, right: Ref) -> Term:
-    """`left <= right`."""
+def issuperset(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.issuperset(items)`."""
+    return boolean(_subset(machine, _all_hashable(machine, args[0]), _ref(owner)))
+
+
+def isdisjoint(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """`s.isdisjoint(items)`."""
+    left, right = _ref(owner), _all_hashable(machine, args[0])
+    return boolean(
+        and_(
+            *(
+                not_(and_(entry.present, containers.contains(machine, right, entry.value)))
+                for entry in container_contents.entries(machine, left)
+            )
+        )
+    )
+
+
+def _all_hashable(machine: Machine, value: SymbolicValue) -> Ref:
+    """The items as a set. Python stops at the one that decides, and may never come to one that can't be hashed."""
+    try:
+        return as_set(machine, value)
+    except Raises as problem:
+        refuse("set.items", f"{problem.error}: {problem.message}", problem.remedy)
+
+
+def _subset(machine: Machine, left: Ref, right: Ref) -> Term:
     return and_(
         *(
             or_(not_(entry.present), containers.contains(machine, right, entry.value))
             for entry in container_contents.entries(machine, left)
         )
     )
-
-
-def _disjoint(machine: Machine, left: Ref, right: Ref) -> Term:
-    return and_(
-        *(
-            not_(and_(entry.present, containers.contains(machine, right, entry.value)))
-            for entry in container_contents.entries(machine, left)
-        )
-    )
-
-
-def _no_order(_: Machine, __: SymbolicValue, ___: Args) -> NoReturn:
-    refuse(
-        "set.pop",
-        "which item a set gives is not defined",
-        "Use a list, or sorted(…).",
-    )
-
-
-_METHODS: Final[
-    dict[tuple[str, str], tuple[int, int, Callable[[Machine, SymbolicValue, Args], SymbolicValue]]]
-] = {
-    ("list", "append"): (1, 1, _append),
-    ("list", "extend"): (1, 1, extend),
-    ("list", "insert"): (2, 2, _insert),
-    ("list", "pop"): (0, 1, _pop),
-    ("list", "remove"): (1, 1, _remove),
-    ("list", "clear"): (0, 0, _clear),
-    ("list", "copy"): (0, 0, _copy),
-    ("list", "reverse"): (0, 0, _reverse),
-    ("list", "count"): (1, 1, _count),
-    ("list", "index"): (1, 1, _index),
-    ("tuple", "count"): (1, 1, _count),
-    ("tuple", "index"): (1, 1, _index),
-    ("dict", "get"): (1, 2, _get),
-    ("dict", "pop"): (1, 2, _pop_key),
-    ("dict", "setdefault"): (1, 2, _setdefault),
-    ("dict", "update"): (1, 1, _update),
-    ("dict", "clear"): (0, 0, _clear),
-    ("dict", "copy"): (0, 0, _copy),
-    ("dict", "keys"): (0, 0, _view(_key)),
-    ("dict", "values"): (0, 0, _view(lambda entry: entry.value)),
-    ("dict", "items"): (0, 0, _view(lambda entry: TupleV((_key(entry), entry.value)))),
-    ("set", "add"): (1, 1, _add),
-    ("set", "discard"): (1, 1, _discard),
-    ("set", "remove"): (1, 1, _set_remove),
-    ("set", "clear"): (0, 0, _clear),
-    ("set", "copy"): (0, 0, _copy),
-    ("set", "pop"): (0, 0, _no_order),
-    ("set", "union"): (1, 1, _combined("|")),
-    ("set", "intersection"): (1, 1, _combined("&")),
-    ("set", "difference"): (1, 1, _combined("-")),
-    ("set", "symmetric_difference"): (1, 1, _combined("^")),
-    ("set", "update"): (1, 1, _updated("|")),
-    ("set", "intersection_update"): (1, 1, _updated("&")),
-    ("set", "difference_update"): (1, 1, _updated("-")),
-    ("set", "symmetric_difference_update"): (1, 1, _updated("^")),
-    ("set", "issubset"): (1, 1, _related(subset)),
-    ("set", "issuperset"): (1, 1, _related(lambda m, left, right: subset(m, right, left))),
-    ("set", "isdisjoint"): (1, 1, _related(_disjoint)),
-}
-
-NAMES: Final = frozenset(name for _, name in _METHODS)
-
-
-def known_plan(machine: Machine, value: SymbolicValue) -> KnownItems:
-    """The items of a value whose length is known."""
-    return KnownItems(_iterated(machine, value))

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, ite, not_, or_
-from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf
+from lictor_ir.types import ANY, BOOL, FLOAT, INT, NONE, STR, ListOf, MapOf, SetOf, TupleOf, Type
+from lictor_prove.python.kinds import (
+    OPEN,
+    SETS,
+    VIEWS,
+    WHOLE,
+    Kind,
+    by_kind,
+    entry_of,
+    kind_of,
+    kind_of_type,
+    undefined,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge, union
 from lictor_prove.python.machine.symbolic_values import (
-    NONE_VALUE,
     ContainerItem,
     OnceV,
-    Opaque,
     RangeV,
     Ref,
     SequenceV,
@@ -29,44 +40,70 @@ from lictor_prove.python.operations.equality import same
 from lictor_prove.python.operations.iterables import unchanged
 from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, refuse
 
-# -- length and membership -------------------------------------------------------------------------
+# -- length ----------------------------------------------------------------------------------------
 
 
 def length(machine: Machine, value: SymbolicValue) -> Term:
     """`len(value)`."""
+    return entry_of(machine, LENGTHS, "len()", value)(machine, value)
+
+
+def _held_length(machine: Machine, value: SymbolicValue) -> Term:
     match value:
-        case Sym() if value.type == STR or isinstance(value.type, ListOf | SetOf | MapOf):
+        case Sym():
             return apply("len", value.term)
-        case Sym() if isinstance(value.type, TupleOf):
-            return const(len(value.type.items))
-        case TupleV(items):
-            return const(len(items))
-        case Ref():
-            return count_of(entry.present for entry in entries(machine, value))
-        case RangeV(held):
-            return const(len(held))
-        case SequenceV() if value.reusable:
-            if value.keep is TRUE:
-                return rounds(value.over)
+        case SequenceV() if value.keep is not TRUE:
             refuse(
                 "length.filtered",
                 "how many items a filtered list of unknown length has can't be told",
                 "Ask for the length of the list before it is filtered.",
             )
-        case Sym() if value.type == ANY:
-            _opaque(value)
-        case Opaque() | OnceV() | SequenceV():
-            _opaque(value)
+        case SequenceV():
+            return rounds(value.over)
         case _:
-            raise Raises("TypeError", f"{described(value)} has no len()")
+            return count_of(entry.present for entry in entries(machine, as_ref(value)))
 
 
-def _opaque(value: SymbolicValue) -> NoReturn:
+def _tuple_length(_: Machine, value: SymbolicValue) -> Term:
+    if isinstance(value, TupleV):
+        return const(len(value.items))
+    assert isinstance(value, Sym)
+    assert isinstance(value.type, TupleOf)
+    return const(len(value.type.items))
+
+
+def _range_length(machine: Machine, value: SymbolicValue) -> Term:
+    size = range_size(value)
+    machine.require(
+        apply("le", size, const(sys.maxsize)), "the range is not too long for len() (OverflowError)"
+    )
+    return size
+
+
+def range_size(value: SymbolicValue) -> Term:
+    """How many numbers a range has; `len` can't tell of all."""
+    if isinstance(value, RangeV):
+        return const(len(value.known))
+    assert isinstance(value, SequenceV)
+    return rounds(value.over)
+
+
+def _look(_: Machine, value: SymbolicValue) -> NoReturn:
     refuse(
         "value.opaque",
         f"{described(value)} can't be looked into",
         "Use it where it stands, in `for` or `list(…)`.",
     )
+
+
+LENGTHS: Final = by_kind(
+    {
+        (Kind.STR, Kind.LIST, Kind.DICT, *SETS): _held_length,
+        Kind.TUPLE: _tuple_length,
+        Kind.RANGE: _range_length,
+        VIEWS: _look,
+    }
+)
 
 
 def rounds(over: Term) -> Term:
@@ -76,71 +113,107 @@ def rounds(over: Term) -> Term:
     return apply("len", over)
 
 
+def as_ref(value: SymbolicValue) -> Ref:
+    """The container that the program made."""
+    assert isinstance(value, Ref)
+    return value
+
+
+# -- membership ------------------------------------------------------------------------------------
+
+
 def contains(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
     """`item in container`."""
+    return entry_of(machine, MEMBERSHIP, "`in`", container)(machine, container, item)
+
+
+def _in_text(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
+    if kind_of(machine, item) != Kind.STR:
+        undefined(machine, "`in` a string", item)
+    assert isinstance(container, Sym)
+    assert isinstance(item, Sym)
+    return apply("contains", container.term, item.term)
+
+
+def _in_items(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
+    """In what holds items, one after the other, and looks for the first that is equal."""
     match container:
-        case Sym() if container.type == STR:
-            if isinstance(item, Sym) and item.type == STR:
-                return apply("contains", container.term, item.term)
-            raise Raises("TypeError", f"{described(item)} is looked for in a string")
-        case Sym(term) if isinstance(container.type, ListOf | SetOf | MapOf):
-            inner = container.type.key if isinstance(container.type, MapOf) else container.type.item
-            asked = term_of(machine, item)
-            nan = FLOAT in (asked.type, inner) or ANY in (asked.type, inner)
-            if nan and not (isinstance(asked, Const) and asked.value == asked.value):
-                refuse(
-                    "float.identity",
-                    "a float that may be NaN is looked for in a container",
-                    "Compare floats one by one.",
-                )
-            return apply("in", asked, term)
         case TupleV(items):
             return or_(*(same(machine, item, other) for other in items))
         case Ref():
-            keyed = machine.content(container).kind
-            if keyed != "list":
-                hashable(machine, item)
-            return _among(machine, item, entries(machine, container), keys=keyed == "dict")
-        case OnceV(items, watched):
+            return _among(machine, item, entries(machine, container))
+        case OnceV(held, watched):
             unchanged(machine, watched)
-            return _among(machine, item, items, keys=False)
-        case RangeV(held):
-            return _in_range(held, item)
-        case SequenceV():
+            return _among(machine, item, held)
+        case Sym() if isinstance(container.type, ListOf):
+            return _in_term(machine, container.term, container.type.item, item)
+        case _:
             refuse(
                 "in.sequence",
-                "membership in a list of unknown length that the program made is not supported",
+                f"membership in {described(container)} is not supported",
                 "Ask the list that the trusted call returned, or loop over it.",
             )
-        case Sym() if container.type == ANY:
-            refuse("value.opaque", f"{described(container)} can't be looked into", "Pass it on.")
-        case Opaque():
-            refuse("value.opaque", f"{described(container)} can't be looked into", "Pass it on.")
+
+
+def _in_hashed(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
+    """In a set or dict, or the keys of one: what is looked for is hashed first."""
+    if kind_of(machine, container) in SETS and kind_of(machine, item) == Kind.SET:
+        refuse("in.set", "a set is looked for in a set", "Compare the sets with `==`.")
+    hashable(machine, item)
+    match container:
+        case Sym() if isinstance(container.type, SetOf | MapOf):
+            inner = container.type.key if isinstance(container.type, MapOf) else container.type.item
+            return _in_term(machine, container.term, inner, item)
+        case Ref():
+            return _among(machine, item, entries(machine, container))
         case _:
-            raise Raises("TypeError", f"{described(container)} is no container")
+            return _in_items(machine, container, item)
 
 
-def _among(
-    machine: Machine, item: SymbolicValue, held: Sequence[ContainerItem], *, keys: bool
-) -> Term:
+def _in_pairs(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
+    """In the items of a dict: the key of a pair is hashed first."""
+    if isinstance(item, TupleV) and len(item.items) == 2:
+        hashable(machine, item.items[0])
+    elif kind_of(machine, item) in (Kind.TUPLE, *OPEN):
+        hashable(machine, item)
+    return _in_items(machine, container, item)
+
+
+def _in_term(machine: Machine, container: Term, inner: Type, item: SymbolicValue) -> Term:
+    asked = term_of(machine, item)
+    nan = FLOAT in (asked.type, inner) or ANY in (asked.type, inner)
+    if nan and not (isinstance(asked, Const) and asked.value == asked.value):
+        refuse(
+            "float.identity",
+            "a float that may be NaN is looked for in a container",
+            "Compare floats one by one.",
+        )
+    return apply("in", asked, container)
+
+
+def _among(machine: Machine, item: SymbolicValue, held: Sequence[ContainerItem]) -> Term:
+    """Whether it is one of these; of a dict's, one of the keys."""
     found: list[Term] = []
     for entry in held:
-        other = entry.key if keys else entry.value
-        assert other is not None
+        other = entry.value if entry.key is None else entry.key
         found.append(and_(entry.present, same(machine, item, other)))
     return or_(*found)
 
 
-def _in_range(held: range, item: SymbolicValue) -> Term:
-    if is_known(item):
-        number = known_scalar(item)
-        if isinstance(number, float):
-            # Python goes through the whole range, and comes to the same.
-            return const(number.is_integer() and int(number) in held)
-        return const(isinstance(number, int) and number in held)
-    if isinstance(item, Sym) and item.type in (INT, BOOL) and held.step == 1:
-        number = apply("int_of_bool", item.term) if item.type == BOOL else item.term
-        return and_(apply("le", const(held.start), number), apply("lt", number, const(held.stop)))
+def _in_range(machine: Machine, container: SymbolicValue, item: SymbolicValue) -> Term:
+    if isinstance(container, RangeV):
+        held = container.known
+        if is_known(item):
+            number = known_scalar(item)
+            if isinstance(number, float):
+                # Python goes through the whole range, and comes to the same.
+                return const(number.is_integer() and int(number) in held)
+            return const(isinstance(number, int) and number in held)
+        if isinstance(item, Sym) and kind_of(machine, item) in WHOLE and held.step == 1:
+            number = apply("int_of_bool", item.term) if item.type == BOOL else item.term
+            return and_(
+                apply("le", const(held.start), number), apply("lt", number, const(held.stop))
+            )
     refuse(
         "in.range",
         "membership in this range is not supported",
@@ -148,89 +221,63 @@ def _in_range(held: range, item: SymbolicValue) -> Term:
     )
 
 
+MEMBERSHIP: Final = by_kind(
+    {
+        Kind.STR: _in_text,
+        (Kind.LIST, Kind.TUPLE, Kind.VALUES, Kind.ITERATOR): _in_items,
+        (Kind.DICT, Kind.KEYS, *SETS): _in_hashed,
+        Kind.ITEMS: _in_pairs,
+        Kind.RANGE: _in_range,
+    }
+)
+
+HASHED: Final = frozenset({Kind.NONE, Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.STR})
+UNHASHABLE: Final = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.KEYS, Kind.ITEMS})
+
+
 def hashable(machine: Machine, value: SymbolicValue) -> None:
     """Keys of dicts and items of sets must not change."""
-    for _, one in machine.cases(value):
+    cases = machine.cases(value)
+    for _, one in cases:
         match one:
-            case Ref():
-                raise Raises("TypeError", "a list, dict or set can't be hashed")
-            case Sym() if isinstance(one.type, ListOf | SetOf | MapOf):
-                raise Raises("TypeError", "a list, dict or set can't be hashed")
             case TupleV(items):
                 for item in items:
                     hashable(machine, item)
-            case Sym():
-                pass
+            case Sym() if isinstance(one.type, TupleOf):
+                for part in one.type.items:
+                    _hashable(kind_of_type(part), described(one), certain=len(cases) == 1)
             case _:
-                refuse(
-                    "container.key",
-                    f"{described(one)} as a key or an item of a set is outside the subset",
-                    "Use numbers, strings, None or tuples of them.",
-                )
+                _hashable(kind_of(machine, one), described(one), certain=len(cases) == 1)
+
+
+def _hashable(kind: Kind, what: str, *, certain: bool) -> None:
+    if kind in UNHASHABLE and certain:
+        raise Raises("TypeError", f"a {kind} can't be hashed")
+    if kind not in HASHED:
+        refuse(
+            "container.key",
+            f"{what} as a key or an item of a set is outside the subset",
+            "Use numbers, strings, None or tuples of them.",
+        )
 
 
 # -- making new ones out of old ones ---------------------------------------------------------------
 
 
-def combined(machine: Machine, op: str, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
-    """`+` of lists and tuples, `|`, `&`, `-`, `^` of sets, `|` of dicts."""
-    match op, left, right:
-        case "+", TupleV(), TupleV():
-            return TupleV((*left.items, *right.items))
-        case _, Ref(), Ref():
-            one, other = machine.content(left).kind, machine.content(right).kind
-            if (op, one, other) == ("+", "list", "list"):
-                return machine.make(
-                    "list", bounded((*entries(machine, left), *entries(machine, right)))
-                )
-            if one == other == "set" and op in ("|", "&", "-", "^"):
-                return machine.make("set", set_operation(machine, op, left, right))
-            if (op, one, other) == ("|", "dict", "dict"):
-                made = machine.make("dict", entries(machine, left))
-                for entry in entries(machine, right):
-                    assert entry.key is not None
-                    put(machine, made, entry.key, entry.value, entry.present)
-                return made
-        case _:
-            for operand in (left, right):
-                if isinstance(operand, SequenceV) or (
-                    isinstance(operand, Sym) and isinstance(operand.type, ListOf | SetOf | MapOf)
-                ):
-                    refuse(
-                        "list.symbolic",
-                        f"`{op}` with a list of unknown length is not supported",
-                        "Loop over each list in turn.",
-                    )
-    raise Raises("TypeError", f"{described(left)} {op} {described(right)} is not defined")
-
-
 def bounded(held: Sequence[ContainerItem]) -> Sequence[ContainerItem]:
     """The entries, unless there are too many."""
-    if len(held) > MAX_ITERATIONS:
+    check_size(len(held))
+    return held
+
+
+def check_size(size: int) -> None:
+    """Refuse a container of so many items, if these are too many."""
+    if size > MAX_ITERATIONS:
         refuse(
             "limits.items",
             f"a container here has more than {MAX_ITERATIONS} items",
             "Make it smaller.",
         )
-    return held
-
-
-def repeated(machine: Machine, value: SymbolicValue, times: int) -> SymbolicValue:
-    """A list or tuple, so many times."""
-    if isinstance(value, TupleV):
-        if len(value.items) * times > MAX_ITERATIONS:
-            bounded([ContainerItem(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
-        return TupleV(value.items * times)
-    if isinstance(value, Ref) and machine.content(value).kind == "list":
-        held = entries(machine, value)
-        if len(held) * times > MAX_ITERATIONS:
-            bounded([ContainerItem(TRUE, NONE_VALUE)] * (MAX_ITERATIONS + 1))
-        return machine.make("list", held * times)
-    if isinstance(value, SequenceV | Opaque) or (
-        isinstance(value, Sym) and (isinstance(value.type, ListOf | TupleOf) or value.type == ANY)
-    ):
-        refuse("list.symbolic", f"{described(value)} can't be repeated", "Loop over it.")
-    raise Raises("TypeError", f"{described(value)} can't be multiplied")
 
 
 def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[ContainerItem]:
@@ -249,7 +296,7 @@ def set_operation(machine: Machine, op: str, left: Ref, right: Ref) -> list[Cont
             _interchangeable(machine, one, other)
             return [
                 ContainerItem(
-                    and_(entry.present, _among(machine, entry.value, other, keys=False)),
+                    and_(entry.present, _among(machine, entry.value, other)),
                     entry.value,
                 )
                 for entry in one
@@ -286,9 +333,7 @@ def _alike(one: SymbolicValue, other: SymbolicValue) -> bool:
 
 
 def _unless(machine: Machine, entry: ContainerItem, held: Sequence[ContainerItem]) -> ContainerItem:
-    return ContainerItem(
-        and_(entry.present, not_(_among(machine, entry.value, held, keys=False))), entry.value
-    )
+    return ContainerItem(and_(entry.present, not_(_among(machine, entry.value, held))), entry.value)
 
 
 def put(
@@ -312,7 +357,7 @@ def add(machine: Machine, ref: Ref, item: SymbolicValue, present: Term = TRUE) -
     """`s.add(item)`, where `present` holds."""
     hashable(machine, item)
     held = entries(machine, ref)
-    there = _among(machine, item, held, keys=False)
+    there = _among(machine, item, held)
     machine.replace(ref, bounded((*held, ContainerItem(and_(present, not_(there)), item))))
 
 

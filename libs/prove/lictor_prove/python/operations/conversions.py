@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from lictor_ir.terms import FALSE, TRUE, and_, apply, not_, or_
-from lictor_ir.types import BOOL, FLOAT, INT, STR
+from lictor_ir.types import FLOAT
+from lictor_prove.python.kinds import (
+    NUMERIC,
+    OPEN,
+    WHOLE,
+    Kind,
+    by_kind,
+    entry_of,
+    kind_of,
+    undefined,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
@@ -21,9 +31,10 @@ from lictor_prove.python.machine.symbolic_values import (
     known,
     known_scalar,
 )
-from lictor_prove.python.operations import container_contents, container_methods, string_methods
-from lictor_prove.python.operations.arithmetic import binary, is_number, known_int, to_float
-from lictor_prove.python.operations.comparisons import NUMBERS, less, truth, whole
+from lictor_prove.python.operations import container_contents, container_methods, format_strings
+from lictor_prove.python.operations.arithmetic import binary, known_int, to_float
+from lictor_prove.python.operations.comparisons import as_term, less, truth, whole
+from lictor_prove.python.operations.containers import known_text
 from lictor_prove.python.operations.iterables import known_items
 from lictor_prove.python.refusals import MAX_TEXT, Raises, refuse
 
@@ -44,7 +55,7 @@ def each(function: Callable[[Machine, SymbolicValue], SymbolicValue]) -> Functio
 
 
 def _str(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    return string_methods.text_of(machine, args[0]) if args else known("")
+    return format_strings.text_of(machine, args[0]) if args else known("")
 
 
 def _bool(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
@@ -54,47 +65,61 @@ def _bool(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbo
 def _int(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return known(0)
-    base = known_int(args[1]) if len(args) > 1 else None
-
-    def of(value: SymbolicValue) -> SymbolicValue:
-        if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
-            return Sym(whole(value.term))
-        if is_known(value) and (len(args) == 1 or base is not None):
-            held = known_scalar(value)
-            if isinstance(held, str) and len(held) > 4_000:
-                refuse("limits.term", "the number is too long", "Use a shorter one.")
-            return computed(machine, lambda: int(held, base) if base is not None else int(held), 0)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        if isinstance(value, Sym) and value.type in (STR, FLOAT):
-            refuse(
-                "builtin.int",
-                f"int() of {described(value)} that is not known is not supported",
-                "Let the trusted function return an int.",
-            )
-        raise Raises("TypeError", f"int() of {described(value)}")
-
-    return machine.each(args[0], of)
+    if len(args) == 2:
+        return machine.each_pair(args[0], args[1], lambda text, base: _in_base(machine, text, base))
+    return machine.each(args[0], lambda one: _converted(machine, "int", one))
 
 
 def _float(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     if not args:
         return known(0.0)
+    return machine.each(args[0], lambda one: _converted(machine, "float", one))
 
-    def of(value: SymbolicValue) -> SymbolicValue:
-        if is_number(value):
-            assert isinstance(value, Sym)
-            return Sym(to_float(machine, value.term))
-        if is_known(value) and isinstance(known_scalar(value), str):
-            held = str(known_scalar(value))
-            return computed(machine, lambda: float(held), 0.0)
-        if isinstance(value, Sym) and value.type == STR:
-            refuse(
-                "builtin.float",
-                "float() of a string that is not known is not supported",
-                "Let the trusted function return a float.",
-            )
-        raise Raises("TypeError", f"float() of {described(value)}")
 
-    return machine.each(args[0], of)
+def _converted(machine: Machine, to: str, value: SymbolicValue) -> SymbolicValue:
+    return entry_of(machine, CONVERSIONS[to], f"{to}()", value)(machine, to, value)
+
+
+def _in_base(machine: Machine, text: SymbolicValue, base: SymbolicValue) -> SymbolicValue:
+    number = known_int(base)
+    if number is None or not is_known(text):
+        refuse("builtin.int", "int() in a base is supported for known text", "Write it out.")
+    return _parsed(machine, "int", known_scalar(text), number)
+
+
+def _as_int(_: Machine, __: str, value: SymbolicValue) -> SymbolicValue:
+    return Sym(whole(as_term(value)))
+
+
+def _as_float(machine: Machine, _: str, value: SymbolicValue) -> SymbolicValue:
+    return Sym(to_float(machine, as_term(value)))
+
+
+def _by_python(machine: Machine, to: str, value: SymbolicValue) -> SymbolicValue:
+    if not is_known(value):
+        refuse(
+            f"builtin.{to}",
+            f"{to}() of {described(value)} that is not known is not supported",
+            f"Let the trusted function return a value of type {to}.",
+        )
+    return _parsed(machine, to, known_scalar(value))
+
+
+def _parsed(machine: Machine, to: str, *given: Any) -> SymbolicValue:
+    if isinstance(given[0], str) and len(given[0]) > _MOST_DIGITS:
+        refuse("limits.term", "the number is too long", "Use a shorter one.")
+    make = int if to == "int" else float
+    return computed(machine, lambda: make(*given), make())
+
+
+_MOST_DIGITS: Final = 4_000
+"""Python reads up to 4 300 digits."""
+CONVERSIONS: Final[
+    dict[str, dict[Kind, Callable[[Machine, str, SymbolicValue], SymbolicValue]]]
+] = {
+    "int": by_kind({WHOLE: _as_int, (Kind.FLOAT, Kind.STR): _by_python}),
+    "float": by_kind({NUMERIC: _as_float, Kind.STR: _by_python}),
+}
 
 
 def computed(machine: Machine, compute: Callable[[], Any], otherwise: Any) -> SymbolicValue:
@@ -111,16 +136,16 @@ def _format(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Sym
     spec = container_contents.known_value(machine, args[1]) if len(args) > 1 else ""
     if not isinstance(spec, str):
         refuse("string.format", "the format must be known", "Write it out.")
-    return string_methods.formatted(machine, args[0], spec)
+    return format_strings.formatted(machine, args[0], spec)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def _abs(_: Machine, value: SymbolicValue) -> SymbolicValue:
-    if not isinstance(value, Sym) or value.type not in NUMBERS:
-        raise Raises("TypeError", f"abs() of {described(value)}")
-    return Sym(apply("abs", whole(value.term)))
+def _abs(machine: Machine, value: SymbolicValue) -> SymbolicValue:
+    if kind_of(machine, value) not in NUMERIC:
+        undefined(machine, "abs()", value)
+    return Sym(apply("abs", whole(as_term(value))))
 
 
 def _extreme(name: str) -> Function:
@@ -188,8 +213,11 @@ def _sum(machine: Machine, args: Args, keywords: Mapping[str, SymbolicValue]) ->
     total = args[1] if len(args) > 1 else keywords.get("start", known(0))
     if len(args) > 1 and keywords:
         raise Raises("TypeError", "sum() is given its start twice")
-    if any(string_methods.is_text(start) for _, start in machine.cases(total)):
+    starts = [kind_of(machine, start) for _, start in machine.cases(total)]
+    if starts == [Kind.STR]:
         raise Raises("TypeError", "sum() does not add strings", "Use ''.join(…).")
+    if any(kind in (Kind.STR, *OPEN) for kind in starts):
+        refuse("builtin.sum", "sum() starts from numbers, lists or tuples", "Use ''.join(…).")
     for entry in container_methods.items_of(machine, unordered(machine, args[0], _ints)):
         for one in (entry.value, total):
             for _, case in machine.cases(one):
@@ -228,40 +256,47 @@ def _pow(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> Symbol
 
 def _round(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     def of(value: SymbolicValue) -> SymbolicValue:
-        if isinstance(value, Sym) and value.type in (INT, BOOL) and len(args) == 1:
-            return Sym(whole(value.term))
+        kind = kind_of(machine, value)
+        if kind not in NUMERIC:
+            undefined(machine, "round()", value)
+        if kind in WHOLE and len(args) == 1:
+            return Sym(whole(as_term(value)))
         digits = known_int(args[1]) if len(args) > 1 else None
-        held = known_scalar(value) if is_known(value) else None
-        if isinstance(held, int | float) and (len(args) == 1 or digits is not None):
-            if digits is not None and abs(digits) > MAX_TEXT:
-                refuse("limits.term", "too many digits", "Round to fewer.")
-            return computed(machine, lambda: round(held, digits), 0)
-        refuse(
-            "builtin.round",
-            "round() is supported for known numbers",
-            "Work with whole numbers, such as cents.",
-        )
+        if not is_known(value) or (len(args) == 2 and digits is None):
+            refuse(
+                "builtin.round",
+                "round() is supported for known numbers",
+                "Work with whole numbers, such as cents.",
+            )
+        if digits is not None and abs(digits) > MAX_TEXT:
+            refuse("limits.term", "too many digits", "Round to fewer.")
+        held: Any = known_scalar(value)
+        return computed(machine, lambda: round(held, digits), 0)
 
     return machine.each(args[0], of)
 
 
 def _ord(machine: Machine, value: SymbolicValue) -> SymbolicValue:
-    held = container_contents.known_value(machine, value)
-    if isinstance(held, str) and len(held) == 1:
-        return known(ord(held))
-    refuse("builtin.ord", "ord() is supported for one known character", "Compare characters.")
+    if kind_of(machine, value) != Kind.STR:
+        undefined(machine, "ord()", value)
+    text = known_text(value)
+    if text is None or len(text) != 1:
+        refuse("builtin.ord", "ord() is supported for one known character", "Compare characters.")
+    return known(ord(text))
 
 
 def _chr(machine: Machine, value: SymbolicValue) -> SymbolicValue:
-    held = container_contents.known_value(machine, value)
-    if isinstance(held, int):
-        return computed(machine, lambda: chr(held), "")
-    refuse("builtin.chr", "chr() is supported for known numbers", "Write the character.")
+    if kind_of(machine, value) not in WHOLE:
+        undefined(machine, "chr()", value)
+    number = known_int(value)
+    if number is None:
+        refuse("builtin.chr", "chr() is supported for known numbers", "Write the character.")
+    return computed(machine, lambda: chr(number), "")
 
 
 FUNCTIONS: Final[Table] = {
     "str": (0, 1, NO_KEYWORDS, _str),
-    "repr": (1, 1, NO_KEYWORDS, lambda m, args, _: string_methods.text_of(m, args[0], quoted=True)),
+    "repr": (1, 1, NO_KEYWORDS, lambda m, args, _: format_strings.text_of(m, args[0], quoted=True)),
     "format": (1, 2, NO_KEYWORDS, _format),
     "bool": (0, 1, NO_KEYWORDS, _bool),
     "int": (0, 2, NO_KEYWORDS, _int),

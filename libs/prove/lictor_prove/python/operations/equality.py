@@ -7,42 +7,22 @@ not to be; otherwise the program is refused, for terms don't say which object a 
 from __future__ import annotations
 
 import math
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Final, NoReturn
 
-from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, eq, not_, or_
-from lictor_ir.types import (
-    ANY,
-    BOOL,
-    FLOAT,
-    INT,
-    NONE,
-    STR,
-    ListOf,
-    MapOf,
-    RowOf,
-    SetOf,
-    TupleOf,
-    Type,
-)
+from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, not_, or_
+from lictor_ir.types import ANY, BOOL, FLOAT, Type
+from lictor_prove.python.kinds import NUMERIC, SETS, Kind, by_kind, by_pair, kind_of
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
-    BuiltinV,
     ColumnV,
     ContainerItem,
     Content,
-    ContractV,
-    FunctionV,
-    MatchV,
-    MethodV,
-    ModuleV,
-    Opaque,
-    PatternV,
     RangeV,
     Ref,
-    SchemaV,
+    SequenceV,
     Sym,
     SymbolicValue,
-    TrustedV,
     TupleV,
     boolean,
     described,
@@ -50,52 +30,19 @@ from lictor_prove.python.machine.symbolic_values import (
 from lictor_prove.python.operations.container_contents import configurations, term_of
 from lictor_prove.python.refusals import refuse
 
-_NUMBERS = (BOOL, INT, FLOAT)
-_NO_TERMS = (
-    BuiltinV,
-    FunctionV,
-    MatchV,
-    MethodV,
-    ModuleV,
-    PatternV,
-    RangeV,
-    SchemaV,
-    TrustedV,
-)
-"""Values that no term equals."""
+Equality = Callable[[Machine, SymbolicValue, SymbolicValue], Term]
 
 
 def equal(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
     """`left == right`."""
-    match left, right:
-        case Sym(), Sym():
-            return _terms(left.term, right.term)
-        case (ColumnV(), Sym()) | (Sym(), ColumnV()):
-            column, value = (left, right) if isinstance(left, ColumnV) else (right, left)
-            assert isinstance(column, ColumnV)
-            assert isinstance(value, Sym)
-            return apply("from", value.term, param=f"{column.schema}.{column.column}")
-        case Ref(), Ref():
-            return _contents(machine, left, right)
-        case TupleV(), TupleV():
-            return _items(machine, left.items, right.items)
-        case RangeV(one), RangeV(other):
-            return TRUE if one == other else FALSE
-        case (Opaque() | ContractV(), _) | (_, Opaque() | ContractV()):
-            _cannot(left, right)
-        case (Sym(), Ref() | TupleV()) | (Ref() | TupleV(), Sym()):
-            return _with_term(machine, left, right)
-        case (Ref() | TupleV() | RangeV(), Ref() | TupleV() | RangeV()):
-            return FALSE
-        case (Sym(), _) | (_, Sym()):
-            term, other = (left, right) if isinstance(left, Sym) else (right, left)
-            assert isinstance(term, Sym)
-            # A list that was made from one of unknown length is none of these: it may well be equal.
-            if term.type != ANY and isinstance(other, _NO_TERMS):
-                return FALSE
-            _cannot(left, right)
-        case _:
-            _cannot(left, right)
+    one, other = kind_of(machine, left), kind_of(machine, right)
+    if (function := EQUALITY.get((one, other))) is not None:
+        return function(machine, left, right)
+    if (function := EQUALITY.get((other, one))) is not None:
+        return function(machine, right, left)
+    if one in FAMILIES and other in FAMILIES and FAMILIES[one] != FAMILIES[other]:
+        return FALSE
+    _cannot(left, right)
 
 
 def _cannot(left: SymbolicValue, right: SymbolicValue) -> NoReturn:
@@ -106,40 +53,116 @@ def _cannot(left: SymbolicValue, right: SymbolicValue) -> NoReturn:
     )
 
 
-def _terms(left: Term, right: Term) -> Term:
-    one, other = left.type, right.type
-    if ANY in (one, other):
-        return eq(left, right)
-    if one in _NUMBERS and other in _NUMBERS:
-        if one != other and BOOL in (one, other):
-            left = apply("int_of_bool", left) if one == BOOL else left
-            right = apply("int_of_bool", right) if other == BOOL else right
-        return eq(left, right)
-    if one == other and one in (STR, NONE):
-        return eq(left, right)
-    if _family(one) != _family(other):
-        return FALSE
-    return eq(left, right)
+def _numbers(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = _term(left), _term(right)
+    if one.type != other.type:
+        one, other = (
+            apply("int_of_bool", term) if term.type == BOOL else term for term in (one, other)
+        )
+    return eq(one, other)
 
 
-def _family(type_: Type) -> str:
-    if type_ in _NUMBERS:
-        return "number"
-    return str(type_) if isinstance(type_, RowOf) else str(type_).partition("<")[0]
+def _scalars(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    return eq(_term(left), _term(right))
 
 
-def _with_term(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
-    held, made = (left, right) if isinstance(left, Sym) else (right, left)
-    assert isinstance(held, Sym)
-    if isinstance(made, TupleV):
-        fits = isinstance(held.type, TupleOf)
-    else:
-        assert isinstance(made, Ref)
-        wanted = {"list": ListOf, "dict": MapOf, "set": SetOf}[machine.content(made).kind]
-        fits = isinstance(held.type, wanted)
-    if not fits and held.type != ANY:
-        return FALSE
-    return eq(held.term, term_of(machine, made))
+def _rows(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = _term(left), _term(right)
+    # Rows of different classes are never equal, whatever their columns are.
+    return eq(one, other) if one.type == other.type else FALSE
+
+
+def _members(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    one, other = _term(left), _term(right)
+    if one.type != other.type:
+        # Both may be strings.
+        _cannot(left, right)
+    return eq(one, other)
+
+
+def _containers(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    match left, right:
+        case Ref(), Ref():
+            return _contents(machine, left, right)
+        case TupleV(), TupleV():
+            return _items(machine, left.items, right.items)
+        case (SequenceV(), _) | (_, SequenceV()):
+            _cannot(left, right)
+        case _:
+            return eq(term_of(machine, left), term_of(machine, right))
+
+
+def _ranges(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    if not isinstance(left, RangeV) or not isinstance(right, RangeV):
+        _cannot(left, right)
+    return const(left.known == right.known)
+
+
+def _anything(machine: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    if not isinstance(left, Sym) or not isinstance(right, Sym | Ref | TupleV):
+        _cannot(left, right)
+    return eq(left.term, term_of(machine, right))
+
+
+def _column(_: Machine, left: SymbolicValue, right: SymbolicValue) -> Term:
+    column, value = (left, right) if isinstance(left, ColumnV) else (right, left)
+    if not isinstance(column, ColumnV) or not isinstance(value, Sym):
+        _cannot(left, right)
+    return apply("from", value.term, param=f"{column.schema}.{column.column}")
+
+
+def _term(value: SymbolicValue) -> Term:
+    assert isinstance(value, Sym)
+    return value.term
+
+
+EQUALITY: Final[dict[tuple[Kind, Kind], Equality]] = by_pair(
+    [
+        (Kind.COLUMN, Kind, _column),
+        (Kind, Kind.COLUMN, _column),
+        (Kind.ANY, Kind, _anything),
+        (NUMERIC, NUMERIC, _numbers),
+        (Kind.STR, Kind.STR, _scalars),
+        (Kind.NONE, Kind.NONE, _scalars),
+        (Kind.TUPLE, Kind.TUPLE, _containers),
+        (Kind.LIST, Kind.LIST, _containers),
+        (Kind.DICT, Kind.DICT, _containers),
+        (SETS, SETS, _containers),
+        (Kind.RANGE, Kind.RANGE, _ranges),
+        (Kind.ROW, Kind.ROW, _rows),
+        (Kind.ENUM, Kind.ENUM, _members),
+    ]
+)
+"""Equality of two kinds, in either order."""
+
+FAMILIES: Final = by_kind(
+    {
+        Kind.NONE: "none",
+        NUMERIC: "number",
+        Kind.STR: "string",
+        Kind.TUPLE: "tuple",
+        Kind.LIST: "list",
+        Kind.DICT: "dict",
+        (*SETS, Kind.KEYS, Kind.ITEMS): "set",
+        Kind.VALUES: "values",
+        Kind.RANGE: "range",
+        Kind.ITERATOR: "iterator",
+        Kind.ROW: "row",
+        Kind.PATTERN: "pattern",
+        Kind.MATCH: "match",
+        (
+            Kind.FUNCTION,
+            Kind.TRUSTED,
+            Kind.BUILTIN,
+            Kind.CLASS,
+            Kind.METHOD,
+            Kind.MODULE,
+            Kind.ROW_CLASS,
+        ): "code",
+    }
+)
+"""Values of different families are never equal. A kind that is not here may equal anything: the members of an enum can
+be strings."""
 
 
 # -- inside containers -----------------------------------------------------------------------------
@@ -198,8 +221,6 @@ def _contents(machine: Machine, left: Ref, right: Ref) -> Term:
         return TRUE
     machine.step()
     one, other = machine.content(left), machine.content(right)
-    if one.kind != other.kind:
-        return FALSE
     if one.kind == "list":
         return _lists(machine, one, other)
     keyed = one.kind == "dict"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from lictor_ir.terms import TRUE, Const, Term, Var, and_, apply, not_, substitute
-from lictor_ir.types import ANY, STR, ListOf, MapOf, RowOf, SetOf, TupleOf
+from lictor_ir.terms import TRUE, Term, Var, and_, apply, not_, substitute
+from lictor_ir.types import ListOf
+from lictor_prove.python.kinds import (
+    SETS,
+    VIEWS,
+    Kind,
+    by_kind,
+    entry_of,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     Content,
     OnceV,
-    Opaque,
     RangeV,
     Ref,
     SequenceV,
@@ -20,7 +27,9 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     TupleV,
     described,
+    is_known,
     known,
+    known_scalar,
     renamed,
 )
 from lictor_prove.python.operations import container_contents
@@ -65,6 +74,10 @@ def plans(machine: Machine, value: SymbolicValue) -> list[tuple[Term, IterationP
 
 def plan(machine: Machine, value: SymbolicValue) -> IterationPlan:
     """How to iterate over the value."""
+    return entry_of(machine, PLANS, "iteration", value)(machine, value)
+
+
+def _held(machine: Machine, value: SymbolicValue) -> IterationPlan:
     match value:
         case TupleV(items):
             return KnownItems(tuple(ContainerItem(TRUE, item) for item in items))
@@ -82,12 +95,6 @@ def plan(machine: Machine, value: SymbolicValue) -> IterationPlan:
                     "Loop over fewer, or over a list that a trusted call returns.",
                 )
             return KnownItems(tuple(ContainerItem(TRUE, known(number)) for number in held))
-        case Sym(term) if isinstance(term, Const) and isinstance(term.value, str):
-            if len(term.value) > MAX_ITERATIONS:
-                refuse("limits.iterations", "the string is too long to loop over", "Shorten it.")
-            return KnownItems(tuple(ContainerItem(TRUE, known(char)) for char in term.value))
-        case Sym(term) if isinstance(value.type, ListOf):
-            return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
         case SequenceV():
             return UnknownItems(
                 value.over,
@@ -96,28 +103,41 @@ def plan(machine: Machine, value: SymbolicValue) -> IterationPlan:
                     substitute(value.keep, {value.index: index}),
                 ),
             )
-        case Sym() if value.type == STR:
-            refuse(
-                "loop.string",
-                "looping over the characters of a string that is not known is not supported",
-                "Use find, in, startswith or re.fullmatch.",
-            )
-        case Sym() if isinstance(value.type, SetOf | MapOf | RowOf | TupleOf) or value.type == ANY:
+        case Sym(term) if isinstance(value.type, ListOf):
+            return UnknownItems(term, lambda index: (Sym(apply("at", term, index)), TRUE))
+        case _:
             refuse(
                 "loop.iterable",
                 f"looping over {described(value)} is not supported",
                 "Loop over a list that a trusted call returns.",
             )
-        case Opaque():
-            refuse("loop.iterable", f"{described(value)} can't be looped over", "Use a list.")
-        case _:
-            raise Raises("TypeError", f"{described(value)} can't be looped over")
+
+
+def _characters(_: Machine, value: SymbolicValue) -> KnownItems:
+    text = known_scalar(value) if is_known(value) else None
+    if not isinstance(text, str):
+        refuse(
+            "loop.string",
+            "looping over the characters of a string that is not known is not supported",
+            "Use find, in, startswith or re.fullmatch.",
+        )
+    if len(text) > MAX_ITERATIONS:
+        refuse("limits.iterations", "the string is too long to loop over", "Shorten it.")
+    return KnownItems(tuple(ContainerItem(TRUE, known(char)) for char in text))
+
+
+PLANS: Final[dict[Kind, Callable[[Machine, SymbolicValue], IterationPlan]]] = by_kind(
+    {
+        (Kind.TUPLE, Kind.LIST, Kind.DICT, *SETS, Kind.RANGE, *VIEWS, Kind.ITERATOR): _held,
+        Kind.STR: _characters,
+    }
+)
 
 
 def _object(machine: Machine, ref: Ref) -> KnownItems:
     content = machine.content(ref)
     held = container_contents.entries(machine, ref)
-    if content.kind == "set" and len(held) > 1:
+    if content.kind in SETS and len(held) > 1:
         refuse(
             "loop.set",
             "the order of a set is not defined, so neither is the order of effects",

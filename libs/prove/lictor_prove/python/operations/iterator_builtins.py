@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from lictor_ir.terms import TRUE, Const, Term, apply, const
-from lictor_ir.types import BOOL, INT
+from lictor_prove.python.kinds import VIEWS, WHOLE, Kind, kind_of, undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
     OnceV,
     RangeV,
-    Ref,
     SequenceV,
     Sym,
     SymbolicValue,
     TupleV,
-    described,
     known,
+    renamed,
 )
 from lictor_prove.python.operations.arithmetic import known_int
 from lictor_prove.python.operations.comparisons import whole
@@ -28,17 +28,12 @@ from lictor_prove.python.operations.iterables import KnownItems, UnknownItems, p
 from lictor_prove.python.refusals import Raises, refuse
 
 Args = Sequence[SymbolicValue]
+REVERSIBLE: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE, Kind.DICT, *VIEWS})
 
 
 def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
     """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
-    bounds: list[Term] = []
-    for arg in args:
-        cases = machine.cases(arg)
-        one = cases[0][1]
-        if len(cases) != 1 or not isinstance(one, Sym) or one.type not in (INT, BOOL):
-            raise Raises("TypeError", f"range() takes ints, not {described(arg)}")
-        bounds.append(whole(one.term))
+    bounds = [_bound(machine, arg) for arg in args]
     values = [bound.value if isinstance(bound, Const) else None for bound in bounds]
     if all(isinstance(value, int) for value in values):
         if len(values) == 3 and values[2] == 0:
@@ -56,7 +51,18 @@ def make_range(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> 
     start, stop = (const(0), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
     index = machine.fresh_index()
     count = stop if isinstance(start, Const) and start.value == 0 else apply("sub", stop, start)
-    return SequenceV(count, index, Sym(apply("add", start, index)), TRUE)
+    return SequenceV(count, index, Sym(apply("add", start, index)), TRUE, "range")
+
+
+def _bound(machine: Machine, arg: SymbolicValue) -> Term:
+    cases = machine.cases(arg)
+    if len(cases) > 1:
+        refuse("range.bound", "the type of this bound depends on the path", "Use an int.")
+    one = cases[0][1]
+    if kind_of(machine, one) not in WHOLE:
+        undefined(machine, "range()", one)
+    assert isinstance(one, Sym)
+    return whole(one.term)
 
 
 def make_enumerate(
@@ -78,7 +84,7 @@ def make_enumerate(
             if keep is not TRUE:
                 _filtered("enumerate")
             number = Sym(apply("add", index, const(start)))
-            return SequenceV(how.over, index, TupleV((number, item)), keep, reusable=False)
+            return SequenceV(how.over, index, TupleV((number, item)), keep, "iterator")
         numbered: list[ContainerItem] = []
         for at, entry in enumerate(how.entries):
             before = (
@@ -130,12 +136,8 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) 
     """`reversed(xs)`."""
 
     def of(value: SymbolicValue) -> SymbolicValue:
-        if isinstance(value, Ref) and machine.content(value).kind == "set":
-            raise Raises("TypeError", "a set has no order")
-        if (isinstance(value, OnceV) and not value.reversible) or (
-            isinstance(value, SequenceV) and not value.reusable
-        ):
-            raise Raises("TypeError", "an iterator can't be reversed", "Make a list of it first.")
+        if kind_of(machine, value) not in REVERSIBLE:
+            undefined(machine, "reversed()", value)
         how = plan(machine, value)
         if isinstance(how, KnownItems):
             return OnceV(tuple(reversed(how.entries)), how.watched)
@@ -145,8 +147,6 @@ def make_reversed(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) 
         item, keep = how.item(index)
         if keep is not TRUE:
             _filtered("reversed")
-        from lictor_prove.python.machine.symbolic_values import renamed
-
-        return SequenceV(how.over, index, renamed(item, {index: mirrored}), keep, reusable=False)
+        return SequenceV(how.over, index, renamed(item, {index: mirrored}), keep, "iterator")
 
     return machine.each(args[0], of)

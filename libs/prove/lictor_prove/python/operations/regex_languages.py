@@ -7,7 +7,6 @@ The pattern is read by Python's own parser, so that it means what Python says, a
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, NoReturn
@@ -186,11 +185,6 @@ def _category(name: str) -> tuple[ReRange, ...]:
             found.append(ReRange(chr(start), chr(code - 1)))
             start = None
     return tuple(found)
-
-
-def unicode_version() -> str:
-    """The version of Unicode whose categories are meant."""
-    return unicodedata.unidata_version
 
 
 def _char(code: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lictor_ir.terms import apply, matches, not_, or_
 from lictor_ir.types import BOOL, INT, STR
+from lictor_prove.python.kinds import undefined
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import merge
 from lictor_prove.python.machine.symbolic_values import (
@@ -17,10 +18,9 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
     boolean,
-    described,
 )
 from lictor_prove.python.operations import container_contents, regex_languages
-from lictor_prove.python.operations.arithmetic import to_float
+from lictor_prove.python.operations.arithmetic import known_int, to_float
 from lictor_prove.python.operations.comparisons import NUMBERS, whole
 from lictor_prove.python.operations.conversions import (
     NO_KEYWORDS,
@@ -30,15 +30,15 @@ from lictor_prove.python.operations.conversions import (
     computed,
     each,
 )
-from lictor_prove.python.refusals import Raises, refuse
+from lictor_prove.python.refusals import refuse
 
-# -- math and re -----------------------------------------------------------------------------------
+# -- math ------------------------------------------------------------------------------------------
 
 
 def _float_test(op: str) -> Function:
     def of(machine: Machine, value: SymbolicValue) -> SymbolicValue:
         if not isinstance(value, Sym) or value.type not in NUMBERS:
-            raise Raises("TypeError", f"a number is needed, not {described(value)}")
+            undefined(machine, "a test of a float", value)
         number = to_float(machine, value.term)
         if op == "is_finite":
             return boolean(not_(or_(apply("is_nan", number), apply("is_inf", number))))
@@ -65,40 +65,66 @@ def _known_math(function: Callable[[Any], Any], *, ints: bool) -> Function:
 
 def _fabs(machine: Machine, value: SymbolicValue) -> SymbolicValue:
     if not isinstance(value, Sym) or value.type not in NUMBERS:
-        raise Raises("TypeError", f"a number is needed, not {described(value)}")
+        undefined(machine, "math.fabs()", value)
     return Sym(apply("abs", to_float(machine, value.term)))
+
+
+# -- re --------------------------------------------------------------------------------------------
 
 
 def _matched(how: str) -> Function:
     def of(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
         pattern = args[0]
         if isinstance(pattern, PatternV):
-            return match(machine, how, pattern.pattern, args[1])
-        text = container_contents.known_value(machine, pattern)
-        if not isinstance(text, str):
-            refuse("regex.constant", "the pattern must be known", "Write the pattern out.")
-        return match(machine, how, text, args[1])
+            return _match(machine, how, pattern.pattern, args[1])
+        return _match(machine, how, _known_pattern(machine, pattern), args[1])
 
     return of
 
 
-def match(machine: Machine, how: str, pattern: str, value: SymbolicValue) -> SymbolicValue:
-    """A match, or None."""
+def matched(how: str) -> Callable[[Machine, SymbolicValue, Args], SymbolicValue]:
+    """The method of a compiled pattern."""
+
+    def of(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+        assert isinstance(owner, PatternV)
+        return _match(machine, how, owner.pattern, args[0])
+
+    return of
+
+
+def group(_: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
+    """The whole of what a match found, where that is known."""
+    assert isinstance(owner, MatchV)
+    if owner.whole is None or (args and known_int(args[0]) != 0):
+        refuse(
+            "regex.group",
+            "group() is supported of a fullmatch, without an argument",
+            "Use re.fullmatch, or slices.",
+        )
+    return owner.whole
+
+
+def _match(machine: Machine, how: str, pattern: str, value: SymbolicValue) -> SymbolicValue:
     regex = regex_languages.language(pattern, how)
 
     def of(text: SymbolicValue) -> SymbolicValue:
         if not isinstance(text, Sym) or text.type != STR:
-            raise Raises("TypeError", f"a string is matched, not {described(text)}")
+            undefined(machine, f"re.{how}()", text)
         found = matches(text.term, regex)
         return merge(found, MatchV(text if how == "fullmatch" else None), NONE_VALUE)
 
     return machine.each(value, of)
 
 
-def _compile(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
-    pattern = container_contents.known_value(machine, args[0])
+def _known_pattern(machine: Machine, value: SymbolicValue) -> str:
+    pattern = container_contents.known_value(machine, value)
     if not isinstance(pattern, str):
         refuse("regex.constant", "the pattern must be known", "Write the pattern out.")
+    return pattern
+
+
+def _compile(machine: Machine, args: Args, _: Mapping[str, SymbolicValue]) -> SymbolicValue:
+    pattern = _known_pattern(machine, args[0])
     regex_languages.language(pattern, "match")
     return PatternV(pattern)
 

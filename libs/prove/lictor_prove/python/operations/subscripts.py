@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final, NoReturn
+
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
+from lictor_prove.python.kinds import (
+    WHOLE,
+    Kind,
+    by_kind,
+    entry_of,
+    kind_of,
+    undefined,
+)
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.path_merging import choose, merge
 from lictor_prove.python.machine.symbolic_values import (
     ContainerItem,
-    Opaque,
     RangeV,
     Ref,
     SequenceV,
@@ -34,21 +43,25 @@ def item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Symbol
 
 
 def _item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
-    if isinstance(owner, Ref) and machine.content(owner).kind == "dict":
-        return lookup(machine, owner, index)
-    if isinstance(owner, Ref) and machine.content(owner).kind == "set":
-        raise Raises("TypeError", "a set has no items by index")
-    if isinstance(owner, Opaque | Sym) and not (
-        isinstance(owner, Sym) and (owner.type == STR or isinstance(owner.type, ListOf))
-    ):
-        if isinstance(owner, Sym) and owner.type in (NONE, BOOL, INT):
-            raise Raises("TypeError", f"{described(owner)} has no items")
-        refuse(
-            "subscript.opaque",
-            f"items of {described(owner)} can't be read",
-            "Return a list of rows, or scalars, from the trusted function.",
-        )
-    at = _index(index)
+    return entry_of(machine, ITEMS, "an item", owner)(machine, owner, index)
+
+
+def _unread(_: Machine, owner: SymbolicValue, __: SymbolicValue) -> NoReturn:
+    refuse(
+        "subscript.opaque",
+        f"items of {described(owner)} can't be read",
+        "Return a list of rows, or scalars, from the trusted function.",
+    )
+
+
+def _by_key(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
+    return (
+        lookup(machine, owner, index) if isinstance(owner, Ref) else _unread(machine, owner, index)
+    )
+
+
+def _by_index(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> SymbolicValue:
+    at = _index(machine, index)
     match owner:
         case TupleV(items):
             return _of_items(machine, items, at)
@@ -57,18 +70,17 @@ def _item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Symbo
             return machine.under(
                 options, lambda held: _of_items(machine, tuple(e.value for e in held), at)
             )
-        case Sym() if owner.type == STR:
-            place = _place(machine, at, apply("len", owner.term), "string")
-            return Sym(apply("substring", owner.term, place, const(1)))
-        case Sym():
-            return Sym(
-                apply("at", owner.term, _place(machine, at, apply("len", owner.term), "list"))
-            )
-        case SequenceV() if owner.keep is TRUE and owner.reusable:
-            place = _place(machine, at, containers.rounds(owner.over), "list")
-            return renamed(owner.item, {owner.index: place})
+        case Sym(term) if owner.type == STR:
+            place = _place(machine, at, apply("len", term), "string")
+            return Sym(apply("substring", term, place, const(1)))
+        case Sym(term) if isinstance(owner.type, ListOf):
+            return Sym(apply("at", term, _place(machine, at, apply("len", term), "list")))
         case RangeV(held):
-            return _of_items(machine, tuple(known(n) for n in held), at)
+            place = _place(machine, at, const(len(held)), "range")
+            return Sym(apply("add", const(held.start), apply("mul", place, const(held.step))))
+        case SequenceV() if owner.keep is TRUE:
+            place = _place(machine, at, containers.rounds(owner.over), owner.kind)
+            return renamed(owner.item, {owner.index: place})
         case SequenceV():
             refuse(
                 "subscript.filtered",
@@ -76,12 +88,22 @@ def _item(machine: Machine, owner: SymbolicValue, index: SymbolicValue) -> Symbo
                 "Loop over it.",
             )
         case _:
-            raise Raises("TypeError", f"{described(owner)} has no items")
+            _unread(machine, owner, index)
 
 
-def _index(index: SymbolicValue) -> Term:
-    if not isinstance(index, Sym) or index.type not in (INT, BOOL):
-        raise Raises("TypeError", f"an index is an int, not {described(index)}")
+ITEMS: Final = by_kind(
+    {
+        (Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE): _by_index,
+        Kind.DICT: _by_key,
+        Kind.MATCH: _unread,
+    }
+)
+
+
+def _index(machine: Machine, index: SymbolicValue) -> Term:
+    if kind_of(machine, index) not in WHOLE:
+        undefined(machine, "an index", index)
+    assert isinstance(index, Sym)
     return whole(index.term)
 
 
@@ -153,19 +175,24 @@ def _part(
     upper: SymbolicValue | None,
     step: SymbolicValue | None,
 ) -> SymbolicValue:
+    kind = kind_of(machine, owner)
+    if kind not in SLICED:
+        if kind in (Kind.DICT, Kind.MATCH):
+            # Slices can be hashed since Python 3.12: the error depends on it.
+            refuse("slice.kind", f"a slice of a {kind} is outside the subset", "Use its items.")
+        undefined(machine, "a slice", owner)
     start, stop = _bound(lower), _bound(upper)
     stride = 1 if step is None or _bound(step) is None else known_int(step)
     if stride is None or stride == 0:
         refuse("slice.step", "the step of this slice is not known, or 0", "Write a step, or none.")
-    known_bounds = all(bound is None or isinstance(bound, Const) for bound in (start, stop))
-    if known_bounds:
+    if all(bound is None or isinstance(bound, Const) for bound in (start, stop)):
         where = slice(_held(start), _held(stop), stride)
         match owner:
             case TupleV(items):
                 return TupleV(items[where])
             case RangeV(numbers):
                 return RangeV(numbers[where])
-            case Ref() if machine.content(owner).kind == "list":
+            case Ref():
                 options = container_contents.configurations(machine, machine.content(owner))
                 return containers.union_of(
                     [(guard, machine.make("list", held[where])) for guard, held in options]
@@ -174,30 +201,24 @@ def _part(
                 return known(term.value[where])
             case _:
                 pass
-    if stride != 1 or isinstance(owner, TupleV | RangeV | Ref | SequenceV | Opaque):
-        if isinstance(owner, Ref) and machine.content(owner).kind != "list":
-            raise Raises("TypeError", "only lists, tuples and strings have slices")
-        refuse(
-            "slice.symbolic",
-            "this slice of something unknown is not supported",
-            "Use known bounds, and no step.",
-        )
-    match owner:
-        case Sym(term) if owner.type == STR:
-            size = apply("len", term)
-            first = clamp_index(start, size) if start is not None else const(0)
-            last = clamp_index(stop, size) if stop is not None else size
+    if stride == 1 and isinstance(owner, Sym) and kind in (Kind.STR, Kind.LIST):
+        term, size = owner.term, apply("len", owner.term)
+        first = clamp_index(start, size) if start is not None else const(0)
+        last = clamp_index(stop, size) if stop is not None else size
+        if kind == Kind.STR:
             return Sym(apply("substring", term, first, apply("sub", last, first)))
-        case Sym(term) if isinstance(owner.type, ListOf):
-            size = apply("len", term)
-            first = clamp_index(start, size) if start is not None else const(0)
-            last = clamp_index(stop, size) if stop is not None else size
-            last = ite(apply("lt", size, last), size, last)
-            index = machine.fresh_index()
-            place = apply("add", first, index)
-            return SequenceV(apply("sub", last, first), index, Sym(apply("at", term, place)), TRUE)
-        case _:
-            raise Raises("TypeError", f"{described(owner)} has no slices")
+        last = ite(apply("lt", size, last), size, last)
+        index = machine.fresh_index()
+        place = apply("add", first, index)
+        return SequenceV(apply("sub", last, first), index, Sym(apply("at", term, place)), TRUE)
+    refuse(
+        "slice.symbolic",
+        "this slice of something unknown is not supported",
+        "Use known bounds, and no step.",
+    )
+
+
+SLICED: Final = frozenset({Kind.STR, Kind.TUPLE, Kind.LIST, Kind.RANGE})
 
 
 def _bound(value: SymbolicValue | None) -> Term | None:
@@ -253,7 +274,7 @@ def assign(
     if len(found) > 1:
         refuse("assign.union", "the type of this index depends on the path", "Use an int.")
     try:
-        at = _index(found[0][1])
+        at = _index(machine, found[0][1])
     except Raises as problem:
         refuse("error.certain", f"{problem.error}: {problem.message}", problem.remedy)
     place = _place(machine, at, const(len(held)), "list")

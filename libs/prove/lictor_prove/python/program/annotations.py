@@ -22,6 +22,7 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.refusals import SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names
+from lictor_prove.python.syntax.walking import nodes_below
 
 Member = Callable[[str, str], SymbolicValue]
 """What a module binds to a name; refuses what is not there."""
@@ -67,8 +68,8 @@ def check_nested(
     while stack:
         outer, around = stack.pop()
         known = around | local_names(outer)
-        for node in ast.walk(outer):
-            if isinstance(node, ast.FunctionDef) and node is not outer:
+        for node in nodes_below(outer):
+            if isinstance(node, ast.FunctionDef):
                 for annotation in of_function(node):
                     _check(annotation, bound, member, known)
                 stack.append((node, known))
@@ -133,5 +134,6 @@ def _meaning(value: SymbolicValue) -> Any:
 
 
 def hint(name: str) -> HintV | None:
-    """A name of `typing`; None when it has none such."""
-    return HintV("a name for annotations", getattr(typing, name)) if hasattr(typing, name) else None
+    """A name that `typing` offers; None when it has none such."""
+    offered = name in vars(typing)["__all__"]
+    return HintV("a name for annotations", getattr(typing, name)) if offered else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 import lictor_layer
 from lictor_ir.document import Parameter, Schema
@@ -30,24 +30,15 @@ from lictor_prove.python.machine.symbolic_values import (
 )
 from lictor_prove.python.operations.builtin_functions import STANDARD
 from lictor_prove.python.program import annotations
+from lictor_prove.python.program.placement import check_placement
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import stored_names
 
 LANGUAGE: Final = frozenset({"lictor", "lictor_layer", "clauz3", "deal"})
 """Packages that programs are written with."""
+"""Exactly these: what a class below them does with an operator or a format is its own."""
 _STATED: Final = frozenset({"guarantee", "Row"})
 _TYPES: Final[dict[str, Type]] = {"str": STR, "int": INT, "bool": BOOL, "float": FLOAT}
-_ANNOTATION: Final = (
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Constant,
-    ast.Tuple,
-    ast.List,
-    ast.BinOp,
-    ast.BitOr,
-    ast.Load,
-)
 
 
 class Module:
@@ -60,12 +51,14 @@ class Module:
         self._packages = {
             name.rsplit(".", cut)[0] for name in layer.modules for cut in range(name.count(".") + 1)
         }
+        self._imported: set[str] = set()
+        """Modules of the layer that the program imported, with the packages above them: no others are there."""
 
     # -- the file ----------------------------------------------------------------------------------
 
     def read(self, machine: Machine, tree: ast.Module, target: str) -> ast.FunctionDef:
         """Bind everything, and give the target."""
-        _check_placement(tree, target)
+        check_placement(tree, target)
         machine.frame = Frame(0, None, frozenset(stored_names(tree.body)))
         machine.frames[0] = machine.frame
         found: ast.FunctionDef | None = None
@@ -94,9 +87,11 @@ class Module:
         return found
 
     def _check_order(self, target: ast.FunctionDef, names: Collection[str]) -> None:
-        """Guarantees are evaluated where they stand: what they name is bound above them."""
+        """Guarantees are evaluated where they stand: what they name is bound, and imported, above them."""
         for decorator in target.decorator_list:
             for node in ast.walk(decorator):
+                if isinstance(node, ast.Attribute):
+                    self.resolve(node)
                 if isinstance(node, ast.Name) and node.id in names and node.id not in self.bound:
                     refuse(
                         "guarantee.order",
@@ -150,8 +145,7 @@ class Module:
     # -- imports -----------------------------------------------------------------------------------
 
     def _import(self, alias: ast.alias) -> None:
-        if not self._is_module(alias.name):
-            self._unknown(alias.name, alias)
+        self._load(alias.name, alias)
         if alias.asname is not None:
             self._bind(alias, alias.asname, ModuleV(alias.name))
         else:
@@ -175,18 +169,38 @@ class Module:
                         alias,
                     )
                 continue
-            if not self._is_module(node.module):
-                self._unknown(node.module, node)
+            self._load(node.module, node)
+            full = f"{node.module}.{alias.name}"
+            if not self._binds(node.module, alias.name) and self._is_module(full):
+                self._load(full, alias)
             value = self.member(node.module, alias.name, alias)
             self._bind(alias, alias.asname or alias.name, value)
 
     def _is_module(self, name: str) -> bool:
+        return name in LANGUAGE or name in STANDARD or name == "typing" or name in self._packages
+
+    def _load(self, name: str, node: ast.AST) -> None:
+        """Import a module, and with it the packages above it."""
+        if not self._is_module(name):
+            self._unknown(name, node)
+        for end in [at for at, char in enumerate(name) if char == "."]:
+            package, last = name[:end], name[end + 1 :].partition(".")[0]
+            self._imported.add(f"{package}.{last}")
+            if self._binds(package, last):
+                refuse(
+                    "import.ambiguous",
+                    f"{package} has a submodule {last}, and binds that name to something else",
+                    "Import what you need by `from … import …`.",
+                    node,
+                )
+
+    def _binds(self, module: str, name: str) -> bool:
+        """Whether a module of the layer binds the name itself; its submodules are there once they are imported."""
+        trusted = self.layer.modules.get(module)
         return (
-            name in LANGUAGE
-            or name in STANDARD
-            or name == "typing"
-            or name in self.layer.modules
-            or name in self._packages
+            trusted is not None
+            and name in trusted.names
+            and not isinstance(trusted.names[name], TrustedModule)
         )
 
     def _unknown(self, name: str, node: ast.AST) -> NoReturn:
@@ -224,14 +238,36 @@ class Module:
                 return hint
             refuse("import.missing", f"typing has no {name}", "Correct the name.", node)
         full = f"{module}.{name}"
-        trusted = self.layer.modules.get(module)
-        if trusted is not None and name in trusted.names:
-            return self._meaning(full, trusted.names[name], node)
-        if full in self.layer.modules or full in self._packages:
+        if self._binds(module, name):
+            self._check_constant(module, name, node)
+            return self._meaning(full, self.layer.modules[module].names[name], node)
+        if full in self._imported:
             return ModuleV(full)
+        if full in self._packages:
+            refuse(
+                "import.missing",
+                f"the program does not import {full}",
+                f"Write `import {full}`.",
+                node,
+            )
         refuse("import.missing", f"{module} has no {name}", "Correct the name.", node)
 
+    def _check_constant(self, module: str, name: str, node: ast.AST | None) -> None:
+        if self.layer.constancy is not None:
+            held = self.layer.modules[module].names[name]
+            why = self.layer.constancy.of_global(module, name, held)
+            if why is not None:
+                refuse(
+                    "import.changing",
+                    f"{module}.{name} is no constant: {why}",
+                    "Let a trusted function return it.",
+                    node,
+                )
+
     def _meaning(self, name: str, held: object, node: ast.AST | None) -> SymbolicValue:
+        if held is None or type(held) in (bool, int, float, str):
+            # Of these types alone: an enum's text, hash and order are its own.
+            return known(cast(Any, held))
         match held:
             case TrustedFunction():
                 return TrustedV(held)
@@ -239,8 +275,6 @@ class Module:
                 return SchemaV(held)
             case TrustedModule():
                 return ModuleV(held.name)
-            case bool() | int() | float() | str() | None:
-                return known(held)
             case type() if getattr(held, "__lictor_literal__", False):
                 return LiteralV(held)
             case _:
@@ -256,8 +290,6 @@ class Module:
 
     def attribute(self, module: ModuleV, name: str) -> SymbolicValue:
         """`module.name` in the program."""
-        if module.name not in LANGUAGE and not self._is_module(module.name):
-            refuse("import.unknown", f"{module.name} is no module", "Import it.")
         return self.member(module.name, name)
 
     # -- row classes -------------------------------------------------------------------------------
@@ -280,8 +312,9 @@ class Module:
             match statement:
                 case ast.Expr(value=ast.Constant()) | ast.Pass():
                     pass
+                # `(email): str` is no annotation of the class: only a bare name makes a column.
                 case ast.AnnAssign(
-                    target=ast.Name(id=name), annotation=ast.Name(id=type_), value=None
+                    target=ast.Name(id=name), annotation=ast.Name(id=type_), value=None, simple=1
                 ) if type_ in _TYPES and type_ not in self.bound:
                     if not name.isascii() or name.startswith("_"):
                         refuse(
@@ -302,11 +335,17 @@ class Module:
             refuse("row.name", "the name of a row class is ASCII", "Rename it.", node)
         if len({column.name for column in columns}) != len(columns):
             refuse("row.column", "a column stands there twice", "Remove one.", node)
-        name = node.name
-        while name in self.schemas:
-            name = f"program.{name}"
-        schema = Schema(name, tuple(columns))
-        self.schemas[name] = schema
+        # Where two classes of the layer share a name, their modules stand before it.
+        if any(name == node.name or name.endswith(f"_{node.name}") for name in self.schemas):
+            # A trusted function that is given it may read the table of that name; contracts speak of the layer's.
+            refuse(
+                "row.name",
+                f"{node.name} is the name of a row class of the layer",
+                "Import that one, or rename this one.",
+                node,
+            )
+        schema = Schema(node.name, tuple(columns))
+        self.schemas[node.name] = schema
         self._bind(node, node.name, SchemaV(schema))
 
     def _is_row(self, node: ast.expr) -> bool:
@@ -361,43 +400,3 @@ def is_literal(node: ast.expr) -> bool:
             )
         case _:
             return False
-
-
-# -- the whole file --------------------------------------------------------------------------------
-
-
-def _check_placement(tree: ast.Module, target: str) -> None:
-    """What holds for the whole file, also for what is never executed."""
-    top = set(map(id, tree.body))
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import() | ast.ImportFrom() if id(node) not in top:
-                refuse("import.nested", "imports stand at the top of the file", "Move it.", node)
-            case ast.ClassDef() if id(node) not in top:
-                refuse("unsupported.class", "classes are outside the subset", "Use a dict.", node)
-            case ast.FunctionDef():
-                is_target = id(node) in top and node.name == target
-                if node.decorator_list and not is_target:
-                    refuse(
-                        "decorator.unknown",
-                        "only the target may be decorated, and only with guarantees",
-                        f"State the guarantee on {target}.",
-                        node.decorator_list[0],
-                    )
-                for annotation in annotations.of_function(node):
-                    _check_annotation(annotation)
-            case ast.AnnAssign():
-                _check_annotation(node.annotation)
-            case _:
-                pass
-
-
-def _check_annotation(annotation: ast.expr) -> None:
-    for node in ast.walk(annotation):
-        if not isinstance(node, _ANNOTATION):
-            refuse(
-                "annotation.expression",
-                "an annotation may be evaluated, so it holds names and subscripts only",
-                "Write a type.",
-                node if hasattr(node, "lineno") else annotation,
-            )

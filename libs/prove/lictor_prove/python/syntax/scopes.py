@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 from lictor_prove.python.refusals import refuse
 
 Function = ast.FunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+# Trees never change once they are parsed, and the helpers of a layer are executed for every program.
+_LOCAL: WeakKeyDictionary[Function, frozenset[str]] = WeakKeyDictionary()
+_WITH_INNER: WeakKeyDictionary[Function, bool] = WeakKeyDictionary()
 
 
 def parameters(node: Function) -> list[ast.arg]:
@@ -19,8 +24,12 @@ def parameters(node: Function) -> list[ast.arg]:
 
 def local_names(node: Function) -> frozenset[str]:
     """The names that are local to a function."""
-    body: Sequence[ast.AST] = node.body if isinstance(node, ast.FunctionDef) else [node.body]
-    return frozenset({argument.arg for argument in parameters(node)} | stored_names(body))
+    known = _LOCAL.get(node)
+    if known is None:
+        body: Sequence[ast.AST] = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+        known = frozenset({argument.arg for argument in parameters(node)} | stored_names(body))
+        _LOCAL[node] = known
+    return known
 
 
 def stored_names(body: Iterable[ast.AST]) -> set[str]:
@@ -67,11 +76,15 @@ def _no_walrus(node: Comprehension) -> None:
 
 def has_inner_scopes(node: Function) -> bool:
     """Whether something may still refer to the function's names after it returned."""
-    return any(
-        isinstance(inner, ast.FunctionDef | ast.Lambda | Comprehension)
-        for inner in ast.walk(node)
-        if inner is not node
-    )
+    known = _WITH_INNER.get(node)
+    if known is None:
+        known = any(
+            isinstance(inner, ast.FunctionDef | ast.Lambda | Comprehension)
+            for inner in ast.walk(node)
+            if inner is not node
+        )
+        _WITH_INNER[node] = known
+    return known
 
 
 def leaves_by(body: Sequence[ast.stmt], kind: type[ast.Break] | type[ast.Continue]) -> bool:

@@ -230,6 +230,8 @@ def check_subset(tree: ast.AST) -> None:
 
 def _flat_children(node: ast.AST) -> list[ast.AST]:
     """The children; chains (`a + b + …`, `elif`) count as one level, for they are executed without recursion."""
+    if not isinstance(node, ast.BinOp | ast.If):
+        return list(ast.iter_child_nodes(node))
     children: list[ast.AST] = []
     todo = list(ast.iter_child_nodes(node))
     while todo:

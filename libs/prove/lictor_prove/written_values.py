@@ -17,6 +17,8 @@ a subclass of `str` is no `str`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -24,10 +26,11 @@ from lictor_ir.spelling.literals import is_text, read_int, spell_int
 from lictor_ir.types import ListOf, MapOf, RowOf, Scalar, SetOf, TupleOf, Type
 from lictor_ir.values import RowValue
 from lictor_layer.rows import COLUMN_TYPES, Row, RowType, row_class
+from lictor_prove.errors import ValueRefused
 from lictor_prove.proof.runnability import MAX_DEPTH, MAX_PARTS
-from lictor_run.errors import ValueRefused
-from lictor_schema.core.canonical_json import canonical_json
 
+MAX_SHOWN: Final = 160
+"""Bytes of a value that is reported as it is."""
 _EXACT: Final = 2**53 - 1
 _LAST_CHARACTER: Final = chr(0x2FFFF)
 _SCALARS: Final[Mapping[str, type]] = {
@@ -70,7 +73,7 @@ class _Writer:
             return {"tuple": [self.write(item, depth + 1) for item in value]}
         if kind in (set, frozenset):
             items = [self.write(item, depth + 1) for item in value]
-            return {"set": sorted(items, key=canonical_json)}
+            return {"set": sorted(items, key=_spelled)}
         if kind is dict:
             return {
                 "map": [
@@ -113,13 +116,13 @@ class ValueReader:
         """A row class that the program defines."""
         self._rows[schema] = row
 
-    def read(self, json: Json) -> Any:
+    def read(self, value: Json) -> Any:
         """A fresh value, equal to the one that was written."""
-        if isinstance(json, list):
-            return [self.read(item) for item in cast(list[Json], json)]
-        if not isinstance(json, dict):
-            return json
-        held = cast(dict[str, Json], json)
+        if isinstance(value, list):
+            return [self.read(item) for item in cast(list[Json], value)]
+        if not isinstance(value, dict):
+            return value
+        held = cast(dict[str, Json], value)
         match held:
             case {"int": str(text)}:
                 return read_int(text)
@@ -151,16 +154,34 @@ class ValueReader:
 
 def same(one: Json, other: Json) -> bool:
     """Whether two written values are the same; the order of a dict does not matter."""
-    return canonical_json(_unordered(one)) == canonical_json(_unordered(other))
+    return _spelled(_unordered(one)) == _spelled(_unordered(other))
 
 
-def _unordered(json: Json) -> Json:
-    if isinstance(json, list):
-        return [_unordered(item) for item in cast(list[Json], json)]
-    if not isinstance(json, dict):
-        return json
-    held = {name: _unordered(item) for name, item in cast(dict[str, Json], json).items()}
-    return {"map": sorted(held["map"], key=canonical_json)} if "map" in held else held
+def shortened(value: Json) -> Json:
+    """A written value, or its hash where that is shorter: equal values stay equal, and no others become so."""
+    spelled = _spelled(_unordered(value))
+    # A row class is no value: who compares looks at its name.
+    if len(spelled) <= MAX_SHOWN or (isinstance(value, dict) and "rows" in value):
+        return cast(Json, value)
+    return {"sha256": hashlib.sha256(spelled).hexdigest(), "bytes": len(spelled)}
+
+
+def _spelled(value: Json) -> bytes:
+    """The bytes of a written value, which are those of RFC 8785: it holds no fractions, and names of columns are words.
+
+    Not `canonical_json`, which brings all of Pydantic into a process that runs somebody's program.
+    """
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _unordered(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_unordered(item) for item in cast(list[Json], value)]
+    if not isinstance(value, dict):
+        return value
+    held = {name: _unordered(item) for name, item in cast(dict[str, Json], value).items()}
+    return {"map": sorted(held["map"], key=_spelled)} if "map" in held else held
 
 
 # -- types -----------------------------------------------------------------------------------------

@@ -1,0 +1,226 @@
+"""Holds what a program does against its document, call by call: online beside it, or later from a record.
+
+Where a declared unknown decides, every way that it may go is followed, and those that do not fit what happens are
+dropped. If none is left, the program does something that its document does not say. There may be too many ways to
+follow them all; following fewer admits less, never more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from lictor_ir.document import Document
+from lictor_ir.errors import DifferenceError, IrError, TermError, UnspecifiedError
+from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
+from lictor_ir.evaluation.possible_run import PossibleRun
+from lictor_ir.evaluation.steps import NOT_RETURNED, Trace
+from lictor_ir.json.document import document_terms
+from lictor_ir.terms import results
+from lictor_ir.types import ANY, ListOf, RowOf, Type
+from lictor_ir.values import Open, Value
+
+MAX_WAYS: Final = 64
+"""Ways that are followed at once."""
+MAX_FORKS: Final = 10_000
+"""Ways that are looked at for one call, until one fits."""
+MAX_OTHERS: Final = 16
+"""Calls that are compared after the first that fits; the nearest come first."""
+
+
+class Following:
+    """A document that is run beside a program. Every method raises a DifferenceError when they part."""
+
+    def __init__(
+        self, document: Document, inputs: Mapping[str, Value], *, monitored: bool = False
+    ) -> None:
+        """`monitored`: the document's guarantees are held, too (`unkept`)."""
+        try:
+            self._ways = [PossibleRun.of(document, inputs, monitored=monitored)]
+        except IrError as error:
+            raise DifferenceError(f"the document can't be run: {error}") from None
+        self._waits = False
+        self._row_classes = _row_classes(document)
+
+    def called(
+        self,
+        effect: str,
+        arguments: Mapping[str, Value],
+        schemas: Collection[str] | None = None,
+    ) -> None:
+        """The program is about to make this call; an argument that is left to its default is not given.
+
+        `schemas`: the row classes that it is given, which are no values; None when nobody looked.
+        """
+        if self._waits:
+            raise DifferenceError(f"{effect} is about to be called before the last call returned")
+        fits: list[PossibleRun] = []
+        told: list[str] = []
+        others = 0
+        for way in self._reached(told):
+            found = self._fitting(way, effect, arguments, schemas, told)
+            fits += found[: MAX_WAYS - len(fits)]
+            others += bool(fits)
+            if len(fits) >= MAX_WAYS or others > MAX_OTHERS:
+                break
+        self._ways = fits
+        if not fits:
+            raise DifferenceError(_first(told))
+        for way in fits:
+            way.called(arguments)
+        self._waits = True
+
+    def returned(self, value: Value) -> None:
+        """The call returned this; it must be what the document says that the call promises, for proofs rest on it."""
+        if not self._waits:
+            raise DifferenceError("something returned, and nothing was called")
+        self._waits = False
+        told: list[str] = []
+        kept: list[PossibleRun] = []
+        try:
+            for way in self._ways:
+                way.returned(value)
+                broken = way.broken_promise()
+                if broken is None:
+                    kept.append(way)
+                else:
+                    told.append(f"{broken.call} returned what it promised not to: {broken.text}")
+        except (TermError, UnspecifiedError) as error:
+            raise DifferenceError(str(error)) from None
+        self._ways = kept
+        if not kept:
+            raise DifferenceError(_first(told))
+
+    def ended(self) -> list[Trace]:
+        """The program is done: the runs of the document that it may have been."""
+        if self._waits:
+            raise DifferenceError("the program ended before the last call returned")
+        told: list[str] = []
+        found: list[PossibleRun] = []
+        for way in self._reached(told):
+            if way.pending is None:
+                found.append(way)
+            else:
+                told.append(f"the program ended, where {way.pending.atom.effect} should be called")
+        self._ways = found
+        if not found:
+            raise DifferenceError(_first(told))
+        return [way.trace for way in found]
+
+    def unkept(self) -> UnkeptGuarantee | None:
+        """The guarantee that the run does not keep, whichever way it goes.
+
+        To be asked after `called`: with the call that is about to be made. Or after `ended`.
+        """
+        found = [way.unkept() for way in self._ways]
+        # The run is one of these; one that keeps everything is enough.
+        return found[0] if all(found) else None
+
+    def _reached(self, told: list[str]) -> Iterator[PossibleRun]:
+        """Each way at its next call or its end; of those that can't be followed, why."""
+        todo = deque(self._ways)
+        left = MAX_FORKS
+        while todo:
+            way = todo.popleft()
+            try:
+                forks = way.advance()
+            except UnspecifiedError as error:
+                told.append(f"what comes next is left open: {error}")
+                continue
+            if forks is None:
+                yield way
+                continue
+            left -= len(forks)
+            if left < 0:
+                told.insert(0, "declared unknowns leave too many ways to follow")
+                return
+            todo.extend(forks)
+
+    def _fitting(
+        self,
+        way: PossibleRun,
+        effect: str,
+        arguments: Mapping[str, Value],
+        schemas: Collection[str] | None,
+        told: list[str],
+    ) -> list[PossibleRun]:
+        """The ways in which this one makes that call."""
+        call = way.pending
+        if call is None:
+            told.append(f"{effect} is about to be called, and nothing should be")
+            return []
+        if call.atom.effect != effect or call.arguments.keys() != arguments.keys():
+            told.append(f"{effect} is about to be called, where {call.atom.effect} should be")
+            return []
+        row_class = self._row_classes.get(call.atom.id)
+        if schemas is not None and row_class is not None and set(schemas) != {row_class}:
+            told.append(f"{effect} is about to be called for other rows than {row_class}")
+            return []
+        ways = [way]
+        for name, value in arguments.items():
+            ways = [fit for each in ways for fit in each.given(name, value)][:MAX_WAYS]
+            if not ways:
+                told.append(f"{name} of {effect} is not what it should be")
+                break
+        return ways
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A call that a program made."""
+
+    effect: str
+    arguments: Mapping[str, Value]
+    """Without those that it left to their defaults."""
+    result: Value | Open = NOT_RETURNED
+
+
+def follows(
+    document: Document,
+    inputs: Mapping[str, Value],
+    calls: Iterable[ObservedCall],
+    *,
+    ended: bool,
+) -> str | None:
+    """How what a program did differs from what its document says; None when it does not.
+
+    `ended`: it came to its end. If it did not (a call failed, an unknown raised), it may have been about to do more.
+    """
+    try:
+        following = Following(document, inputs)
+        for call in calls:
+            following.called(call.effect, call.arguments)
+            if not isinstance(call.result, Open):
+                following.returned(call.result)
+        if ended:
+            following.ended()
+    except DifferenceError as difference:
+        return str(difference)
+    return None
+
+
+def _row_classes(document: Document) -> dict[str, str]:
+    """The row class that a call must be given, where the document reads what it returns as rows."""
+    generic = {effect.name for effect in document.effects if _item(effect.result) == ANY}
+    calls = {atom.id for atom in document.atoms if atom.effect in generic}
+    found: dict[str, str] = {}
+    for read in results(*document_terms(document)) if calls else ():
+        row = _item(read.type)
+        if read.call in calls and isinstance(row, RowOf):
+            found[read.call] = row.schema
+    return found
+
+
+def _item(type_: Type) -> Type:
+    while isinstance(type_, ListOf):
+        type_ = type_.item
+    return type_
+
+
+def _first(told: list[str]) -> str:
+    if not told:
+        return "what happens contradicts what happened before"
+    others = "" if len(told) == 1 else f"; nor does any of {len(told) - 1} other ways fit"
+    return told[0] + others

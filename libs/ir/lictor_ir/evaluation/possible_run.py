@@ -1,0 +1,425 @@
+"""One way in which a run of a document may go, from call to call; it forks where a declared unknown decides.
+
+Documents without unknowns have one way. It can be asked for the next call and be given what that call returned, so a
+document can be run beside a program, or against a record of what a program did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final, cast
+
+from lictor_ir.document import Assumption, Atom, Binder, Document
+from lictor_ir.errors import TermError, UnknownError, UnspecifiedError
+from lictor_ir.evaluation.contract_monitor import ContractMonitor, UnkeptGuarantee
+from lictor_ir.evaluation.learned_facts import LearnedFacts
+from lictor_ir.evaluation.steps import Step, Trace, each_iteration, iterations, result_of
+from lictor_ir.evaluation.term_values import Environment, Evaluation
+from lictor_ir.evaluation.value_types import check_value, is_same
+from lictor_ir.terms import App, Term, apply, const
+from lictor_ir.types import INT
+from lictor_ir.validation.document import validate
+from lictor_ir.values import Open, RowValue, Value
+
+MAX_STEPS: Final = 1_000_000
+"""Calls and iterations of one run."""
+MAX_SILENT: Final = 1_000
+"""Iterations in a row without a call, of a loop whose length is a declared unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    binder: Binder
+    body: tuple[Atom, ...]
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    loop: _Loop
+    start: int
+
+
+@dataclass(slots=True)
+class _Round:
+    """The iteration of a loop that a run is in."""
+
+    loop: _Loop
+    index: int
+    count: int | None
+    """How often the loop runs; None while a declared unknown decides."""
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """What all ways of a document have in common."""
+
+    document: Document
+    inputs: Mapping[str, Value]
+    code: tuple[Atom | _Loop | _Again, ...]
+    results: Mapping[str, Any]
+    promises: Mapping[str, Sequence[Assumption]]
+    """By the ids of calls."""
+
+
+class PossibleRun:
+    """One way, up to the next call."""
+
+    def __init__(
+        self,
+        script: _Script,
+        facts: LearnedFacts | None,
+        returned: dict[tuple[str, tuple[int, ...]], Value],
+        steps: list[Step],
+        monitor: ContractMonitor | None,
+    ) -> None:
+        self._script = script
+        self._monitor = monitor
+        self._facts = facts
+        self._returned = returned
+        self._steps = steps
+        self._outside = Evaluation(Environment(script.inputs, self._result), facts)
+        self._rounds: list[_Round] = []
+        self._at = 0
+        self._left = MAX_STEPS
+        self._silent = 0
+        self.pending: Step | None = None
+        """The call that comes next; None at the end. To be read after `advance`."""
+
+    @classmethod
+    def of(
+        cls, document: Document, inputs: Mapping[str, Value], *, monitored: bool = False
+    ) -> PossibleRun:
+        """The beginning of every run for these inputs; `monitored`: its guarantees are held."""
+        validate(document)
+        for parameter in document.inputs:
+            if parameter.name not in inputs:
+                raise UnspecifiedError(f"the input {parameter.name} is not given")
+            what = f"the input {parameter.name}"
+            check_value(inputs[parameter.name], parameter.type, document, what)
+        results = {effect.name: effect.result for effect in document.effects}
+        promises: dict[str, list[Assumption]] = {}
+        for promise in document.assumptions:
+            promises.setdefault(promise.call, []).append(promise)
+        code = tuple(_code(document.atoms, 0, 0))
+        script = _Script(document, inputs, code, results, promises)
+        monitor = ContractMonitor(document) if monitored else None
+        return cls(script, LearnedFacts() if document.unknowns else None, {}, [], monitor)
+
+    @property
+    def trace(self) -> Trace:
+        """What happened so far."""
+        script = self._script
+        return Trace(
+            script.document, script.inputs, tuple(self._steps), self._returned, self._facts
+        )
+
+    def advance(self) -> list[PossibleRun] | None:
+        """Run on to the next call or the end; or give the ways in which it may go on, where an unknown decides."""
+        code = self._script.code
+        while self._at < len(code):
+            here = code[self._at]
+            if isinstance(here, Atom):
+                truth = self._evaluation.found(here.guard)
+                if truth is True:
+                    self.pending = self._prepared(here)
+                    return None
+                if isinstance(truth, Open):
+                    if not truth.declared:
+                        raise UnspecifiedError(truth.why)
+                    return [*self._knowing(here.guard, True), *self._knowing(here.guard, False)]
+                self._at += 1
+                continue
+            ways = self._enter(here) if isinstance(here, _Loop) else self._repeat(here)
+            if ways is not None:
+                return ways
+        self.pending = None
+        return None
+
+    def returned(self, value: Value) -> None:
+        """Pass on what the pending call returned."""
+        call = self.pending
+        assert call is not None, "a call is pending"
+        atom = call.atom
+        declared = self._script.results[atom.effect]
+        check_value(value, declared, self._script.document, f"what {atom.id} returned")
+        self._returned[atom.id, call.indices] = value
+        self._steps.append(replace(call, result=value))
+        self._spend(atom.id)
+        self._at += 1
+        self._silent = 0
+        self.pending = None
+
+    def broken_promise(self) -> Assumption | None:
+        """What the call that returned last promised and did not keep; UnspecifiedError when that is left open.
+
+        To be asked before the run is advanced. What rests on a declared unknown counts as kept.
+        """
+        last = self._steps[-1]
+        outside = Evaluation(self._evaluation.environment, self._facts)
+        for promise in self._script.promises.get(last.atom.id, ()):
+            binders = promise.binders[len(last.atom.binders) :]
+            try:
+                for inside, _ in each_iteration(binders, outside, promise.guard):
+                    if inside.holds(promise.guard) and not inside.holds(promise.formula):
+                        return promise
+            except UnknownError:
+                continue
+        return None
+
+    def given(self, name: str, value: Value) -> list[PossibleRun]:
+        """The ways in which the pending call is given this value there."""
+        assert self.pending is not None, "a call is pending"
+        expected = self.pending.arguments[name]
+        if not isinstance(expected, Open):
+            return [self] if is_same(expected, value) else []
+        ways = self._admitting([(self.pending.atom.arguments[name], value)])
+        for way in ways:
+            way.pending = way._prepared(self.pending.atom)
+        return ways
+
+    def called(self, arguments: Mapping[str, Value]) -> None:
+        """The pending call is about to be made, with these arguments."""
+        assert self.pending is not None, "a call is pending"
+        self.pending = replace(self.pending, arguments=arguments)
+        if self._monitor is not None:
+            self._monitor.add(self.pending, self._evaluation)
+
+    def unkept(self) -> UnkeptGuarantee | None:
+        """The guarantee that the run does not keep, with the pending call; at the end, taken as complete."""
+        if self._monitor is None:
+            return None
+        if self.pending is not None:
+            return self._monitor.unkept()
+        return self._monitor.unkept_at_end(self.trace)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def _enter(self, loop: _Loop) -> list[PossibleRun] | None:
+        count = iterations(loop.binder, self._evaluation)
+        if isinstance(count, Open):
+            if count.declared:
+                over = loop.binder.over
+                size = over if over.type == INT else apply("len", over)
+                none = self._knowing(apply("le", size, const(0)), True)
+                none = [way for each in none for way in each._sized(loop, 0, each._evaluation)]
+                some = self._knowing(apply("lt", const(0), size), True)
+                for way in none:
+                    way._at = loop.after
+                for way in some:
+                    way._begin(loop, 0, None)
+                return [*some, *none]
+            _refuse_open_loop(loop.body, self._evaluation)
+        if isinstance(count, Open) or count <= 0:
+            self._at = loop.after
+        else:
+            self._begin(loop, 0, count)
+        return None
+
+    def _repeat(self, here: _Again) -> list[PossibleRun] | None:
+        last = self._rounds[-1]
+        following = last.index + 1
+        if last.count is not None:
+            self._rounds.pop()
+            if following < last.count:
+                self._begin(here.loop, following, last.count, here.start)
+            else:
+                self._at += 1
+            return None
+        leaving = self._copy()
+        leaving._rounds.pop()
+        ways = leaving._sized(here.loop, following, leaving._evaluation)
+        for way in ways:
+            way._at += 1
+        if self._silent < MAX_SILENT:
+            on = self._copy()
+            on._rounds.pop()
+            on._silent += 1
+            on._begin(here.loop, following, None, here.start)
+            ways.append(on)
+        return ways
+
+    def _begin(self, loop: _Loop, index: int, count: int | None, start: int | None = None) -> None:
+        name = loop.binder.index.name
+        self._spend(name)
+        self._rounds.append(_Round(loop, index, count, self._evaluation.inside(name, index)))
+        self._at = self._at + 1 if start is None else start
+
+    def _sized(self, loop: _Loop, count: int, outside: Evaluation) -> list[PossibleRun]:
+        """This way, if the loop can run so often."""
+        over = loop.binder.over
+        if over.type != INT:
+            known = self._learns(apply("len", over), count, outside)
+        else:
+            # A count below zero is as good as zero.
+            known = count == 0 or self._learns(over, count, outside)
+        return [self] if known else []
+
+    # -- what a declared unknown decides ---------------------------------------------------------
+
+    def _knowing(self, condition: Term, truth: bool) -> list[PossibleRun]:
+        way = self._copy()
+        return [way] if way._learns(condition, truth, way._evaluation) else []
+
+    def _learns(self, term: Term, value: Value, evaluation: Evaluation) -> bool:
+        """Whether the term can have the value; if so, that is known from now on."""
+        assert self._facts is not None, (
+            "only a document with unknowns leaves something to be learned"
+        )
+        if not self._facts.learn(term, value, evaluation):
+            return False
+        self._look_again()
+        for number, each in enumerate(self._rounds):
+            if each.count is None:
+                count = iterations(each.loop.binder, self._around(number))
+                if isinstance(count, int):
+                    if count <= each.index:
+                        return False
+                    each.count = count
+        return True
+
+    def _admitting(self, given: list[tuple[Term, Value]]) -> list[PossibleRun]:
+        """The ways in which these terms have these values, one after the other."""
+        way = self._copy()
+        while given:
+            term, value = given.pop()
+            found = way._evaluation.found(term)
+            if not isinstance(found, Open):
+                if not is_same(found, value):
+                    return []
+            elif not found.declared:
+                return []
+            elif isinstance(term, App) and term.op == "ite":
+                condition, then, otherwise = term.args
+                return [
+                    fit
+                    for truth, branch in ((True, then), (False, otherwise))
+                    for each in way._knowing(condition, truth)
+                    for fit in each._admitting([*given, (branch, value)])
+                ]
+            elif (parts := _parts(term, value)) is not None:
+                given += parts
+            elif not way._admits(term, value):
+                return []
+        return [way]
+
+    def _admits(self, term: Term, value: Value) -> bool:
+        if isinstance(term, App) and term.op in ("list", "tuple", "row"):
+            return False  # another shape than is written there
+        try:
+            check_value(value, term.type, self._script.document, "it")
+        except TermError:
+            return False
+        return self._learns(term, value, self._evaluation)
+
+    # -- one call --------------------------------------------------------------------------------
+
+    def _prepared(self, atom: Atom) -> Step:
+        evaluation = self._evaluation
+        return Step(
+            len(self._steps),
+            atom,
+            tuple(each.index for each in self._rounds),
+            _values(atom.arguments, evaluation),
+            tuple((each.event, _values(each.fields, evaluation)) for each in atom.events),
+            tuple(
+                (each.fluent, _value(each.key, evaluation), _value(each.value, evaluation))
+                for each in atom.updates
+            ),
+        )
+
+    # -- what it reads ---------------------------------------------------------------------------
+
+    @property
+    def _evaluation(self) -> Evaluation:
+        return self._rounds[-1].evaluation if self._rounds else self._outside
+
+    def _around(self, number: int) -> Evaluation:
+        return self._rounds[number - 1].evaluation if number else self._outside
+
+    def _result(self, call: str, indices: tuple[int, ...]) -> Value | Open:
+        return result_of(self._script.document, self._returned, call, indices)
+
+    def _copy(self) -> PossibleRun:
+        facts = None if self._facts is None else self._facts.copy()
+        monitor = None if self._monitor is None else self._monitor.copy()
+        made = PossibleRun(self._script, facts, dict(self._returned), list(self._steps), monitor)
+        made._at, made._left, made._silent = self._at, self._left, self._silent
+        made._rounds = [
+            _Round(each.loop, each.index, each.count, each.evaluation) for each in self._rounds
+        ]
+        made._look_again()
+        return made
+
+    def _look_again(self) -> None:
+        """Evaluate everything anew: more is known than when it was evaluated last."""
+        self._outside = Evaluation(self._outside.environment, self._facts)
+        for number, each in enumerate(self._rounds):
+            name = each.loop.binder.index.name
+            each.evaluation = self._around(number).inside(name, each.index)
+
+    def _spend(self, what: str) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise UnspecifiedError(f"the run is longer than {MAX_STEPS} steps, at {what}")
+
+
+def _code(atoms: Sequence[Atom], depth: int, start: int) -> list[Atom | _Loop | _Again]:
+    """The atoms as instructions, from this place on; loops can't be deep, so this may recurse."""
+    made: list[Atom | _Loop | _Again] = []
+    for binder, group in groupby(atoms, lambda atom: _binder_at(atom, depth)):
+        body = tuple(group)
+        if binder is None:
+            made += body
+            continue
+        first = start + len(made) + 1
+        inside = _code(body, depth + 1, first)
+        loop = _Loop(binder, body, first + len(inside) + 1)
+        made += [loop, *inside, _Again(loop, first)]
+    return made
+
+
+def _binder_at(atom: Atom, depth: int) -> Binder | None:
+    return atom.binders[depth] if depth < len(atom.binders) else None
+
+
+def _refuse_open_loop(atoms: Sequence[Atom], evaluation: Evaluation) -> None:
+    # A loop over the result of a call that did not happen: nothing in it happens either, as its guards must say.
+    for atom in atoms:
+        if not evaluation.is_false(atom.guard):
+            raise UnspecifiedError(f"{atom.id} stands in a loop whose length is left open")
+
+
+def _values(terms: Mapping[str, Term], evaluation: Evaluation) -> dict[str, Any]:
+    return {name: _value(term, evaluation) for name, term in terms.items()}
+
+
+def _value(term: Term, evaluation: Evaluation) -> Any:
+    """Its value; Open only where a declared unknown stands."""
+    found = evaluation.found(term)
+    if isinstance(found, Open) and not found.declared:
+        raise UnspecifiedError(found.why)
+    return found
+
+
+def _parts(term: Term, value: Any) -> list[tuple[Term, Any]] | None:
+    """What the parts of a value that is written out are given; None when it is not, or has another shape."""
+    if not isinstance(term, App):
+        return None
+    items = list(term.args)
+    match term.op, value:
+        case ("list", list()) | ("tuple", tuple()):
+            held = list(cast(Sequence[Any], value))
+            if len(items) == len(held):
+                return list(zip(items, held, strict=True))
+        case "row", RowValue(schema, columns):
+            own, _, names = term.param.partition(":")
+            if own == schema and sorted(names.split(",")) == sorted(columns):
+                given = [columns[name] for name in names.split(",")]
+                return list(zip(items, given, strict=True))
+        case _:
+            pass
+    return None

@@ -1,0 +1,59 @@
+"""Where imports, classes and decorators may stand in a file, and what annotations may hold."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from lictor_prove.python.program.annotations import of_function
+from lictor_prove.python.refusals import refuse
+from lictor_prove.python.syntax.walking import nodes_below
+
+_ANNOTATION: Final = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.BinOp,
+    ast.BitOr,
+    ast.Load,
+)
+
+
+def check_placement(tree: ast.Module, target: str) -> None:
+    """What holds for the whole file, also for what is never executed."""
+    top = set(map(id, tree.body))
+    for node in nodes_below(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom() if id(node) not in top:
+                refuse("import.nested", "imports stand at the top of the file", "Move it.", node)
+            case ast.ClassDef() if id(node) not in top:
+                refuse("unsupported.class", "classes are outside the subset", "Use a dict.", node)
+            case ast.FunctionDef():
+                is_target = id(node) in top and node.name == target
+                if node.decorator_list and not is_target:
+                    refuse(
+                        "decorator.unknown",
+                        "only the target may be decorated, and only with guarantees",
+                        f"State the guarantee on {target}.",
+                        node.decorator_list[0],
+                    )
+                for annotation in of_function(node):
+                    _check_annotation(annotation)
+            case ast.AnnAssign():
+                _check_annotation(node.annotation)
+            case _:
+                pass
+
+
+def _check_annotation(annotation: ast.expr) -> None:
+    for node in ast.walk(annotation):
+        if not isinstance(node, _ANNOTATION):
+            refuse(
+                "annotation.expression",
+                "an annotation may be evaluated, so it holds names and subscripts only",
+                "Write a type.",
+                node if hasattr(node, "lineno") else annotation,
+            )

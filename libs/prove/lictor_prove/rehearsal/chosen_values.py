@@ -1,0 +1,266 @@
+"""Inputs and answers for runs of a document: plain values, boundary values, what stands in the program, random ones.
+
+Trusted calls keep their promises, so an answer is chosen among values until one does; where none is found the run is
+of no use, and a solver is asked instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from lictor_ir.document import Assumption, Document
+from lictor_ir.errors import IrError
+from lictor_ir.evaluation.term_values import Environment, Evaluation
+from lictor_ir.solver.answers import result_types
+from lictor_ir.terms import Const, Term, postorder
+from lictor_ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    EnumOf,
+    ListOf,
+    MapOf,
+    RowOf,
+    SetOf,
+    TupleOf,
+    Type,
+)
+from lictor_ir.values import EnumValue, RowValue, Value
+
+TRIES: Final = 12
+"""For an answer that keeps what its call promises."""
+MAX_CONSTANTS: Final = 40
+_INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
+_FEW: Final = (0, 1, -1, 2, 3, 7)
+"""Where numbers say how often a loop runs."""
+_FLOATS: Final = (0.0, 1.0, -1.0, 0.5, -0.0, 0.1, 1e16, 1e308, math.inf, -math.inf, math.nan)
+_TEXTS: Final = ("", "a", " ", "A", "0", "a b", "é", "\U0001f600", "\n", "/", "..", "a@b.c")
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """Values at a boundary: how many items, which number and text."""
+
+    size: int
+    number: int
+    fraction: float
+    text: str
+
+
+CORNERS: Final = (
+    Corner(0, 0, 0.0, ""),
+    Corner(1, 1, 1.0, "a"),
+    Corner(3, 2**63, math.inf, "\U0001f600 é"),
+    Corner(2, -1, -0.0, " "),
+)
+
+
+Aims = Mapping[type, Sequence[Any]]
+"""Values that a run should have, by their types."""
+
+
+class ValuePool:
+    """Values of every type that are worth trying in a document; the same ones each time."""
+
+    def __init__(
+        self, document: Document, conditions: Iterable[Term], written: Iterable[object]
+    ) -> None:
+        self.document = document
+        self.types: Mapping[str, Type] = result_types(document)
+        self._schemas = {each.name: each.columns for each in document.schemas}
+        self._enums = {each.name: each.members for each in document.enums}
+        stated = (
+            term.value
+            for term in postorder(*conditions, *(each.formula for each in document.assumptions))
+            if isinstance(term, Const)
+        )
+        constants = dict.fromkeys((type(value), value) for value in (*written, *stated))
+        self._ints: list[int] = []
+        self._floats: list[float] = []
+        self._texts: list[str] = []
+        around = self.aimed(value for _, value in list(constants)[:MAX_CONSTANTS])
+        self._ints += around.get(int, ())
+        self._floats += around.get(float, ())
+        self._texts += around.get(str, ())
+        loops = (binder for atom in document.atoms for binder in atom.binders)
+        self._few = any(binder.over.type == INT for binder in loops)
+        self._ints += _FEW if self._few else _INTS
+        self._floats += _FLOATS
+        self._texts += _TEXTS
+
+    def plain(self, type_: Type, corner: Corner) -> Value:
+        """The value of a type in one corner of all values."""
+        match type_:
+            case ListOf(item):
+                return [self.plain(item, corner) for _ in range(corner.size)]
+            case RowOf(schema):
+                columns = self._schemas.get(schema, ())
+                return RowValue(
+                    schema, {each.name: self.plain(each.type, corner) for each in columns}
+                )
+            case TupleOf(items):
+                return tuple(self.plain(item, corner) for item in items)
+            case SetOf(item):
+                return frozenset([self.plain(item, corner)] if corner.size else ())
+            case MapOf(key, member):
+                held: dict[Any, Value] = {}
+                if corner.size:
+                    held[self.plain(key, corner)] = self.plain(member, corner)
+                return held
+            case EnumOf(name):
+                return EnumValue(name, self._enums[name][0])
+            case _:
+                scalars: Mapping[Type, Value] = {
+                    BOOL: bool(corner.size),
+                    INT: corner.size if self._few else corner.number,
+                    FLOAT: corner.fraction,
+                    STR: corner.text,
+                }
+                return scalars.get(type_)
+
+    def aimed(self, constants: Iterable[object]) -> Aims:
+        """Values around these, by their types."""
+        found: dict[type, list[Any]] = {}
+        for value in constants:
+            for each in _around(value):
+                found.setdefault(type(each), []).append(each)
+        return found
+
+    def drawn(self, type_: Type, random: Random, seen: Sequence[Any], aims: Aims) -> Value:
+        """A value of a type; often one that was seen in the same run, for programs compare values with each other."""
+        match type_:
+            case ListOf(item):
+                return [
+                    self.drawn(item, random, seen, aims)
+                    for _ in range(random.choice((0, 1, 1, 2, 3)))
+                ]
+            case RowOf(schema):
+                columns = self._schemas.get(schema, ())
+                return RowValue(
+                    schema,
+                    {each.name: self.drawn(each.type, random, seen, aims) for each in columns},
+                )
+            case TupleOf(items):
+                return tuple(self.drawn(item, random, seen, aims) for item in items)
+            case SetOf(item):
+                return frozenset(
+                    self.drawn(item, random, seen, aims) for _ in range(random.choice((0, 1, 2)))
+                )
+            case MapOf(key, member):
+                return {
+                    self.drawn(key, random, seen, aims): self.drawn(member, random, seen, aims)
+                    for _ in range(random.choice((0, 1, 2)))
+                }
+            case EnumOf(name):
+                return EnumValue(name, random.choice(self._enums[name]))
+            case _:
+                return self._scalar(type_, random, seen, aims)
+
+    def _scalar(self, type_: Type, random: Random, seen: Sequence[Any], aims: Aims) -> Value:
+        if type_ == BOOL:
+            return random.random() < 0.5
+        kinds: Mapping[Type, type] = {INT: int, FLOAT: float, STR: str}
+        kind = kinds.get(type_)
+        if kind is None:
+            return None
+        aimed = aims.get(kind)
+        if aimed and random.random() < 0.6:
+            return random.choice(aimed)
+        known = [each for each in seen if type(each) is kind] if random.random() < 0.3 else []
+        if known:
+            found: Any = random.choice(known)
+            return found + random.choice((0, 1, -1)) if kind is int and not self._few else found
+        pool: Sequence[Value] = {int: self._ints, float: self._floats, str: self._texts}[kind]
+        return random.choice(pool)
+
+
+def _around(value: object) -> tuple[bool | int | float | str, ...]:
+    match value:
+        case bool():
+            return (value,)
+        case int() if abs(value) < 2**53:
+            return (value, value + 1, value - 1, float(value))
+        case int():
+            return (value, value + 1, value - 1)
+        case float():
+            return (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf))
+        case str() if len(value) <= 1_000:
+            return (value, f"{value}x", f"x{value}")
+        case _:
+            return ()
+
+
+class ChosenRun:
+    """The inputs and answers of one run."""
+
+    def __init__(
+        self, pool: ValuePool, number: int, random: Random, constants: Sequence[object] = ()
+    ) -> None:
+        self._pool = pool
+        self._aimed = pool.aimed(constants)
+        self._corner = CORNERS[number] if number < len(CORNERS) else None
+        """Corners come first."""
+        self._random = random
+        self._seen: list[Any] = []
+        self.is_open = False
+        """Whether anything was chosen: else every run is like this one."""
+        self._returned: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self._promised: dict[str, list[Assumption]] = {}
+        for each in pool.document.assumptions:
+            self._promised.setdefault(each.call, []).append(each)
+        self.inputs: dict[str, Value] = {
+            each.name: self._value(each.type) for each in pool.document.inputs
+        }
+
+    def result(
+        self, call: str, indices: tuple[int, ...], effect: str, arguments: Mapping[str, Value]
+    ) -> Value:
+        """What a call answers."""
+        del effect
+        promised = self._promised.get(call, ())
+        if promised:
+            self._note(arguments.values())
+        value = self._value(self._pool.types[call])
+        for _ in range(TRIES if promised else 0):
+            self._returned[call, indices] = value
+            if all(self._is_kept(each, indices) for each in promised):
+                break
+            value = self._pool.drawn(self._pool.types[call], self._random, self._seen, self._aimed)
+        self._returned[call, indices] = value
+        self._note([value])
+        return value
+
+    def _value(self, type_: Type) -> Value:
+        self.is_open |= type_ != NONE
+        value = (
+            self._pool.drawn(type_, self._random, self._seen, self._aimed)
+            if self._corner is None
+            else self._pool.plain(type_, self._corner)
+        )
+        self._note([value])
+        return value
+
+    def _note(self, values: Iterable[Any]) -> None:
+        for value in values:
+            if isinstance(value, RowValue):
+                self._note(value.columns.values())
+            elif isinstance(value, list):
+                self._seen.append(len(value))  # pyright: ignore[reportUnknownArgumentType]
+            elif type(value) in (int, float, str):
+                self._seen.append(value)
+
+    def _is_kept(self, promise: Assumption, indices: tuple[int, ...]) -> bool:
+        """Whether an answer keeps what its call promises, as far as can be told at that moment."""
+        names = (binder.index.name for binder in promise.binders)
+        variables = {**self.inputs, **dict(zip(names, indices, strict=False))}
+        evaluation = Evaluation(Environment(variables, lambda call, at: self._returned[call, at]))
+        try:
+            return evaluation.holds(promise.formula)
+        except (IrError, KeyError, ArithmeticError, TypeError):
+            return False

@@ -1,0 +1,349 @@
+"""Which runs of a proved program are rehearsed, and what each of them must do.
+
+Runs are chosen cheaply first: plain and boundary values, what stands in the program, random values from a seed that
+nobody knew when the program was written. A run that breaks a promise of a trusted call is none that a proof speaks
+about. It is kept when it reaches a call site or a branch outcome that no run before it did. Only for what is left a
+solver is asked. Last come early ends: for each call in the text a run in which it fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from lictor_ir.document import Document, Obligation, ObligationKind, Span
+from lictor_ir.errors import IrError
+from lictor_ir.evaluation.contract_monitor import ContractMonitor
+from lictor_ir.evaluation.steps import Trace
+from lictor_ir.evaluation.traces import Results, run
+from lictor_ir.goals import Goal, GoalKind, completed, stated_goals
+from lictor_ir.goals.builder import Builder
+from lictor_ir.solver.answers import Conclusion, Filled
+from lictor_ir.solver.z3_lowering import decide
+from lictor_ir.terms import FALSE, Const, postorder
+from lictor_ir.values import Value
+from lictor_prove.errors import ValueRefused
+from lictor_prove.python.machine.program_shape import ProgramShape
+from lictor_prove.python.syntax.walking import nodes_below
+from lictor_prove.rehearsal.chosen_values import MAX_CONSTANTS, ChosenRun, ValuePool
+from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
+from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
+from lictor_prove.written_values import shortened, written
+
+if TYPE_CHECKING:
+    from lictor_prove.proof.settings import ProofSettings
+
+SEED_BYTES: Final = 16
+"""Of a seed, which is written in hexadecimal digits."""
+MAX_RUNS: Final = 48
+MAX_KEPT: Final = 36
+"""Of them, runs to the end."""
+FIRST: Final = 5
+"""Runs that are kept whatever they reach, if they differ."""
+FIRST_IF_FOLDED: Final = 24
+"""The same, where a site or an outcome folded away: no run of the document aims there, and if that is wrong, Python
+comes there with values that stand in the program."""
+LEAST: Final = 3
+"""Of these, what a rehearsal needs where values can be chosen."""
+TRIES: Final = 40
+"""Runs that are tried before a solver is asked, or so many for each place that is to be reached."""
+TRIES_EACH: Final = 6
+MAX_TERMS: Final = 2_000
+MAX_LETTERS: Final = 100
+"""Solvers lose themselves in longer texts, and forget the time."""
+QUESTION_MS: Final = 500
+"""For one question to the solver."""
+MAX_WAYS: Final = 8
+"""Paths to one place that a solver is asked about."""
+MAX_BYTES: Final = 640 * 1024
+"""Of an order: it must fit into one message."""
+MAX_OBSERVED: Final = 640 * 1024
+"""Of what is reported of all runs: a run that a limit ends is not compared, and then nothing counts as rehearsed."""
+_NO_RUN: Final = (IrError, ArithmeticError, TypeError, ValueRefused)
+"""Why values may make no run: something is left open, or can't cross to a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRun:
+    """What a run must do, as the document says."""
+
+    calls: tuple[ObservedCall, ...]
+    sites: frozenset[int]
+    """The call sites that it reaches, by their numbers."""
+    outcomes: frozenset[int]
+    """The branch outcomes that it was chosen for, by their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An order for a stage, and what must come of it."""
+
+    order: StageOrder
+    predicted: tuple[PredictedRun, ...]
+    """Run by run."""
+    sites: tuple[str, ...]
+    """The lines of all call sites, with those of the calls that lead into their helpers: `12 via 20`."""
+    sites_unreachable: frozenset[int]
+    """By their numbers."""
+    outcomes: int
+    outcomes_unreachable: int
+    too_few: str = ""
+    """Why less was planned than a rehearsal needs: a long program must not get by with a single run."""
+    contradiction: str = ""
+    """A run that evaluation takes to break what is proved: then the prover contradicts itself."""
+    seed: str = ""
+    """Where its random values come from: with it, the same runs can be planned again."""
+    ms: float = 0.0
+
+
+def planned(
+    document: Document,
+    shape: ProgramShape,
+    order: StageOrder,
+    settings: ProofSettings,
+    *,
+    seed: str,
+    literals: Sequence[object] = (),
+    solved_ms: float = 0.0,
+) -> Plan:
+    """The plan for a program that is proved; `order` is without runs. `literals`: what stands in the program."""
+    begun = time.perf_counter()
+    planning = _Planning(
+        document, shape, settings, begun + max(settings.rehearsal_ms, solved_ms) / 1000
+    )
+    planning.try_values(literals, Random(seed))
+    planning.ask_solver()
+    return replace(planning.plan(order), seed=seed, ms=(time.perf_counter() - begun) * 1000)
+
+
+def literals_of(tree: ast.Module) -> tuple[object, ...]:
+    """The numbers and texts that stand in a program."""
+    return tuple(node.value for node in nodes_below(tree) if isinstance(node, ast.Constant))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    trace: Trace
+    run: PlannedRun
+    calls: tuple[ObservedCall, ...]
+    reached: frozenset[Place]
+
+
+class _Planning:
+    def __init__(
+        self, document: Document, shape: ProgramShape, settings: ProofSettings, end: float
+    ) -> None:
+        self._document = document
+        self._shape = shape
+        self._settings = settings
+        self._end = end
+        self._places = Places(document, shape)
+        self._monitor = ContractMonitor(document)
+        self._kept: list[_Kept] = []
+        self._made: set[str] = set()
+        self._too_few = ""
+        self._contradiction = ""
+
+    @property
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self._end
+
+    # -- cheap runs ------------------------------------------------------------------------------
+
+    def try_values(self, literals: Sequence[object], random: Random) -> None:
+        """Runs with chosen values, until everything is reached or nothing new comes."""
+        document = self._document
+        conditions = [each.condition for each in self._shape.branches[:1_000]]
+        pool = ValuePool(document, conditions, literals)
+        first = FIRST_IF_FOLDED if self._places.has_folded else FIRST
+        for number in range(max(TRIES, TRIES_EACH * len(self._places.open()))):
+            if number and self._is_late:
+                if number < LEAST:
+                    self._too_few = f"there was time to plan {number} of at least {LEAST} runs"
+                return
+            missing = self._places.open()
+            if number >= first and not missing:
+                return
+            constants = ()
+            if number >= FIRST and number % 4:
+                aimed = missing[number % len(missing)] if missing else None
+                constants = literals[:MAX_CONSTANTS] if aimed is None else self._constants(aimed)
+            chosen = ChosenRun(pool, number, random, constants)
+            self._try(chosen.inputs, chosen.result, keep=number < first)
+            if not chosen.is_open:
+                # Nothing was chosen: all runs are alike.
+                return
+
+    def _constants(self, place: Place) -> Sequence[object]:
+        """What the conditions on the way to a place compare with."""
+        ways = islice(self._places.ways_to(place), 1)
+        terms = islice(postorder(*(guard for guard, _, _ in ways)), MAX_TERMS)
+        return [term.value for term in terms if isinstance(term, Const)]
+
+    def _try(self, inputs: Mapping[str, Value], results: Results, *, keep: bool) -> bool:
+        """Keep the run of these values, if it is one and is worth it; whether it is one."""
+        try:
+            trace = run(self._document, inputs, results)
+            if first_broken(trace, self._document.assumptions) is not None:
+                return False
+            failed = first_broken(trace, self._document.obligations)
+            if failed is not None:
+                self._contradict(trace, f"{failed.text} does not hold")
+                return False
+            places = frozenset(self._places.of(trace))
+            if len(self._kept) >= MAX_KEPT or not (keep or places - self._places.reached):
+                return True
+            planned_run, calls = _written(trace)
+        except _NO_RUN:
+            return False
+        spelled = json.dumps([planned_run.inputs, [each.result for each in planned_run.answers]])
+        if spelled in self._made:
+            return True
+        self._made.add(spelled)
+        self._check_guarantees(trace)
+        self._places.reached |= places
+        self._kept.append(_Kept(trace, planned_run, calls, places))
+        return True
+
+    def _check_guarantees(self, trace: Trace) -> None:
+        """As the runner does it: with every call, and at the end. What is open is no contradiction."""
+        with suppress(*_NO_RUN):
+            broken = self._monitor.broken_by(trace)
+            if broken is not None:
+                guarantee, calls = broken
+                self._contradict(trace, f"{guarantee.name} is broken after {calls} calls")
+
+    def _contradict(self, trace: Trace, what: str) -> None:
+        if not self._contradiction:
+            calls = "; ".join(step.effect for step in trace.steps[:20]) or "none"
+            self._contradiction = f"{what} in a run that keeps every promise (calls: {calls})"
+
+    # -- what a solver finds ---------------------------------------------------------------------
+
+    def ask_solver(self) -> None:
+        """Runs to what is not reached yet; what no run can reach is noted."""
+        missing = self._places.open()
+        if not missing or self._is_late:
+            return
+        ways_to = {
+            place: list(islice(self._places.ways_to(place), MAX_WAYS + 1)) for place in missing
+        }
+        ways = [(place, way) for place, each in ways_to.items() for way in each[:MAX_WAYS]]
+        # A goal that a place is never reached: its counterexample is a run that does.
+        never = tuple(
+            Obligation(ObligationKind.ASSERTION, FALSE, "", guard, binders, call)
+            for _, (guard, binders, call) in ways
+        )
+        asked = replace(self._document, obligations=never, guarantees=())
+        found = [each for each in stated_goals(Builder(asked)) if each.kind is GoalKind.ASSERTION]
+        possible = {place for place, each in ways_to.items() if len(each) > MAX_WAYS}
+        for (place, _), goal in zip(ways, found, strict=True):
+            if place in self._places.reached:
+                continue
+            if _has_long_texts(goal) or not self._is_never(goal, asked):
+                possible.add(place)
+        self._places.unreachable |= set(missing) - possible - self._places.reached
+
+    def _is_never(self, goal: Goal, asked: Document) -> bool:
+        """Whether nothing leads there; else a run that does is kept, if one is found."""
+        for question in (lambda: goal, lambda: completed(asked, goal)):
+            left = int((self._end - time.perf_counter()) * 1000)
+            if left <= 0:
+                return False
+            answer = decide(question(), min(left, QUESTION_MS), self._settings.memory_mb)
+            if answer.conclusion is Conclusion.HOLDS:
+                return not goal.undecided
+            if answer.model is None:
+                return False
+            filled = Filled(self._document, answer.model)
+            if self._try(filled.inputs, filled.result, keep=False):
+                return False
+        return False
+
+    # -- the plan --------------------------------------------------------------------------------
+
+    def plan(self, order: StageOrder) -> Plan:
+        """The order with its runs, as many as fit into it."""
+        sites: dict[Place, int] = {site: at for at, site in enumerate(self._places.sites)}
+        outcomes: dict[Place, int] = {
+            outcome: at for at, outcome in enumerate(self._places.outcomes)
+        }
+        runs: list[PlannedRun] = []
+        predicted: list[PredictedRun] = []
+        left = MAX_BYTES - len(json.dumps([order.source, order.outline]))
+        observed = MAX_OBSERVED
+        for each in (*self._kept, *self._early_ends()):
+            left -= len(json.dumps([each.run.inputs, [a.result for a in each.run.answers]])) + 64
+            left -= 32 * len(each.run.answers)
+            observed -= sum(map(_observed_bytes, each.calls))
+            if left < 0 or observed < 0 or len(runs) >= MAX_RUNS:
+                break
+            runs.append(each.run)
+            predicted.append(
+                PredictedRun(
+                    each.calls,
+                    frozenset(sites[place] for place in each.reached if place in sites),
+                    frozenset(outcomes[place] for place in each.reached if place in outcomes),
+                )
+            )
+        wanted = min(LEAST, len(self._kept))
+        if len(runs) < wanted:
+            self._too_few = f"{len(runs)} of at least {wanted} runs fit into an order"
+        unreachable = self._places.unreachable
+        return Plan(
+            replace(order, runs=tuple(runs)),
+            tuple(predicted),
+            tuple(site.lines for site in self._places.sites),
+            frozenset(sites[place] for place in unreachable if place in sites),
+            len(outcomes),
+            sum(1 for place in unreachable if place in outcomes),
+            self._too_few,
+            self._contradiction,
+        )
+
+    def _early_ends(self) -> Iterator[_Kept]:
+        """For each call in the text a run in which it fails: Python must end there, too."""
+        ended: set[Span] = set()
+        for kept in self._kept:
+            for step in kept.trace.steps:
+                span = step.atom.span
+                if span is None or span in ended:
+                    continue
+                ended.add(span)
+                at = step.number
+                yield replace(
+                    kept,
+                    run=replace(kept.run, answers=kept.run.answers[:at], fails_at=at),
+                    calls=kept.calls[: at + 1],
+                    reached=frozenset(),
+                )
+
+
+def _observed_bytes(call: ObservedCall) -> int:
+    arguments = {name: shortened(value) for name, value in call.arguments.items()}
+    return len(json.dumps([call.effect, arguments]))
+
+
+def _has_long_texts(goal: Goal) -> bool:
+    return any(
+        isinstance(term, Const) and isinstance(term.value, str) and len(term.value) > MAX_LETTERS
+        for term in postorder(*goal.given, goal.refute)
+    )
+
+
+def _written(trace: Trace) -> tuple[PlannedRun, tuple[ObservedCall, ...]]:
+    """A run as it is ordered, and the calls that it must make."""
+    inputs = {name: written(value) for name, value in trace.inputs.items()}
+    answers = tuple(Answer(step.effect, written(step.result)) for step in trace.steps)
+    calls = tuple(
+        ObservedCall(step.effect, {name: written(value) for name, value in step.arguments.items()})
+        for step in trace.steps
+    )
+    return PlannedRun(inputs, answers), calls

@@ -1,0 +1,165 @@
+"""Which call sites and branch outcomes of a program runs of its document reach, and what a run breaks.
+
+A site that no atom of the document stands at, and an outcome whose condition folds to false on every path, are
+unreachable as the front-end sees it: if Python comes there all the same, its calls differ from what is predicted.
+What stands in a helper counts once for each way through calls of helpers that leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lictor_ir.document import Assumption, Atom, Binder, Document, Obligation
+from lictor_ir.errors import UnspecifiedError
+from lictor_ir.evaluation.steps import Trace
+from lictor_ir.evaluation.term_values import Evaluation
+from lictor_ir.terms import FALSE, Term, and_, not_
+from lictor_prove.python.machine.program_shape import (
+    BranchPoint,
+    ProgramShape,
+    Spot,
+    told_apart,
+)
+
+Site = Spot
+Outcome = tuple[Spot, bool]
+"""A branch, and whether its condition holds."""
+Place = Site | Outcome
+
+MAX_POINTS: Final = 4_000
+"""Branch points that are looked at; unrolled loops have many for one branch."""
+MAX_ROUNDS: Final = 2_000
+"""Rounds of a loop in which something is looked for."""
+
+
+class Places:
+    """The sites and outcomes of one program, and which are reached or can't be."""
+
+    def __init__(self, document: Document, shape: ProgramShape) -> None:
+        stands = {
+            atom.id: Spot(atom.span, shape.via_of.get(atom.id, ()))
+            for atom in document.atoms
+            if atom.span is not None
+        }
+        sites = told_apart((*shape.sites, *stands.values()))
+        self._site_of = {call: sites[spot] for call, spot in stands.items()}
+        self.atoms: dict[Site, list[Atom]] = {
+            site: [] for site in sorted(set(sites.values()), key=_order)
+        }
+        for atom in document.atoms:
+            if atom.id in stands:
+                self.atoms[self._site_of[atom.id]].append(atom)
+        branches = told_apart(point.spot for point in shape.branches)
+        self.points: dict[Spot, list[BranchPoint]] = {}
+        for point in shape.branches:
+            self.points.setdefault(branches[point.spot], []).append(point)
+        self._few = len(shape.branches) <= MAX_POINTS
+        self.reached: set[Place] = set()
+        self.unreachable: set[Place] = {site for site, atoms in self.atoms.items() if not atoms}
+        self.unreachable |= {
+            (spot, outcome)
+            for spot, points in self.points.items()
+            for outcome in (True, False)
+            if all(_is_impossible(point, outcome) for point in points)
+        }
+        obligations = {spot for spot, points in self.points.items() if points[0].must_hold}
+        self.has_folded = any(
+            isinstance(place, Spot) or place[0] not in obligations for place in self.unreachable
+        )
+        """Whether the front-end alone says of a place that no run comes there."""
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """Every call site."""
+        return tuple(self.atoms)
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """Both outcomes of every branch."""
+        return tuple((spot, outcome) for spot in self.points for outcome in (True, False))
+
+    def open(self) -> list[Place]:
+        """What is not reached and may be reachable: sites first."""
+        known = self.reached | self.unreachable
+        return [place for place in (*self.sites, *self.outcomes) if place not in known]
+
+    def ways_to(self, place: Place) -> Iterator[tuple[Term, tuple[Binder, ...], str | None]]:
+        """The conditions under which a place is reached, one for each path: with its loops, and the call there."""
+        if isinstance(place, Spot):
+            for atom in self.atoms[place]:
+                yield atom.guard, atom.binders, atom.id
+            return
+        spot, outcome = place
+        for point in self.points[spot]:
+            if not _is_impossible(point, outcome):
+                yield _condition(point, outcome), point.binders, None
+
+    def of(self, trace: Trace) -> set[Place]:
+        """The places that a run reaches and none before it did; its sites in any case."""
+        found: set[Place] = {
+            self._site_of[step.atom.id] for step in trace.steps if step.atom.id in self._site_of
+        }
+        missing = {place for place in self.open() if not isinstance(place, Spot)}
+        outside = Evaluation(trace.environment())
+        for spot in dict.fromkeys(place[0] for place in missing):
+            for point in self.points[spot] if self._few else self.points[spot][:1]:
+                for outcome in (True, False):
+                    if (spot, outcome) in missing and _is_taken(point, outcome, outside):
+                        found.add((spot, outcome))
+                        missing.discard((spot, outcome))
+        return found
+
+
+def _order(spot: Spot) -> list[tuple[int, int]]:
+    return [(each.line, each.column) for each in (spot.span, *spot.via)]
+
+
+def _condition(point: BranchPoint, outcome: bool) -> Term:
+    return and_(point.guard, point.condition if outcome else not_(point.condition))
+
+
+def _is_impossible(point: BranchPoint, outcome: bool) -> bool:
+    return (point.must_hold and not outcome) or _condition(point, outcome) is FALSE
+
+
+def _is_taken(point: BranchPoint, outcome: bool, outside: Evaluation) -> bool:
+    condition = _condition(point, outcome)
+    return any(_holds(condition, inside) for inside in _rounds(point.binders, outside))
+
+
+def _holds(term: Term, evaluation: Evaluation) -> bool:
+    try:
+        return evaluation.holds(term)
+    except UnspecifiedError:
+        return False
+
+
+def _rounds(binders: Sequence[Binder], evaluation: Evaluation) -> Iterator[Evaluation]:
+    if not binders:
+        yield evaluation
+        return
+    try:
+        over = evaluation.value(binders[0].over)
+    except UnspecifiedError:
+        return
+    count = over if isinstance(over, int) else len(over)
+    for index in range(min(count, MAX_ROUNDS)):
+        inside = evaluation.environment.extended(binders[0].index.name, index)
+        yield from _rounds(binders[1:], Evaluation(inside))
+
+
+def first_broken(
+    trace: Trace, stated: Sequence[Assumption] | Sequence[Obligation]
+) -> Assumption | Obligation | None:
+    """The first of these that a run does not keep. UnspecifiedError when it is not known, or takes long to find out."""
+    outside = Evaluation(trace.environment())
+    left = MAX_ROUNDS
+    for each in stated:
+        for inside in _rounds(each.binders, outside):
+            left -= bool(each.binders)
+            if left < 0:
+                raise UnspecifiedError("it takes too many rounds to find out what the run breaks")
+            if inside.holds(each.guard) and not inside.holds(each.formula):
+                return each
+    return None
