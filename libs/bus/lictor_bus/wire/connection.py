@@ -49,7 +49,7 @@ def url_in_file(path: Path) -> str | None:
 
 
 class TolerantClient(Client):
-    """nats-py with four changes; all reach into it, and tests fail if it changes.
+    """nats-py with some changes; all reach into it, and tests fail if it changes.
 
     It ends its read loop on a subject that is not UTF-8; anybody can publish one, so this one goes on. It
     takes every message through a queue and a task, headers parsed; a worker's deliveries skip both. And it
@@ -57,7 +57,7 @@ class TolerantClient(Client):
     closes for good when the server ends its password; this one, if it can look up another, reconnects with that. And it
     only logs that the broker does not permit something, and lets whoever waits for it run out of time; here they get
     NotAllowed at once. And of headers that came twice nobody would know; this one notes it of those that the broker
-    gives to a copy.
+    gives to a copy. And its flush() overtakes what waits to be sent; this one proves that the broker has it.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -123,15 +123,21 @@ class TolerantClient(Client):
         refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.fail_if_refused(subject, refused)
         subscription = await self.subscribe(subject, queue, **options)  # pyright: ignore[reportUnknownMemberType] -- nats-py types it in part
-        # The broker answers in order: what it refuses comes before its answer to what is sent later. nats-py sends the
-        # first of these past what still waits to be sent, the second behind it.
-        await self.flush()
+        # The broker answers in order: what it refuses comes before its answer to what is sent later.
         await self.flush()
         if refused.done():
             self._remove_sub(subscription._id)  # pyright: ignore[reportPrivateUsage] -- the broker has none to end
             refused.result()
         refused.cancel()
         return subscription
+
+    async def flush(self, timeout: float = 10) -> None:  # noqa: ASYNC109 -- nats-py has it
+        """Wait until the broker has everything that was published and subscribed before."""
+        if self.is_connected and self._pending:
+            assert self._transport is not None, "a connected client has one"
+            waiting, self._pending, self._pending_data_size = self._pending, [], 0
+            self._transport.writelines(waiting)
+        await super().flush(timeout)  # pyright: ignore[reportArgumentType] -- typed as int, waited for as a float
 
     @property
     def _unanswered(self) -> "dict[str, asyncio.Future[Any]]":
