@@ -41,3 +41,17 @@ def test_every_task_has_its_program_and_every_program_its_task() -> None:
     assert numbered == list(range(1, 61))
     expected = [f"{number:02}" for number in numbered] + broken
     assert [path.stem.split("_")[0] for path in PROGRAMS] == expected
+
+
+def test_the_table_raises_the_alarm_when_a_broken_program_is_proved_or_one_was_not_judged() -> None:
+    """`./taskw ordinary` ends with 1 then, and only then."""
+    run = runpy.run_path(str(HERE / "run.py"), run_name="ordinary_run")
+
+    def alarm(program: str, verdict: str) -> bool:
+        row = run["Judged"](program, verdict, rehearsed=False, reason="", ms=0)
+        return run["Figures"].of([row]).is_alarming
+
+    assert alarm("B1_some", "proved")
+    assert alarm("01_some", run["NOT_JUDGED"])
+    assert not alarm("B1_some", "refuted")
+    assert not alarm("01_some", "proved")
