@@ -8,7 +8,7 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from lictor_prove.commands import Commands
     from lictor_prove.coverage.report import Stated, Use
     from lictor_prove.python import ParsedProgram
-    from lictor_prove.python.machine.program_shape import ProgramShape
+    from lictor_prove.python.machine.program_shape import ProgramShape, UnreadPromise
     from lictor_schema.proofs.coverage import CoverageReport
 
 __all__ = [
@@ -107,7 +107,14 @@ def prove(
     read_ms = _since(begun)
     document = program.document
     signature = signature_of(layer, document)
-    proof = prove_document(document, settings, progress=progress, signature=signature, kept=kept)
+    proof = prove_document(
+        document,
+        settings,
+        progress=progress,
+        signature=signature,
+        kept=kept,
+        unread=program.shape.unread,
+    )
     told = time.perf_counter()
     coverage = _coverage(source, program, proof, layer, target, settings, signature)
     timings = replace(
@@ -266,8 +273,11 @@ def prove_document(
     progress: OnProgress | None = None,
     signature: Signature | None = None,
     kept: KeptCertificate | None = None,
+    unread: Sequence[UnreadPromise] = (),
 ) -> Proof:
-    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above."""
+    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above;
+    `unread`: what calls promise besides.
+    """
     begun = time.perf_counter()
     try:
         validate(document)
@@ -281,7 +291,7 @@ def prove_document(
         if kept is not None and distrusted is None
         else None
     )
-    deciding = _Deciding(document, settings, begun)
+    deciding = _Deciding(document, settings, begun, {each.call for each in unread})
     promises: list[FoundPromise] = []
     if certificate is None:
         builder = Builder(document)
@@ -303,6 +313,8 @@ def prove_document(
         found[todo[at].id] = deciding.found(todo[at])
     guarantees, obligations, reasons = _results(document, todo, found)
     verdict = _overall(guarantees, obligations, reasons)
+    if verdict is not ProofVerdict.PROVED:
+        reasons += tuple(dict.fromkeys(map(_unread_reason, unread)))
     solve_ms = _since(begun)
     spare_ms = _spare_ms(settings, solve_ms)
     analysis = None
@@ -357,8 +369,12 @@ def _found_promise(each: FoundPromise) -> _Found:
 class _Deciding:
     """Decides the goals of one document, one after the other, within its time."""
 
-    def __init__(self, document: Document, settings: ProofSettings, begun: float) -> None:
+    def __init__(
+        self, document: Document, settings: ProofSettings, begun: float, unread: Set[str]
+    ) -> None:
         self._document = document
+        self._unread = unread
+        """The calls that promise more than the document says."""
         self._settings = settings
         self._end = begun + settings.total_ms / 1000
         self._guess: Candidate | None = None
@@ -390,12 +406,15 @@ class _Deciding:
             )
         if answer.conclusion is Conclusion.UNDECIDED or answer.model is None:
             return _Found(ProofVerdict.UNKNOWN, None, answer.reason, None, _since(begun))
-        run = Candidate(self._document, answer.model).breaks(goal)
-        if run is None:
+        first = self._candidate(answer.model)
+        run = first.breaks(goal)
+        if run is None and not first.is_doubted:
             run = self._second_try(goal)
         if run is None:
             reason = "; ".join(goal.undecided) or (
-                "a solver found values that may break it, and no run of the program does it with them"
+                "a run that may break it makes a call whose promise can't be read"
+                if first.is_doubted
+                else "a solver found values that may break it, and no run of the program does it with them"
             )
             return _Found(ProofVerdict.UNKNOWN, None, reason, None, _since(begun))
         return _Found(ProofVerdict.REFUTED, answer.how, run.summary, run, _since(begun))
@@ -403,7 +422,7 @@ class _Deciding:
     def _plain_run(self, goal: Goal) -> Counterexample | None:
         if not self._guessed:
             self._guessed = True
-            self._guess = Candidate(self._document, SolverModel())
+            self._guess = self._candidate(SolverModel())
         return self._guess.breaks(goal) if self._guess is not None else None
 
     def _second_try(self, goal: Goal) -> Counterexample | None:
@@ -411,7 +430,10 @@ class _Deciding:
         answer = self.decide(completed(self._document, goal))
         if answer.conclusion is not Conclusion.FAILS or answer.model is None:
             return None
-        return Candidate(self._document, answer.model).breaks(goal)
+        return self._candidate(answer.model).breaks(goal)
+
+    def _candidate(self, model: SolverModel) -> Candidate:
+        return Candidate(self._document, model, self._unread)
 
     def decide(self, goal: Goal) -> Answer:
         """What a solver says of a goal, in the time that is left."""
@@ -553,6 +575,16 @@ def _obligation_reason(document: Document, goal: Goal, result: ObligationResult)
     detail = "" if result.verdict is ProofVerdict.REFUTED else f": {result.reason}"
     code = f"{result.kind}.{result.verdict}"
     return Reason(code, f"{result.text} {says}{detail}", _REMEDIES[result.kind], line, column)
+
+
+def _unread_reason(promise: UnreadPromise) -> Reason:
+    return Reason(
+        "promise.unread",
+        f"what {promise.effect} promises ({promise.text}) is not relied on: {promise.why}",
+        "promise it in the trusted layer in words that can be read (docs/trusted-layers.md)",
+        promise.line,
+        promise.column,
+    )
 
 
 def _vacuous(document: Document, goal: Goal, found: _Found) -> Reason:

@@ -26,7 +26,7 @@ from lictor_prove.python.machine.symbolic_values import (
     SymbolicValue,
     TrustedV,
 )
-from lictor_prove.python.predicates import condition
+from lictor_prove.python.predicates import condition, promised
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.program.guarantees import read_guarantees
 from lictor_prove.python.program.module_bindings import Module
@@ -132,7 +132,7 @@ class _Program(InterpreterHooks):
         self.source = source
         self.module = Module(layer)
         self.machine = Machine(self)
-        self._trusted = TrustedCalls(condition, ())
+        self._trusted = TrustedCalls(condition, promised, ())
 
     # -- hooks of the machine ----------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class _Program(InterpreterHooks):
         main = self.module.read(machine, tree, target)
         guarantees = read_guarantees(self.module, main, self.source)
         inputs = self._inputs(main)
-        self._trusted = TrustedCalls(condition, [each.name for each in inputs])
+        self._trusted = TrustedCalls(condition, promised, [each.name for each in inputs])
         machine.taken = {each.name for each in inputs}
         frame = Frame(machine.fresh_id(), machine.frames[0], local_names(main))
         machine.frames[frame.id] = frame
@@ -208,7 +208,9 @@ class _Program(InterpreterHooks):
         # A trusted function may be called by a name that the program gave it.
         found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
         sites = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
-        return ProgramShape(sites, tuple(machine.branches), machine.via_of)
+        return ProgramShape(
+            sites, tuple(machine.branches), machine.via_of, tuple(self._trusted.unread)
+        )
 
     def _calls_trusted(self, function: ast.expr) -> bool:
         try:
