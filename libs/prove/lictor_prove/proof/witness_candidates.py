@@ -107,7 +107,8 @@ class PromisedValues:
         self._starts: dict[Steps, list[Term]] = {}
         self._ends: dict[Steps, list[Term]] = {}
         self._inside: dict[Steps, list[Term]] = {}
-        self._tests: dict[Steps, list[Term]] = {}
+        self._tests: dict[Steps, list[tuple[Term, list[Term]]]] = {}
+        """Promises about one part alone, with the terms that read it."""
         self._look(promises)
 
     def witnesses(self) -> Iterator[Witness]:
@@ -158,9 +159,9 @@ class PromisedValues:
         return fitting or list(values[:1])
 
     def _is_broken_by(self, value: Term, steps: Steps) -> bool:
-        for test in self._tests.get(steps, ()):
+        for test, places in self._tests.get(steps, ()):
             try:
-                if substitute(test, dict.fromkeys(self.places(test), value)) is FALSE:
+                if substitute(test, dict.fromkeys(places, value)) is FALSE:
                     return True
             except (IrError, ArithmeticError):
                 return True
@@ -234,9 +235,9 @@ class PromisedValues:
 
     def _look(self, promises: Sequence[Assumption]) -> None:
         for part in (part for promise in promises for part in conjuncts(promise.formula)):
-            read = self.places(part).values()
-            if len(set(read)) == 1:
-                self._tests.setdefault(next(iter(read)), []).append(part)
+            read = self.places(part)
+            if len(set(read.values())) == 1:
+                self._tests.setdefault(next(iter(read.values())), []).append((part, list(read)))
         reading: set[Term] = set()
         for term in postorder(*(each.formula for each in promises)):
             if term is self._returned or any(part in reading for part in children(term)):
