@@ -153,6 +153,10 @@ class Filled:
             node = self._nodes[likes[0]] if likes else None
         return self._value(node, self._types[call])
 
+    def plain(self, type_: Type) -> Value:
+        """A value of which the model says nothing."""
+        return self._value(None, type_)
+
     def read(self, call: str, indices: tuple[int, ...]) -> Value | Open:
         """What terms read there; of a declared unknown nothing: Python may never give it the model's value."""
         if call in self._unknowns:

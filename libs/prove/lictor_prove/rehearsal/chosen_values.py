@@ -1,6 +1,6 @@
 """Inputs and answers for runs of a document: plain values, boundary values, what stands in the program, random ones.
 
-Trusted calls keep their promises, so an answer is changed until it does (`lictor_prove.rehearsal.kept_answers`); where
+Trusted calls keep their promises, so an answer is changed until it does (`lictor_prove.proof.kept_answers`); where
 that fails the run is of no use, and a solver is asked instead.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from lictor_ir.document import Assumption, Document
+from lictor_ir.document import Document
 from lictor_ir.solver.answers import result_types
 from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import (
@@ -30,7 +30,7 @@ from lictor_ir.types import (
     Type,
 )
 from lictor_ir.values import EnumValue, RowValue, Value
-from lictor_prove.rehearsal.kept_answers import PromisedAnswers
+from lictor_prove.proof.kept_answers import promised_answers
 
 MAX_CONSTANTS: Final = 40
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
@@ -70,12 +70,7 @@ class ValuePool:
     ) -> None:
         self.document = document
         self.types: Mapping[str, Type] = result_types(document)
-        promises: dict[str, list[Assumption]] = {}
-        for each in document.assumptions:
-            promises.setdefault(each.call, []).append(each)
-        self.promised: Mapping[str, PromisedAnswers] = {
-            call: PromisedAnswers(document, call, each) for call, each in promises.items()
-        }
+        self.promised = promised_answers(document)
         self._schemas = {each.name: each.columns for each in document.schemas}
         self._enums = {each.name: each.members for each in document.enums}
         stated = (

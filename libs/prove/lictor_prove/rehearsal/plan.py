@@ -30,6 +30,7 @@ from lictor_ir.solver.z3_lowering import decide
 from lictor_ir.terms import FALSE, Const, postorder
 from lictor_ir.values import Value
 from lictor_prove.errors import ValueRefused
+from lictor_prove.proof.kept_answers import kept_results
 from lictor_prove.python.machine.program_shape import ProgramShape
 from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.chosen_values import MAX_CONSTANTS, ChosenRun, ValuePool
@@ -263,7 +264,7 @@ class _Planning:
             if answer.model is None:
                 return False
             filled = Filled(self._document, answer.model)
-            if self._try(filled.inputs, filled.result, keep=False):
+            if self._try(filled.inputs, kept_results(self._document, filled), keep=False):
                 return False
         return False
 
