@@ -54,7 +54,11 @@ def _in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            # Defaults are evaluated where the function is defined: a `:=` in one binds a name there.
+            stack += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            continue
+        if isinstance(node, ast.ClassDef):
             continue
         if isinstance(node, Comprehension):
             _no_walrus(node)
