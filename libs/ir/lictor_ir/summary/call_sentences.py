@@ -152,7 +152,7 @@ class _Limit:
     def told(self, otherwise: str, least: int, *, is_proved: bool) -> str:
         by = display.string(self.guarantee)
         if self.exactly:
-            often = f"{_often(self.most, self.most)} if no trusted call fails"
+            often = f"{_often(self.most, self.most)} if the run completes"
         else:
             often = _often(min(least, self.most), self.most)
         return f"{often}, by {by}" if is_proved else f"{otherwise}; if {by} is proved, {often}"
