@@ -173,11 +173,15 @@ def _most(part: Contract, effect: str) -> Iterator[tuple[int, bool]]:
     match part:
         case Empty(Relation(where=None, effects=effects)) if effect in effects:
             yield 0, False
-        case Count(Relation(where=None, effects=effects), comparison, Const(value=int(bound))) if (
-            effect in effects
-        ):
+        case Count(
+            Relation(where=None, effects=effects, events=events),
+            comparison,
+            Const(value=int(bound)),
+        ) if effect in effects:
             if comparison in (Comparison.AT_MOST, Comparison.EXACTLY):
-                yield max(bound, 0), comparison is Comparison.EXACTLY
+                # Counted together with others, there may be any number of these up to the bound.
+                alone = effects == (effect,) and not events
+                yield max(bound, 0), comparison is Comparison.EXACTLY and alone
             elif comparison is Comparison.LESS:
                 yield max(bound - 1, 0), False
         case _:

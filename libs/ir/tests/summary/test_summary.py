@@ -254,6 +254,8 @@ def test_how_often_is_told_from_the_structure(calls: str, told: str) -> None:
         ("(count e in f | h) <= 5", "at most 5 times"),
         ("no e in f", "never"),
         ("(count e in f) == 3", "3 times if the run completes"),
+        ("(count e in f | h) == 3", "at most 3 times"),
+        ("(count e in f | event Told) == 3", "at most 3 times"),
         # What limits only some of the calls, or nothing at all, leaves the loops to tell.
         ("(count e in f where (1 < e.a)) <= 5", None),
         ("(count e in f) >= 1", None),
@@ -262,7 +264,7 @@ def test_how_often_is_told_from_the_structure(calls: str, told: str) -> None:
 )
 def test_how_often_does_not_contradict_a_guarantee(contract: str, limit: str | None) -> None:
     document = read(
-        f"{HEAD}trusted f(a: int) -> none\ntrusted h(a: int) -> none\ninput n: int\n"
+        f"{HEAD}trusted f(a: int) -> none\ntrusted h(a: int) -> none\nevent Told(a: int)\ninput n: int\n"
         f'effect c1: f(a = 1) for i in n\nguarantee "g" : {contract}\n'
     )
     loops = "f: any number of times"
