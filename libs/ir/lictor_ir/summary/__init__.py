@@ -104,14 +104,14 @@ class Summary:
 
         return [
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
-            Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
+            Section("HOW OFTEN, or less if the run ends early:", self.how_often, "kind of call"),
             Section(
                 f"GUARANTEES, {self._proved}, however early the run ends:",
                 promised(Strength.EVERY_PREFIX),
                 "guarantee",
             ),
             Section(
-                f"GUARANTEES, {self._proved}, for runs in which no trusted call fails:",
+                f"GUARANTEES, {self._proved}, for runs that complete:",
                 promised(Strength.ON_COMPLETION),
                 "guarantee",
             ),
