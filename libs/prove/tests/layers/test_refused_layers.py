@@ -51,7 +51,8 @@ BAD_EFFECTS = {
     ),
     "a wrapper that is put around it later": (
         "import functools\n@requires(lambda a: a != '')\n@trusted\ndef f(a: str) -> None: ...\n"
-        "def twice(f):\n    @functools.wraps(f)\n    def g(*a):\n        f(*a)\n        f(*a)\n    return g\nf = twice(f)",
+        "def twice(f):\n    @functools.wraps(f)\n    def g(*a):\n        f(*a)\n        f(*a)\n    return g\n"
+        "f = twice(f)",
         "the effect f is wrapped by g",
     ),
     "a condition of its own making": (
