@@ -34,6 +34,7 @@ from lictor_prove.python.machine.program_shape import ProgramShape
 from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.chosen_values import MAX_CONSTANTS, ChosenRun, ValuePool
 from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
+from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
 from lictor_prove.written_values import shortened, written
 
@@ -51,7 +52,7 @@ FIRST_IF_FOLDED: Final = 24
 """The same, where a site or an outcome folded away: no run of the document aims there, and if that is wrong, Python
 comes there with values that stand in the program."""
 LEAST: Final = 3
-"""Of these, what a rehearsal needs where values can be chosen."""
+"""What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
 """Runs that are tried before a solver is asked, or so many for each place that is to be reached."""
 TRIES_EACH: Final = 6
@@ -120,6 +121,7 @@ def planned(
     )
     planning.try_values(literals, Random(seed))
     planning.ask_solver()
+    planning.find_others()
     return replace(planning.plan(order), seed=seed, ms=(time.perf_counter() - begun) * 1000)
 
 
@@ -148,6 +150,8 @@ class _Planning:
         self._monitor = ContractMonitor(document)
         self._kept: list[_Kept] = []
         self._made: set[str] = set()
+        self._is_narrow = False
+        """Whether some of the chosen values made no run: there may be more runs than were found."""
         self._too_few = ""
         self._contradiction = ""
 
@@ -169,17 +173,22 @@ class _Planning:
                     self._too_few = f"there was time to plan {number} of at least {LEAST} runs"
                 return
             missing = self._places.open()
-            if number >= first and not missing:
+            if number >= first and not missing and not self._has_too_few:
                 return
             constants = ()
             if number >= FIRST and number % 4:
                 aimed = missing[number % len(missing)] if missing else None
                 constants = literals[:MAX_CONSTANTS] if aimed is None else self._constants(aimed)
             chosen = ChosenRun(pool, number, random, constants)
-            self._try(chosen.inputs, chosen.result, keep=number < first)
+            keep = number < first or self._has_too_few
+            self._is_narrow |= not self._try(chosen.inputs, chosen.result, keep=keep)
             if not chosen.is_open:
                 # Nothing was chosen: all runs are alike.
                 return
+
+    @property
+    def _has_too_few(self) -> bool:
+        return self._is_narrow and len(self._kept) < LEAST
 
     def _constants(self, place: Place) -> Sequence[object]:
         """What the conditions on the way to a place compare with."""
@@ -251,7 +260,21 @@ class _Planning:
                 possible.add(place)
         self._places.unreachable |= set(missing) - possible - self._places.reached
 
-    def _is_never(self, goal: Goal, asked: Document) -> bool:
+    def find_others(self) -> None:
+        """More runs, where few of the chosen values made one: a single run shows little."""
+        while self._has_too_few and not self._too_few:
+            found = len(self._kept)
+            with suppress(IrError):
+                asked = without_others(self._document, [each.trace for each in self._kept])
+                (goal,) = (
+                    each for each in stated_goals(Builder(asked)) if each.kind is GoalKind.ASSERTION
+                )
+                if not _has_long_texts(goal) and self._is_never(goal, asked, keep=True):
+                    return
+            if len(self._kept) == found:
+                self._too_few = f"{found} of at least {LEAST} runs were found that keep the promises of trusted calls"
+
+    def _is_never(self, goal: Goal, asked: Document, *, keep: bool = False) -> bool:
         """Whether nothing leads there; else a run that does is kept, if one is found."""
         for question in (lambda: goal, lambda: completed(asked, goal)):
             left = int((self._end - time.perf_counter()) * 1000)
@@ -263,7 +286,7 @@ class _Planning:
             if answer.model is None:
                 return False
             filled = Filled(self._document, answer.model)
-            if self._try(filled.inputs, filled.result, keep=False):
+            if self._try(filled.inputs, filled.result, keep=keep):
                 return False
         return False
 

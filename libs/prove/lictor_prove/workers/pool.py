@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -135,8 +135,10 @@ class Pool:
             try:
                 proof = slot.prove(ticket) if not self._closed else _given_up()
             except ProverConfigError as error:
-                ticket.verdict.set_exception(error)
-                ticket.future.set_exception(error)
+                for each in (ticket.verdict, ticket.future):
+                    # Whoever waited may have given up: that must not end this thread.
+                    with suppress(InvalidStateError):
+                        each.set_exception(error)
                 continue
             except Exception as error:  # noqa: BLE001 -- this thread must live on for the next job
                 slot.clear()
@@ -147,9 +149,9 @@ class Pool:
                 )
             timings = replace(proof.timings, waited_ms=waited_ms)
             whole = replace(proof, timings=timings)
-            if not ticket.verdict.done():
-                ticket.verdict.set_result(whole)
-            ticket.future.set_result(whole)
+            for each in (ticket.verdict, ticket.future):
+                with suppress(InvalidStateError):
+                    each.set_result(whole)
         slot.clear()
 
 
