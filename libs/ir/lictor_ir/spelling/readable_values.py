@@ -37,6 +37,11 @@ def value_text(value: Any, most: int = MAX_TEXT) -> str:
     return told if len(told) <= most else told[:most] + "…"
 
 
+def short_text(value: Any) -> str:
+    """The value within a sentence: numbers of any length, and cut soon."""
+    return value_text(value, 60)
+
+
 def _text(value: str) -> str:
     parts: list[str] = []
     at = 0

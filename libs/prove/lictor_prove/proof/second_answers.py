@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -27,7 +28,11 @@ def cvc5_child(goal: Goal, timeout_ms: int, memory_mb: int) -> SolverChild:
 
 
 def _answer(goal: Goal, timeout_ms: int) -> Answer:
+    """In the child."""
     cvc5: Any = import_module(NAME)
+    sys.set_int_max_str_digits(
+        0
+    )  # its numbers come as text, and may be longer than Python reads otherwise
     script = Script()
     try:
         text = script.text(goal)
