@@ -8,7 +8,7 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -21,8 +21,7 @@ from lictor_ir.errors import DocumentError, IrError
 from lictor_ir.goals import Goal, GoalKind, Strength, completed, goals, stated_goals
 from lictor_ir.goals.builder import Builder
 from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, undecided
-from lictor_ir.solver.z3_lowering import decide
-from lictor_ir.terms import FALSE, results
+from lictor_ir.terms import results
 from lictor_ir.validation.document import validate
 from lictor_prove.certificate.kept_proof import KeptCertificate, why_not_shown
 from lictor_prove.errors import Reason, Rejected
@@ -30,6 +29,7 @@ from lictor_prove.layer_model import Layer
 from lictor_prove.layers.signature import signature_of
 from lictor_prove.proof.counterexamples import Candidate
 from lictor_prove.proof.guarantee_analysis import analysis_of
+from lictor_prove.proof.portfolio import answers
 from lictor_prove.proof.result import (
     CertificateFile,
     Counterexample,
@@ -107,7 +107,9 @@ def prove(
     read_ms = _since(begun)
     document = program.document
     signature = signature_of(layer, document)
-    proof = prove_document(document, settings, progress=progress, signature=signature, kept=kept)
+    proof = prove_document(
+        document, settings, progress=progress, signature=signature, kept=kept, read_ms=read_ms
+    )
     told = time.perf_counter()
     coverage = _coverage(source, program, proof, layer, target, settings, signature)
     timings = replace(
@@ -266,8 +268,12 @@ def prove_document(
     progress: OnProgress | None = None,
     signature: Signature | None = None,
     kept: KeptCertificate | None = None,
+    read_ms: float = 0.0,
 ) -> Proof:
-    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above."""
+    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above.
+
+    `read_ms`: what reading its program took of the time.
+    """
     begun = time.perf_counter()
     try:
         validate(document)
@@ -281,7 +287,7 @@ def prove_document(
         if kept is not None and distrusted is None
         else None
     )
-    deciding = _Deciding(document, settings, begun)
+    deciding = _Deciding(document, settings, begun - read_ms / 1000)
     promises: list[FoundPromise] = []
     if certificate is None:
         builder = Builder(document)
@@ -290,17 +296,18 @@ def prove_document(
     else:
         todo = goals(document, {})
     # What needs no solver comes first: it is done even if time runs out.
-    order = sorted(range(len(todo)), key=lambda at: todo[at].refute is not FALSE)
     found = {each.goal.id: _found_promise(each) for each in promises}
-    for done, at in enumerate(order):
-        if todo[at].id in found:
-            continue
+    waiting = sorted(
+        (goal for goal in todo if goal.id not in found), key=lambda goal: not goal.folded
+    )
+    for at, goal in enumerate(waiting):
         if certificate is not None:
-            found[todo[at].id] = _found_shown(todo[at])
+            found[goal.id] = _found_shown(goal)
             continue
-        if not todo[at].folded:
-            _tell(progress, Progress("solving", done, len(todo)))
-        found[todo[at].id] = deciding.found(todo[at])
+        if not goal.folded:
+            _tell(progress, Progress("solving", len(found), len(todo)))
+        deciding.waiting = len(waiting) - at
+        found[goal.id] = deciding.found(goal)
     guarantees, obligations, reasons = _results(document, todo, found)
     verdict = _overall(guarantees, obligations, reasons)
     solve_ms = _since(begun)
@@ -327,6 +334,7 @@ def prove_document(
         certificate=certificate,
         distrusted=distrusted or "",
         witnesses=witnesses_of(promises),
+        decided_by={goal: each.how for goal, each in found.items() if each.how is not None},
     )
 
 
@@ -363,6 +371,8 @@ class _Deciding:
         self._end = begun + settings.total_ms / 1000
         self._guess: Candidate | None = None
         self._guessed = len(document.atoms) > MAX_GUESSED
+        self.waiting = 0
+        """Goals that share the time that is left, the one at hand among them; 0 while that is not known."""
 
     def found(self, goal: Goal) -> _Found:
         """The verdict on one goal."""
@@ -379,7 +389,7 @@ class _Deciding:
         tried = None if goal.folded else self._plain_run(goal)
         if tried is not None:
             return _Found(ProofVerdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))
-        answer = self.decide(goal)
+        answer, run = self._asked(goal, goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goal.undecided:
                 return _Found(
@@ -388,11 +398,11 @@ class _Deciding:
             return _Found(
                 ProofVerdict.PROVED, answer.how, "", None, _since(begun), needs_promises=True
             )
-        if answer.conclusion is Conclusion.UNDECIDED or answer.model is None:
+        if answer.conclusion is Conclusion.UNDECIDED:
             return _Found(ProofVerdict.UNKNOWN, None, answer.reason, None, _since(begun))
-        run = Candidate(self._document, answer.model).breaks(goal)
         if run is None:
-            run = self._second_try(goal)
+            # With every promise of every call, the model is more likely to be a run.
+            answer, run = self._asked(completed(self._document, goal), goal)
         if run is None:
             reason = "; ".join(goal.undecided) or (
                 "a solver found values that may break it, and no run of the program does it with them"
@@ -406,21 +416,28 @@ class _Deciding:
             self._guess = Candidate(self._document, SolverModel())
         return self._guess.breaks(goal) if self._guess is not None else None
 
-    def _second_try(self, goal: Goal) -> Counterexample | None:
-        """With every promise of every call, the model is more likely to be a run."""
-        answer = self.decide(completed(self._document, goal))
-        if answer.conclusion is not Conclusion.FAILS or answer.model is None:
-            return None
-        return Candidate(self._document, answer.model).breaks(goal)
+    def _asked(self, question: Goal, goal: Goal) -> tuple[Answer, Counterexample | None]:
+        """What solvers say of a question, and the run that breaks the goal, as soon as a model is one."""
+        last = undecided("no solver was asked", "")
+        for last in self._answers(question):
+            run = None if last.model is None else Candidate(self._document, last.model).breaks(goal)
+            if run is not None:
+                return last, run
+        return last, None
 
     def decide(self, goal: Goal) -> Answer:
-        """What a solver says of a goal, in the time that is left."""
+        """What solvers say of a goal, in the time that is left."""
+        return list(self._answers(goal))[-1]
+
+    def _answers(self, goal: Goal) -> Iterator[Answer]:
         if goal.folded:
-            return HOLDS
+            return iter((HOLDS,))
         left = int((self._end - time.perf_counter()) * 1000)
         if left <= 0:
-            return undecided(f"the time of {self._settings.total_ms} ms is up", "z3")
-        return decide(goal, min(left, self._settings.goal_ms), self._settings.memory_mb)
+            return iter((undecided(f"the time of {self._settings.total_ms} ms is up", "z3"),))
+        share = left // self.waiting if self.waiting else 0
+        allowed = min(left, max(self._settings.goal_ms, share))
+        return answers(goal, allowed, self._settings.memory_mb)
 
 
 # -- verdicts --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from lictor_ir.evaluation.traces import Results, run
 from lictor_ir.goals import Goal, GoalKind, completed, stated_goals
 from lictor_ir.goals.builder import Builder
 from lictor_ir.solver.answers import Conclusion, Filled
-from lictor_ir.solver.z3_lowering import decide
+from lictor_ir.solver.z3_process import decide
 from lictor_ir.terms import FALSE, Const, postorder
 from lictor_ir.values import Value
 from lictor_prove.errors import ValueRefused
