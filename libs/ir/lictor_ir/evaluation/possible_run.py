@@ -97,7 +97,7 @@ class PossibleRun:
         inputs: Mapping[str, Value],
         *,
         monitored: bool = False,
-        most: int = MAX_STEPS,
+        most: int | None = None,
     ) -> PossibleRun:
         """The beginning of every run for these inputs; `monitored`: its guarantees are held; `most`: of its steps."""
         validate(document)
@@ -114,7 +114,7 @@ class PossibleRun:
         script = _Script(document, inputs, code, results, promises)
         monitor = ContractMonitor(document) if monitored else None
         facts = LearnedFacts() if document.unknowns else None
-        return cls(script, facts, {}, [], monitor, most)
+        return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
 
     @property
     def trace(self) -> Trace:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lictor_ir.document import Assumption, Document, Obligation
 from lictor_ir.errors import UnknownError
-from lictor_ir.evaluation.possible_run import MAX_STEPS, PossibleRun
+from lictor_ir.evaluation.possible_run import PossibleRun
 from lictor_ir.evaluation.steps import Trace, each_iteration
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.values import Value
@@ -21,7 +21,7 @@ Results = Callable[[str, tuple[int, ...], str, Mapping[str, Value]], Value]
 
 
 def run(
-    document: Document, inputs: Mapping[str, Value], results: Results, *, most: int = MAX_STEPS
+    document: Document, inputs: Mapping[str, Value], results: Results, *, most: int | None = None
 ) -> Trace:
     """What happens for these inputs, when calls return these results.
 

@@ -156,11 +156,11 @@ def test_solvers_that_are_killed_leave_the_goal_undecided_and_in_time(
             lambda _, left, memory, name=name: SolverChild(name, stuck, left, memory),
         )
     begun = time.monotonic()
-    *_, last = answers(_hard(), 600, 256)
+    *_, last = answers(_hard(), 1_500, 256)
     assert last.conclusion is Conclusion.UNDECIDED
-    assert re.fullmatch(
-        r"Z3 did not decide it within \d+ ms; cvc5 did not decide it within \d+ ms", last.reason
-    )
+    # A machine so slow that Z3's head start takes all the time does not come to cvc5.
+    one = r"{} did not decide it within \d+ ms"
+    assert re.fullmatch(f"{one.format('Z3')}(; {one.format('cvc5')})?", last.reason)
     assert time.monotonic() - begun < 60
 
 
@@ -177,7 +177,7 @@ def test_one_hard_goal_takes_the_time_that_the_others_leave() -> None:
     document = Document(
         "t", None, None, inputs=tuple(Parameter(name, INT) for name in "xyz"), obligations=(stated,)
     )
-    proof = prove_document(document, ProofSettings(goal_ms=50, total_ms=1_500))
+    proof = prove_document(document, ProofSettings(goal_ms=50, total_ms=4_000))
     assert proof.verdict is ProofVerdict.UNKNOWN
     waited = int(proof.obligations[0].reason.partition("within ")[2].partition(" ms")[0])
     assert waited > 500
