@@ -335,8 +335,9 @@ class Module:
             refuse("row.name", "the name of a row class is ASCII", "Rename it.", node)
         if len({column.name for column in columns}) != len(columns):
             refuse("row.column", "a column stands there twice", "Remove one.", node)
-        # Where two classes of the layer share a name, their modules stand before it.
-        if any(name == node.name or name.endswith(f"_{node.name}") for name in self.schemas):
+        # Where two classes of the layer share a name, their modules stand before it. Tables have names without case.
+        known = [f"_{name}".lower() for name in self.schemas]
+        if any(name.endswith(f"_{node.name}".lower()) for name in known):
             # A trusted function that is given it may read the table of that name; contracts speak of the layer's.
             refuse(
                 "row.name",
