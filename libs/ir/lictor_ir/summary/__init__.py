@@ -68,8 +68,8 @@ class Summary:
     """Values that nobody models."""
     is_proved: bool = False
     """Whether all of this was proved."""
-    is_rehearsed: bool = True
-    """Whether what is proved was compared with Python."""
+    is_rehearsed: bool = False
+    """Whether what is proved was compared with Python; whoever knows that it was says so."""
 
     def text(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> str:
         """The text, of at most so many characters and lines; None for all of it. ValueError when that is too few."""

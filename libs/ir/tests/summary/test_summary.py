@@ -286,7 +286,9 @@ def test_what_is_proved_is_told_so_and_for_the_runs_that_were_found() -> None:
     told = summarize(document, held).text()
     assert "if proved" not in told
     assert "runs that complete" not in told
-    assert "GUARANTEES, proved, however early the run ends:\n- nothing: " in told
+    assert "GUARANTEES, proved, not rehearsed, however early the run ends:\n- nothing: " in told
+    rehearsed = replace(summarize(document, held), is_rehearsed=True).text()
+    assert "GUARANTEES, proved, however early the run ends:\n- nothing: " in rehearsed
 
 
 def test_an_unknown_that_may_raise_ends_a_run_in_which_no_trusted_call_fails() -> None:
@@ -297,7 +299,9 @@ def test_an_unknown_that_may_raise_ends_a_run_in_which_no_trusted_call_fails() -
     raising = replace(document, unknowns=(Unknown("u1", INT, "a sort", may_raise=True),))
     told = summarize(raising, [[Strength.ON_COMPLETION]]).text()
     assert "HOW OFTEN, or less if the run ends early:" in told
-    assert "GUARANTEES, proved, for runs that complete:\n- there is at least 1 call of log" in told
+    assert (
+        "proved, not rehearsed, for runs that complete:\n- there is at least 1 call of log" in told
+    )
     assert "trusted call fails" not in told
 
 
