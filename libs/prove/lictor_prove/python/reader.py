@@ -33,6 +33,7 @@ from lictor_prove.python.program.module_bindings import Module
 from lictor_prove.python.refusals import Raises, SubsetRefusal, refuse
 from lictor_prove.python.syntax.scopes import local_names, parameters
 from lictor_prove.python.syntax.subset import ProgramSource, parse
+from lictor_prove.python.syntax.walking import children
 
 _INPUTS: Final[Mapping[str, Type]] = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STR}
 
@@ -122,7 +123,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
             yield node, inside
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             inside = node
-        todo.extend((child, inside) for child in ast.iter_child_nodes(node))
+        todo += [(child, inside) for child in children(node)]
 
 
 class _Program(InterpreterHooks):
