@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final, cast
 
 from lictor_prove.errors import ProveError
@@ -41,7 +40,7 @@ def order_bytes(order: StageOrder) -> bytes:
             "source_name": order.source_name,
             "target": order.target,
             "outline": order.outline,
-            "runs": [asdict(run) for run in order.runs],
+            "runs": [_planned_json(run) for run in order.runs],
         }
     )
 
@@ -105,6 +104,11 @@ def run_lines(data: bytes) -> tuple[ObservedRun, ...]:
         return tuple(run_of(_object(line)) for line in data.split(b"\n")[:-1])
     except (KeyError, TypeError) as error:
         raise MalformedMessage(f"a report is malformed: {error}") from None
+
+
+def _planned_json(run: PlannedRun) -> Json:
+    answers = [{"effect": each.effect, "result": each.result} for each in run.answers]
+    return {"inputs": run.inputs, "answers": answers, "fails_at": run.fails_at}
 
 
 def _planned(told: Json) -> PlannedRun:

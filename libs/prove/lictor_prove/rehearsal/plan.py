@@ -136,6 +136,10 @@ class _Kept:
     run: PlannedRun
     calls: tuple[ObservedCall, ...]
     reached: frozenset[Place]
+    size: int
+    """Of its inputs and answers, as JSON."""
+    observed: tuple[int, ...]
+    """The same of what is reported of each call."""
 
 
 class _Planning:
@@ -212,13 +216,14 @@ class _Planning:
             planned_run, calls = _written(trace)
         except _NO_RUN:
             return False
-        spelled = json.dumps([planned_run.inputs, [each.result for each in planned_run.answers]])
+        spelled = _spelled(planned_run)
         if spelled in self._made:
             return True
         self._made.add(spelled)
         self._check_guarantees(trace)
         self._places.reached |= places
-        self._kept.append(_Kept(trace, planned_run, calls, places))
+        observed = tuple(map(_observed_bytes, calls))
+        self._kept.append(_Kept(trace, planned_run, calls, places, len(spelled), observed))
         return True
 
     def _check_guarantees(self, trace: Trace) -> None:
@@ -303,9 +308,8 @@ class _Planning:
         left = MAX_BYTES - len(json.dumps([order.source, order.outline]))
         observed = MAX_OBSERVED
         for each in (*self._kept, *self._early_ends()):
-            left -= len(json.dumps([each.run.inputs, [a.result for a in each.run.answers]])) + 64
-            left -= 32 * len(each.run.answers)
-            observed -= sum(map(_observed_bytes, each.calls))
+            left -= each.size + 64 + 32 * len(each.run.answers)
+            observed -= sum(each.observed)
             if left < 0 or observed < 0 or len(runs) >= MAX_RUNS:
                 break
             runs.append(each.run)
@@ -341,12 +345,14 @@ class _Planning:
                     continue
                 ended.add(span)
                 at = step.number
-                yield replace(
-                    kept,
-                    run=replace(kept.run, answers=kept.run.answers[:at], fails_at=at),
-                    calls=kept.calls[: at + 1],
-                    reached=frozenset(),
-                )
+                early = PlannedRun(kept.run.inputs, kept.run.answers[:at], fails_at=at)
+                calls, observed = kept.calls[: at + 1], kept.observed[: at + 1]
+                yield _Kept(kept.trace, early, calls, frozenset(), len(_spelled(early)), observed)
+
+
+def _spelled(run: PlannedRun) -> str:
+    """What a run is given."""
+    return json.dumps([run.inputs, [each.result for each in run.answers]])
 
 
 def _observed_bytes(call: ObservedCall) -> int:

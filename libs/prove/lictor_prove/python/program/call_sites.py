@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from lictor_prove.layer_model import Layer, TrustedFunction
 from lictor_prove.python.machine.symbolic_values import ModuleV, SymbolicValue, TrustedV
+from lictor_prove.python.syntax.walking import children, nodes_below
 
 Meaning = Callable[[ast.expr], SymbolicValue | None]
 """What an expression is at module level, as far as that is known."""
@@ -26,7 +27,7 @@ class CallSites:
         }
         self._bound = {
             node.arg if isinstance(node, ast.arg) else node.id
-            for node in ast.walk(tree)
+            for node in nodes_below(tree)
             if isinstance(node, ast.arg)
             or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
         }
@@ -41,7 +42,7 @@ class CallSites:
                 yield node, inside
             if isinstance(node, ast.FunctionDef | ast.Lambda):
                 inside = node
-            todo.extend((child, inside) for child in ast.iter_child_nodes(node))
+            todo += [(child, inside) for child in children(node)]
 
     def names_trusted(self, function: ast.expr) -> bool:
         """Whether the text alone says that this is a trusted function."""
@@ -62,13 +63,13 @@ class CallSites:
     def _is_kept(self) -> bool:
         """Whether the program does more with a trusted function than call it, or more with a module than name it."""
         used: set[ast.AST] = set()
-        for node in ast.walk(self._tree):
+        for node in nodes_below(self._tree):
             if isinstance(node, ast.Call):
                 used.add(node.func)
             elif isinstance(node, ast.Attribute):
                 used.add(node.value)
         names = (
-            node for node in ast.walk(self._tree) if isinstance(node, ast.Name | ast.Attribute)
+            node for node in nodes_below(self._tree) if isinstance(node, ast.Name | ast.Attribute)
         )
         return any(
             isinstance(self._meaning(node), TrustedV | ModuleV)
