@@ -94,9 +94,13 @@ class Lowering:
         solver.set("max_memory", max(16, memory_mb))
         solver.set("random_seed", 0)
         formulas = [self.lower(term) for term in (*goal.given, goal.refute)]
+        self.complete()
         for formula in (*self._axioms, *formulas):
             solver.add(formula)
         return solver
+
+    def complete(self) -> None:
+        """Say what can only be said when all terms are known; nothing here."""
 
     def model(self, solver: Any, memory_mb: int) -> SolverModel:
         """What the solver, which found a model, says of each place."""

@@ -59,7 +59,11 @@ def test_a_child_keeps_z3s_own_time_limit_too() -> None:
         (apply("lt", apply("mul", X, Y), const(7)), False),
         (apply("lt", apply("floordiv", X, Y), const(7)), False),
         (apply("lt", X, const(10**5_000)), False),
-        (eq(S, const("a")), False),
+        (eq(S, const("a")), True),
+        (eq(S, const("a" * 5_000)), False),
+        (apply("lt", apply("len", S), const(3)), False),
+        (apply("lt", S, const("a")), False),
+        (eq(S, apply("concat", S, var("t", STR))), False),
         (apply("lt", F, const(1.5)), False),
     ],
 )

@@ -1,9 +1,9 @@
 """Asks solvers about a goal, the cheapest question first, within one time limit.
 
-Linear arithmetic goes to Z3 here. Where there are strings, the outline of the goal is decided first: it holds, or gives
-strings of the right lengths to try. What is left goes to Z3 and cvc5 in processes of their own, which are killed when
-the time is up. Of two solvers that work at the same time, the first that decides is believed; what the other would have
-said, a certificate finds out.
+Linear arithmetic goes to Z3 here. Where there are strings, the abstraction of the goal to lengths is decided first: it
+holds, or gives strings of the right lengths to try. What is left goes to Z3 and cvc5 in processes of their own, which
+are killed when the time is up. Of two solvers that work at the same time, the first that decides is believed; what the
+other would have said, a certificate finds out.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lictor_ir.goals.goal import Goal
 from lictor_ir.solver import z3_lowering
 from lictor_ir.solver.answers import Answer, Conclusion, undecided
 from lictor_ir.solver.solver_child import SLACK_S, first_to_answer
-from lictor_ir.solver.z3_process import decide_outline, keeps_time, z3_child
+from lictor_ir.solver.z3_process import decide_abstraction, keeps_time, z3_child
 from lictor_prove.proof.second_answers import cvc5_child
 
-OUTLINE_MS: Final = 1_000
+ABSTRACTION_MS: Final = 1_000
 HEAD_START_S: Final = 0.25
 """How long Z3 works alone: most of what it decides takes it milliseconds, and a second process costs as much."""
 
@@ -34,10 +34,10 @@ def answers(goal: Goal, timeout_ms: int, memory_mb: int) -> Iterator[Answer]:
         yield z3_lowering.decide(goal, timeout_ms, memory_mb)
         return
     end = time.monotonic() + timeout_ms / 1000
-    outlined = decide_outline(goal, min(timeout_ms, OUTLINE_MS), memory_mb)
-    if outlined is not None and outlined.conclusion is not Conclusion.UNDECIDED:
-        yield outlined
-        if outlined.conclusion is Conclusion.HOLDS:
+    abstracted = decide_abstraction(goal, min(timeout_ms, ABSTRACTION_MS), memory_mb)
+    if abstracted is not None and abstracted.conclusion is not Conclusion.UNDECIDED:
+        yield abstracted
+        if abstracted.conclusion is Conclusion.HOLDS:
             return
     yield _raced(goal, end, memory_mb)
 

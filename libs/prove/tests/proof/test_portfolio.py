@@ -103,7 +103,7 @@ def test_a_text_that_may_be_too_long_is_refuted_with_one_that_is(
 def test_a_text_that_is_never_too_long_is_proved_and_certified_without_belief(
     mail: Layer, condition: str, text: str
 ) -> None:
-    """The outline is no evidence: a certificate carries cvc5's proof of the whole goal."""
+    """The abstraction is no evidence: a certificate carries cvc5's proof of the whole goal."""
     source = _program(condition, text)
     proof = certified(prove(source, name="p.py", layer=mail), FrontEnd.PYTHON)
     assert proof.verdict is ProofVerdict.PROVED, proof.reasons

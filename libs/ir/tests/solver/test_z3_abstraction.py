@@ -1,4 +1,4 @@
-"""The outline of a goal says only what is true of strings, and its models become strings of the lengths it names."""
+"""The abstraction of a goal says only what is true of strings, and its models become strings of their lengths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lictor_ir.goals import Goal, GoalKind
 from lictor_ir.regexes import ReAny, ReConcat, ReRepeat, ReText
 from lictor_ir.solver import z3_lowering
 from lictor_ir.solver.answers import Answer, Conclusion
-from lictor_ir.solver.z3_outline import Outline
-from lictor_ir.solver.z3_process import decide_outline
+from lictor_ir.solver.z3_abstraction import Abstraction
+from lictor_ir.solver.z3_process import decide_abstraction
 from lictor_ir.terms import Const, Term, and_, apply, const, eq, matches, not_, substitute, var
 from lictor_ir.types import BOOL, INT, STR, Type
 
@@ -55,8 +55,8 @@ def _goal(*formulas: Term) -> Goal:
     return Goal("t", GoalKind.GUARANTEE, 0, formulas[:-1], formulas[-1])
 
 
-def _outlined(*formulas: Term) -> Answer:
-    return z3_lowering.decide(_goal(*formulas), 5_000, 512, Outline)
+def _abstracted(*formulas: Term) -> Answer:
+    return z3_lowering.decide(_goal(*formulas), 5_000, 512, Abstraction)
 
 
 @st.composite
@@ -86,7 +86,7 @@ def terms(draw: st.DrawFn, type_: Type, depth: int) -> tuple[Term, dict[Term, Te
 def test_what_is_so_is_never_held_to_be_impossible(
     cases: list[tuple[Term, dict[Term, Term]]],
 ) -> None:
-    """Variables have their values, and each term the value that it has then: the outline must have a model."""
+    """Variables have their values, and each term the value that it has then: the abstraction must have a model."""
     formulas: list[Term] = []
     for term, values in cases:
         expected = substitute(term, values)
@@ -97,25 +97,25 @@ def test_what_is_so_is_never_held_to_be_impossible(
         )
         if term.type == STR:
             formulas.append(eq(apply("len", term), apply("len", expected)))
-    assert _outlined(*formulas).conclusion is not Conclusion.HOLDS, cases
+    assert _abstracted(*formulas).conclusion is not Conclusion.HOLDS, cases
 
 
 @pytest.mark.parametrize("text", ["", "a", "ab", "aXb"])
 def test_a_match_is_never_held_to_be_impossible(text: str) -> None:
     regex = ReConcat((ReText("a"), ReRepeat(ReAny(), 0, 2)))
     for wanted in (matches(S, regex), not_(matches(S, regex))):
-        assert _outlined(eq(S, const(text)), wanted).conclusion is Conclusion.FAILS
+        assert _abstracted(eq(S, const(text)), wanted).conclusion is Conclusion.FAILS
 
 
 def test_lengths_of_what_is_joined_add_up() -> None:
     whole = apply("concat", const("Dear "), S, const(", "), T)
     short = [apply("le", apply("len", each), const(200)) for each in (S, T)]
     assert (
-        _outlined(*short, apply("lt", const(407), apply("len", whole))).conclusion
+        _abstracted(*short, apply("lt", const(407), apply("len", whole))).conclusion
         is Conclusion.HOLDS
     )
     assert (
-        _outlined(*short, apply("lt", const(406), apply("len", whole))).conclusion
+        _abstracted(*short, apply("lt", const(406), apply("len", whole))).conclusion
         is Conclusion.FAILS
     )
 
@@ -130,7 +130,7 @@ def test_a_model_is_strings_of_the_lengths_that_it_names(length: int) -> None:
         apply("contains", T, const("@")),
         not_(eq(S, T)),
     )
-    found = decide_outline(_goal(*formulas), 5_000, 512)
+    found = decide_abstraction(_goal(*formulas), 5_000, 512)
     assert found is not None
     assert found.conclusion is Conclusion.FAILS
     assert found.candidate
@@ -143,10 +143,10 @@ def test_a_model_is_strings_of_the_lengths_that_it_names(length: int) -> None:
     assert substitute(and_(*formulas), values) == const(True)
 
 
-def test_only_what_keeps_its_time_is_decided_by_outline_here() -> None:
+def test_only_what_keeps_its_time_is_decided_by_abstraction_here() -> None:
     cube = apply("mul", N, N, N)
-    assert decide_outline(_goal(eq(cube, apply("len", S))), 1_000, 512) is None
-    assert decide_outline(_goal(eq(N, const(3))), 1_000, 512) is None
+    assert decide_abstraction(_goal(eq(cube, apply("len", S))), 1_000, 512) is None
+    assert decide_abstraction(_goal(eq(N, const(3))), 1_000, 512) is None
 
 
 @pytest.mark.parametrize(("start", "count"), list(product([-1, 0, 1, 3, 4], [-1, 0, 1, 3, 9])))
@@ -155,4 +155,4 @@ def test_a_part_of_a_string_is_as_long_as_it_is(start: int, count: int) -> None:
     size = apply("len", part)
     known = len("abc"[start : start + max(0, count)]) if start >= 0 else 0
     three = eq(apply("len", S), const(3))
-    assert _outlined(three, not_(eq(size, const(known)))).conclusion is Conclusion.HOLDS
+    assert _abstracted(three, not_(eq(size, const(known)))).conclusion is Conclusion.HOLDS

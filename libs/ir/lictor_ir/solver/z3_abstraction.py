@@ -1,10 +1,10 @@
-"""The outline of a goal: its strings are names with lengths, and only arithmetic and equality are left for Z3.
+"""The abstraction of a goal to lengths: strings are names, and only arithmetic and equality are left for Z3.
 
 A string is an element of a sort that Z3 knows nothing about, and an operator an uninterpreted function of which only
-true things are said, most of them about lengths: `len(a + b) == len(a) + len(b)`. Every run has an outline, so a goal
-whose outline has no model holds. A model is a candidate: strings of the lengths that it names are made here, and
-evaluation says whether they break anything. Z3's theory of strings builds long strings character by character, and
-does not come to an end at some hundreds.
+true things are said, most of them about lengths: `len(a + b) == len(a) + len(b)`. Whatever breaks a goal breaks its
+abstraction, so a goal whose abstraction has no model holds. A model is a candidate: strings of the lengths that it
+names are made here, and evaluation says whether they break anything. Z3's theory of strings builds long strings
+character by character, and does not come to an end at some hundreds.
 
 Nothing is said here that the whole goal does not imply: a solver that is asked the whole must not contradict.
 """
@@ -25,7 +25,7 @@ DIGITS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20)
 FILLERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
-class Outline(Lowering):
+class Abstraction(Lowering):
     """The terms of one goal, without what is in its strings."""
 
     def __init__(self) -> None:
@@ -33,7 +33,10 @@ class Outline(Lowering):
         self._strings: Any = self._z3.DeclareSort("text", self._context)
         self._constants: dict[str, Any] = {}
         self._measured: set[Any] = set()
+        self._functions_of: dict[tuple[str, int], Any] = {}
         self._joined: list[tuple[Any, tuple[Any, ...]]] = []
+        self._cut: list[tuple[Any, Any]] = []
+        self._looked_into: set[Any] = set()
         self._pieces: list[tuple[Any, Any, Any, Any]] = []
         """Strings with a piece that they have if a formula is true, and where; None for anywhere."""
         self._regexes: list[Any] = []
@@ -68,6 +71,7 @@ class Outline(Lowering):
 
     def _holds(self, name: str, text: Any, part: Any, place: Any) -> Any:
         z3 = self._z3
+        self._looked_into.add(text.get_id())
         held = self._free(name, z3.BoolSort(self._context), text, part)
         whole, size = self.length(text), self.length(part)
         self._axioms += [
@@ -133,8 +137,6 @@ class Outline(Lowering):
             self._z3.Implies(size == whole, made == part)
             for part, size in zip(below, sizes, strict=True)
         ]
-        self._axioms += [self._begins(made, below[0]), self._ends(made, below[-1])]
-        self._axioms += [self.contains(made, part) for part in below[1:-1]]
         self._joined.append((made, tuple(below)))
         return made
 
@@ -147,9 +149,9 @@ class Outline(Lowering):
         self._axioms += [
             size == z3.If(inside, z3.If(count < rest, count, rest), 0),
             z3.Implies(size == whole, made == text),
-            self.contains(text, made),
         ]
         self._pieces.append((text, made, inside, start))
+        self._cut.append((text, made))
         return made
 
     def _found(self, text: Any, part: Any, start: Any) -> Any:
@@ -177,9 +179,23 @@ class Outline(Lowering):
             self._axioms.append(short == (size <= digits + sign))
         return made
 
+    def complete(self) -> None:
+        """What is inside of a string matters only where something looks into it."""
+        for text, part in self._cut:
+            if text.get_id() in self._looked_into:
+                self._axioms.append(self.contains(text, part))
+        for made, parts in self._joined:
+            if made.get_id() in self._looked_into:
+                self._axioms += [self._begins(made, parts[0]), self._ends(made, parts[-1])]
+                self._axioms += [self.contains(made, part) for part in parts[1:-1]]
+
     def _free(self, name: str, sort: Any, *arguments: Any) -> Any:
-        """A function that may be any."""
-        return self._z3.Function(name, *(each.sort() for each in arguments), sort)(*arguments)
+        """A function that may be any; of one name and number of arguments there is one."""
+        key = name, len(arguments)
+        if key not in self._functions_of:
+            sorts = [each.sort() for each in arguments]
+            self._functions_of[key] = self._z3.Function(name, *sorts, sort)
+        return self._functions_of[key](*arguments)
 
     def spelling(self, model: Any) -> Callable[[Any], str | None]:
         """Strings with the lengths and pieces that the model names."""
@@ -189,7 +205,7 @@ class Outline(Lowering):
 
 
 class _Spelling:
-    """Makes a string for each that a model of an outline tells apart."""
+    """Makes a string for each that a model of an abstraction tells apart."""
 
     def __init__(
         self,
