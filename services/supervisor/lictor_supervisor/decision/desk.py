@@ -319,6 +319,8 @@ class ContractDesk:
                 PAGE,
             )
             for stored in page:
+                # Whatever it is: what is passed over is not read again.
+                after = stored.sequence
                 record = judged_in(stored, _read)
                 if record is None:
                     continue
@@ -328,7 +330,6 @@ class ContractDesk:
                     first = first or record
                     if record.event_type == "task_started":
                         started = started or record
-                after = stored.sequence
             if page:
                 continue
             if first is not None and started is not None:
