@@ -67,7 +67,7 @@ def _fixed(*wanted: Type, gives: Type) -> Callable[[Types, str], Type]:
 
 def _each(wanted: Type, gives: Type) -> Callable[[Types, str], Type]:
     def result(types: Types, _param: str) -> Type:
-        if not types or any(given != wanted for given in types):
+        if not types or types != (wanted,) * len(types):
             raise TermError(f"takes one or more {wanted}, not ({_told(types)})")
         return gives
 
@@ -79,7 +79,7 @@ def _alike(*kinds: Type, least: int, most: int | None) -> Callable[[Types, str],
 
     def result(types: Types, _param: str) -> Type:
         enough = len(types) >= least and (most is None or len(types) <= most)
-        if not enough or types[0] not in kinds or any(given != types[0] for given in types):
+        if not enough or types[0] not in kinds or types != types[:1] * len(types):
             raise TermError(f"takes operands of one type of {_told(kinds)}, not ({_told(types)})")
         return types[0]
 

@@ -133,7 +133,8 @@ class Evaluation:
             if term in known_values:
                 stack.pop()
                 continue
-            waiting = [part for part in self._needed(term) if part not in known_values]
+            needed = self._needed(term)
+            waiting = [part for part in needed if part not in known_values] if needed else ()
             if waiting:
                 stack.extend(reversed(waiting))
             else:
@@ -145,8 +146,10 @@ class Evaluation:
         return known_values[root]
 
     def _needed(self, term: Term) -> Sequence[Term]:
-        if not (isinstance(term, App) and term.op == "ite"):
+        if not isinstance(term, App):
             return children(term)
+        if term.op != "ite":
+            return term.args
         condition, then, otherwise = term.args
         match self._known.get(condition):
             case True:

@@ -25,12 +25,12 @@ import warnings
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from lictor_prove.rehearsal.order_json import order_of
+from lictor_prove.rehearsal.order_json import line_of, order_of
 from lictor_prove.this_python import this_python
 from lictor_run.frames import HEADER, MAX_FRAME
 from lictor_run.rehearsal.confinement import StageLimits, confine, why_not_confined
 from lictor_run.rehearsal.exercise import EXERCISE
-from lictor_run.rehearsal.performance import line_of, nowhere, performed
+from lictor_run.rehearsal.performance import nowhere, performed
 
 COMMANDS: Final = b"C"
 PYTHON: Final = b"P"

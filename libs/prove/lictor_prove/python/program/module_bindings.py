@@ -33,6 +33,7 @@ from lictor_prove.python.program import annotations
 from lictor_prove.python.program.placement import check_placement
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import stored_names
+from lictor_prove.python.syntax.walking import nodes_below
 
 LANGUAGE: Final = frozenset({"lictor", "lictor_layer", "clauz3", "deal"})
 """Packages that programs are written with."""
@@ -89,7 +90,7 @@ class Module:
     def _check_order(self, target: ast.FunctionDef, names: Collection[str]) -> None:
         """Guarantees are evaluated where they stand: what they name is bound, and imported, above them."""
         for decorator in target.decorator_list:
-            for node in ast.walk(decorator):
+            for node in (decorator, *nodes_below(decorator)):
                 if isinstance(node, ast.Attribute):
                     self.resolve(node)
                 if isinstance(node, ast.Name) and node.id in names and node.id not in self.bound:
