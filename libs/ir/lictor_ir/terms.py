@@ -264,7 +264,7 @@ def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children
             yield term
         elif term not in seen:
             seen.add(term)
-            below = parts(term)
+            below = term.args if parts is children and isinstance(term, App) else parts(term)
             if not below:
                 yield term
                 continue
@@ -367,6 +367,8 @@ def _folded(op: str, args: tuple[Term, ...], param: str) -> Term | None:
         outcome = operators.apply(op, param, values)
     except (_Unknown, UnspecifiedError):
         return None
+    if outcome is True or outcome is False:
+        return TRUE if outcome else FALSE
     try:
         return const(outcome)
     except TermError:
