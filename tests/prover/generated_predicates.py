@@ -20,6 +20,7 @@ VALUES = {
     STRS: ([], ["a"], ["b", "a"], ["ab", ""], ["bob@example.com", "a", "a"]),
 }
 """What trusted functions are given and answer, where a promise allows it."""
+ITEMS = {INTS: INT, STRS: STR}
 CHOSEN = {
     "order": ("<", "<=", ">", ">=", "==", "!="),
     "in": ("in", "not in"),
@@ -360,6 +361,25 @@ class _Writer:
             else self.test(names, 2)
         )
 
+    def of_every_item(self, kind: str) -> str:
+        """A promise about the items of a result; often what is demanded of an argument of their kind."""
+        item = self.fresh("i")
+        names = {item: ITEMS[kind]}
+        every = self.pick("all", "all", "all", "not any", "any")
+        body = self.condition(names)
+        if every == "not any":
+            body = f"not ({body})"
+        only = f" if {self.test(names, 1)}" if self.pick("each", "each", "some") == "some" else ""
+        said = f"{every}({body} for {item} in result{only})"
+        return self.pick(
+            said,
+            said,
+            f"len(result) <= 3 and {said}",
+            f"{said} and {self.test({'result': kind}, 1)}",
+            f"{self.test({'result': kind}, 1)} or {said}",
+            f"({said} if len(result) > 1 else len(result) == 1)",
+        )
+
     def effects(self) -> str:
         parts = ["import re\nfrom lictor_layer import ensures, requires, trusted\n", CONSTANTS]
         parts.append(
@@ -370,6 +390,8 @@ class _Writer:
             if self.pick("promise", "promise", "nothing") == "promise":
                 own = self.pick("result", "r", "n")
                 parts.append(f"@ensures(lambda {own}: {self.condition({own: kind})})\n")
+            if kind in ITEMS and self.pick("items", "nothing") == "items":
+                parts.append(f"@ensures(lambda result: {self.of_every_item(kind)})\n")
             parts.append(f"@trusted\ndef {name}() -> {kind}:\n    return outside({name!r})\n\n")
         for name, parameters in ACTS.items():
             read = list(parameters)[int(self.pick("0", "0", "1")) :] or list(parameters)
@@ -424,6 +446,8 @@ class _Writer:
                 "act_str(ask_str())",
                 "act_ints(ask_ints())",
                 "act_strs(ask_strs())",
+                "for each in ask_ints(): act_int(each)",
+                "for each in ask_strs(): act_str(each)",
             )
             lines.append(f"{indent}{name}")
         elif form == "if" and depth > 0:

@@ -20,7 +20,9 @@ from generated_predicates import ACTS, ASKS, VALUES, Case
 
 from lictor_ir.errors import UnspecifiedError
 from lictor_ir.evaluation import Environment, value
-from lictor_ir.terms import Term, var
+from lictor_ir.evaluation.steps import each_iteration
+from lictor_ir.evaluation.term_values import Evaluation
+from lictor_ir.terms import TRUE, Term, var
 from lictor_ir.types import INT, STR, ListOf
 from lictor_layer import PreconditionError, specs
 from lictor_layer.declarations import declaration
@@ -30,7 +32,7 @@ from lictor_prove.layers.files import read_files
 from lictor_prove.layers.load import LivingLayer, load_living
 from lictor_prove.proof.prover import ProofSettings, prove
 from lictor_prove.python.machine.symbolic_values import Sym
-from lictor_prove.python.predicates import condition
+from lictor_prove.python.predicates import Promised, condition, promised
 
 QUICK = ProofSettings(goal_ms=1_000, total_ms=2_000, analysis_ms=0)
 TYPES = {"int": INT, "str": STR, "list[int]": ListOf(INT), "list[str]": ListOf(STR)}
@@ -117,36 +119,69 @@ class Predicates:
             assert declared is not None
             for read, real in zip(function.requires, declared.requires, strict=True):
                 taken = {p: ACTS[name][p] for p in _parameters(read)}
-                self._compare(read, real.predicate, taken, by_name=True)
+                self._compare(read, real.predicate, taken)
             for read, real in zip(function.ensures, declared.ensures, strict=True):
-                self._compare(read, real.predicate, {"result": ASKS[name]}, by_name=False)
+                self._compare_promise(read, real.predicate, ASKS[name])
 
     def _compare(
-        self,
-        read: Predicate,
-        real: Callable[..., object],
-        taken: Mapping[str, str],
-        *,
-        by_name: bool,
+        self, read: Predicate, real: Callable[..., object], taken: Mapping[str, str]
     ) -> None:
         try:
             given = {name: Sym(var(name, TYPES[kind])) for name, kind in taken.items()}
             term = condition(read, given)
         except ProveError as refused:
-            self.tally["predicates refused"] += 1
-            self.tally[f"  {str(refused).partition(': ')[2][:60]}"] += 1
+            self._note_refusal(refused)
             return
         self.tally["predicates read"] += 1
         for values in _tuples(taken.values()):
             said = dict(zip(taken, values, strict=True))
-            try:
-                happens = bool(real(**said) if by_name else real(*values))
-            except ERRORS:
-                happens = False
+            happens = _happens(lambda said=said: real(**said))
             found = _value(term, said)
             self.tally["values"] += 1
             if found is not None and found != happens:
                 raise Misread(f"{read.text} of {said} is {happens}, and was read as {term}")
+
+    def _compare_promise(self, read: Predicate, real: Callable[..., object], kind: str) -> None:
+        """Of a promise that is not relied on as a whole, what is relied on follows from it."""
+        try:
+            (name,) = _parameters(read)
+            found = promised(read, {name: Sym(var("result", TYPES[kind]))})
+        except ProveError as refused:
+            self._note_refusal(refused)
+            return
+        self.tally["predicates read"] += 1
+        self.tally["about items"] += any(clause.binders for clause in found.clauses)
+        for (answer,) in _tuples([kind]):
+            kept = _happens(lambda answer=answer: real(answer))
+            said = _said_of(found, answer)
+            self.tally["values"] += 1
+            if said is not None and (kept if not said else not kept and not found.unused):
+                raise Misread(f"{read.text} of {answer} is {kept}, and was read as {found}")
+
+    def _note_refusal(self, refused: ProveError) -> None:
+        self.tally["predicates refused"] += 1
+        self.tally[f"  {str(refused).partition(': ')[2][:60]}"] += 1
+
+
+def _happens(call: Callable[[], object]) -> bool:
+    """Whether a predicate holds; one that raises does not."""
+    try:
+        return bool(call())
+    except ERRORS:
+        return False
+
+
+def _said_of(found: Promised, answer: Any) -> bool | None:
+    """Whether every clause holds of an answer; None when one leaves it open."""
+    outside = Evaluation(Environment({"result": answer}))
+    try:
+        return all(
+            inside.holds(clause.formula)
+            for clause in found.clauses
+            for inside, _ in each_iteration(clause.binders, outside, TRUE)
+        )
+    except UnspecifiedError:
+        return None
 
 
 def _parameters(read: Predicate) -> list[str]:

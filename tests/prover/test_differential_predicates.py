@@ -20,7 +20,7 @@ from lictor_ir.goals import guarantees
 from lictor_ir.goals.occurrences import facts
 from lictor_ir.terms import Term, apply
 from lictor_prove.python import predicates
-from lictor_prove.python.interpreter import trusted_calls
+from lictor_prove.python.interpreter import every_item, trusted_calls
 from lictor_prove.python.operations import arithmetic
 
 CASES = 150
@@ -54,6 +54,7 @@ def test_predicates_are_read_as_python_runs_them(tmp_path: Path) -> None:
     # A test in which most is refused, or nothing is proved, says nothing.
     assert tally["layers refused"] <= tally["cases"] * 0.1, tally
     assert tally["predicates read"] >= tally["predicates refused"], tally
+    assert tally["about items"] >= tally["cases"] * 0.5, tally
     assert tally["proved"] >= tally["cases"] * 0.02, tally
     assert tally["guarantees held"] >= tally["cases"], tally
 
@@ -95,6 +96,19 @@ def test_a_demand_that_is_forgotten_is_noticed(
 
     monkeypatch.setattr(trusted_calls.TrustedCalls, "_demand", nothing)
     assert found_by_checking(tmp_path) == "FalseProof"
+
+
+def test_a_promise_of_one_item_taken_for_one_of_all_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = every_item.EveryItem.read
+
+    def of_all(self: every_item.EveryItem, *args: Any, stop: bool) -> Term:
+        del stop
+        return read(self, *args, stop=False)
+
+    monkeypatch.setattr(every_item.EveryItem, "read", of_all)
+    assert found_by_checking(tmp_path) == "Misread"
 
 
 def test_a_goal_that_forgets_an_effect_is_noticed(

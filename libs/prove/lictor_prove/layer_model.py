@@ -35,6 +35,8 @@ class Predicate:
         default_factory=dict[tuple[str, str], Sequence[str]]
     )
     """For a column, by schema and name: the schemas that inherit it, and those that it is inherited from."""
+    schemas: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
+    """The layer's rows, whose columns a condition may read."""
 
 
 @dataclass(frozen=True, slots=True)

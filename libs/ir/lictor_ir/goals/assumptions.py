@@ -7,12 +7,12 @@ every call can keep its promises is shown by goals of their own (`lictor_ir.goal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice
 from typing import Final
 
-from lictor_ir.document import Assumption, Atom, Document
+from lictor_ir.document import Assumption, Atom, Binder, Document
 from lictor_ir.errors import TermError, UnsupportedError
 from lictor_ir.goals.occurrences import Point, at_or_before, before, in_bounds
 from lictor_ir.scalars.expansion import Expander
@@ -140,19 +140,15 @@ class Assumed:
         self, call: str, assumption: Assumption, reads: Reads
     ) -> Iterator[tuple[Term, ...]]:
         count = len(self._atoms[call][1].binders)
-        extra = assumption.binders[count:]
-        for own in list(reads.results.get(call, ()))[:MAX_INSTANCES]:
-            if len(own) != count:
+        own, extra = assumption.binders[:count], assumption.binders[count:]
+        for indices in list(reads.results.get(call, ()))[:MAX_INSTANCES]:
+            if len(indices) != count:
                 continue
             values: dict[Term, Term] = {
-                binder.index: index for binder, index in zip(assumption.binders, own, strict=False)
+                binder.index: index for binder, index in zip(own, indices, strict=True)
             }
-            columns: list[list[Term]] = []
-            for binder in extra:
-                over = substitute(binder.over, values)
-                columns.append(list(reads.items.get(over, ())))
-            for combined, _ in zip(product(*columns), range(MAX_INSTANCES), strict=False):
-                yield (*own, *combined)
+            for items in islice(_items(extra, values, reads), MAX_INSTANCES):
+                yield (*indices, *items)
 
     def _instance(
         self, assumption: Assumption, indices: tuple[Term, ...], *, own: bool
@@ -191,6 +187,19 @@ def usable(instance: Instance, later: Sequence[Point], returned: Sequence[Point]
         *(before(instance.point, point) for point in later),
         *(at_or_before(instance.point, point) for point in returned),
     )
+
+
+def _items(
+    binders: Sequence[Binder], values: Mapping[Term, Term], reads: Reads
+) -> Iterator[tuple[Term, ...]]:
+    """The items that are read of the lists that the binders run over; those inside of others depend on them."""
+    if not binders:
+        yield ()
+        return
+    first, *rest = binders
+    for index in list(reads.items.get(substitute(first.over, values), ())):
+        for inner in _items(rest, {**values, first.index: index}, reads):
+            yield (index, *inner)
 
 
 class Reads:

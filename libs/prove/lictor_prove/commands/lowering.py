@@ -44,9 +44,14 @@ from lictor_prove.errors import Reason, Rejected
 from lictor_prove.python.interpreter.loops import is_entered, symbolic_round
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.machine_state import Hooks, Machine
-from lictor_prove.python.machine.program_shape import BranchPoint, ProgramShape, Spot
+from lictor_prove.python.machine.program_shape import (
+    BranchPoint,
+    ProgramShape,
+    Spot,
+    UnreadPromise,
+)
 from lictor_prove.python.machine.symbolic_values import NONE_VALUE, Sym, SymbolicValue
-from lictor_prove.python.predicates import condition
+from lictor_prove.python.predicates import condition, promised
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.refusals import MAX_ITERATIONS, Raises, SubsetRefusal, refuse
 
@@ -71,7 +76,9 @@ def lowered_with_shape(
     try:
         document = lowering.document(name, target)
         return document, ProgramShape(
-            frozenset(map(Spot, _sites(commands.body))), lowering.branches
+            frozenset(map(Spot, _sites(commands.body))),
+            lowering.branches,
+            unread=lowering.unread,
         )
     except SubsetRefusal as refusal:
         raise _rejected(lowering.at, refusal.code, refusal.message, refusal.remedy) from None
@@ -114,7 +121,7 @@ class _Lowering:
         self._machine = Machine(cast(Hooks, self))
         self._machine.at = ast.Pass()
         self._machine.taken = {each.name for each in commands.inputs}
-        self._trusted = TrustedCalls(condition, [each.name for each in commands.inputs])
+        self._trusted = TrustedCalls(condition, promised, [each.name for each in commands.inputs])
 
     def span(self, node: ast.AST) -> Span | None:
         """Where the machine stands: at a command."""
@@ -125,6 +132,11 @@ class _Lowering:
     def branches(self) -> tuple[BranchPoint, ...]:
         """Where the program branches, as far as it was executed."""
         return tuple(self._machine.branches)
+
+    @property
+    def unread(self) -> tuple[UnreadPromise, ...]:
+        """What is promised to the program, and not said in its document."""
+        return tuple(self._trusted.unread)
 
     def _note_branch(self, condition: Term, *, must_hold: bool = False) -> None:
         self._machine.branch(ast.Pass(), condition, must_hold=must_hold)

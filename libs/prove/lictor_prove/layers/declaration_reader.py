@@ -54,11 +54,6 @@ class DeclarationReader:
         for name, source in self._by_module.items():
             self.changing.read(name, source)
         self.rows: Mapping[str, type[Row]] = _named(self._row_classes())
-        self.sources = Sources(
-            {str(file.path): self._by_module[name] for name, file in runtime.files.items()},
-            self.changing,
-            _kin(self.rows),
-        )
         for name, row in self.rows.items():
             row.__lictor_schema__ = name
         self._annotations = annotation_types.Annotations(self._schema_name)
@@ -72,6 +67,12 @@ class DeclarationReader:
             )
             for name, row in self.rows.items()
         }
+        self.sources = Sources(
+            {str(file.path): self._by_module[name] for name, file in runtime.files.items()},
+            self.changing,
+            _kin(self.rows),
+            self.schemas,
+        )
         self.events = self._read_events()
         self.fluents = self._read_fluents()
         self.functions: dict[str, TrustedFunction] = {}

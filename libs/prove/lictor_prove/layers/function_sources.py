@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
 
+from lictor_ir.document import Schema
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layer_model import Predicate
 from lictor_prove.layer_names import Constancy, FunctionNames
@@ -78,10 +79,12 @@ class Sources:
         sources: Mapping[str, FunctionSource],
         constancy: Constancy | None = None,
         kin: Mapping[tuple[str, str], Sequence[str]] | None = None,
+        schemas: Mapping[str, Schema] | None = None,
     ) -> None:
         self._sources = sources
         self._constancy = constancy
         self._kin = kin or {}
+        self._schemas = schemas or {}
         self._texts = {path: source.text for path, source in sources.items()}
 
     def of(self, code: CodeType, what: str) -> FunctionSource:
@@ -110,7 +113,7 @@ class Sources:
             raise ProverConfigError(f"{place}: a predicate names its parameters one by one")
         shown = " ".join(text.split()) if text else source.body(node)
         names = FunctionNames(function, self._constancy, lasts=lasts)
-        return Predicate(node, names, shown, place, self._texts, self._kin)
+        return Predicate(node, names, shown, place, self._texts, self._kin, self._schemas)
 
     def place(self, function: object) -> str:
         """File and line of a function, for messages."""

@@ -6,7 +6,7 @@ and the thing in question is broken, refutes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
@@ -23,6 +23,7 @@ from lictor_ir.evaluation import (
     holds,
     run,
 )
+from lictor_ir.evaluation.steps import each_iteration
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.goals import Goal, GoalKind, Strength
 from lictor_ir.solver.answers import Filled, SolverModel
@@ -38,10 +39,19 @@ MAX_STEPS: Final = 100_000
 
 
 class Candidate:
-    """A run that may break something."""
+    """A run that may break something.
 
-    def __init__(self, document: Document, model: SolverModel) -> None:
+    `unread`: calls that promise more than the document says. What they return may be what they promise not to, so
+    nothing is confirmed by a run that makes one.
+    """
+
+    def __init__(
+        self, document: Document, model: SolverModel, unread: Collection[str] = ()
+    ) -> None:
         self._document = document
+        self._unread = unread
+        self.is_doubted = False
+        """Whether it would break something, if calls did not promise more than the document says."""
         self._model = model
         self._filled = Filled(document, model)
         self._trace: Trace | None = None
@@ -56,11 +66,19 @@ class Candidate:
     def breaks(self, goal: Goal) -> Counterexample | None:
         """The run as a counterexample, if it breaks what the goal is about."""
         try:
-            if goal.kind is GoalKind.GUARANTEE:
-                return self._breaks_guarantee(goal)
-            return self._breaks_obligation(goal)
+            guarantees = goal.kind is GoalKind.GUARANTEE
+            run = self._breaks_guarantee(goal) if guarantees else self._breaks_obligation(goal)
         except (IrError, ArithmeticError, TypeError):
             return None
+        if run is None or not self._makes_unread_calls():
+            return run
+        self.is_doubted = True
+        return None
+
+    def _makes_unread_calls(self) -> bool:
+        if self._trace is None:
+            return bool(self._unread)
+        return any(step.atom.id in self._unread for step in self._trace.steps)
 
     def _breaks_guarantee(self, goal: Goal) -> Counterexample | None:
         # Guarantees are not about a run that fails elsewhere; its own goal says so.
@@ -86,11 +104,13 @@ class Candidate:
         """For runs that can't go on: the path to the obligation is taken, it fails, and no promise is broken."""
         variables: Mapping[str, Any] = {**self._model.variables(), **self._filled.inputs}
         evaluation = Evaluation(Environment(variables, self._filled.read))
+        around = {binder.index for binder in obligation.binders}
         for assumption in self._document.assumptions:
-            if evaluation.is_false(assumption.formula) and not evaluation.is_false(
-                assumption.guard
-            ):
-                return False
+            # In the loops around the obligation the model says which iteration; of other indices, all count.
+            others = [each for each in assumption.binders if each.index not in around]
+            for inside, _ in each_iteration(others, evaluation, assumption.guard):
+                if inside.is_false(assumption.formula) and not inside.is_false(assumption.guard):
+                    return False
         for binder in obligation.binders:
             count = evaluation.value(binder.over)
             size = count if isinstance(count, int) else len(count)

@@ -8,7 +8,7 @@ time that ran out, a solver that does not know, a candidate that evaluation does
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from lictor_prove.commands import Commands
     from lictor_prove.coverage.report import Stated, Use
     from lictor_prove.python import ParsedProgram
-    from lictor_prove.python.machine.program_shape import ProgramShape
+    from lictor_prove.python.machine.program_shape import ProgramShape, UnreadPromise
     from lictor_schema.proofs.coverage import CoverageReport
 
 __all__ = [
@@ -108,7 +108,13 @@ def prove(
     document = program.document
     signature = signature_of(layer, document)
     proof = prove_document(
-        document, settings, progress=progress, signature=signature, kept=kept, read_ms=read_ms
+        document,
+        settings,
+        progress=progress,
+        signature=signature,
+        kept=kept,
+        unread=program.shape.unread,
+        read_ms=read_ms,
     )
     told = time.perf_counter()
     coverage = _coverage(source, program, proof, layer, target, settings, signature)
@@ -268,11 +274,11 @@ def prove_document(
     progress: OnProgress | None = None,
     signature: Signature | None = None,
     kept: KeptCertificate | None = None,
+    unread: Sequence[UnreadPromise] = (),
     read_ms: float = 0.0,
 ) -> Proof:
-    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above.
-
-    `read_ms`: what reading its program took of the time.
+    """The verdict about a document. `signature`: what its calls do besides, where a layer says so; `kept`: as above;
+    `unread`: what calls promise besides; `read_ms`: what reading its program took of the time.
     """
     begun = time.perf_counter()
     try:
@@ -287,7 +293,8 @@ def prove_document(
         if kept is not None and distrusted is None
         else None
     )
-    deciding = _Deciding(document, settings, begun - read_ms / 1000)
+    unread_calls = {each.call for each in unread}
+    deciding = _Deciding(document, settings, begun - read_ms / 1000, unread_calls)
     promises: list[FoundPromise] = []
     if certificate is None:
         builder = Builder(document)
@@ -310,6 +317,8 @@ def prove_document(
         found[goal.id] = deciding.found(goal)
     guarantees, obligations, reasons = _results(document, todo, found)
     verdict = _overall(guarantees, obligations, reasons)
+    if verdict is not ProofVerdict.PROVED:
+        reasons += tuple(dict.fromkeys(map(_unread_reason, unread)))
     solve_ms = _since(begun)
     spare_ms = _spare_ms(settings, solve_ms)
     analysis = None
@@ -365,8 +374,12 @@ def _found_promise(each: FoundPromise) -> _Found:
 class _Deciding:
     """Decides the goals of one document, one after the other, within its time."""
 
-    def __init__(self, document: Document, settings: ProofSettings, begun: float) -> None:
+    def __init__(
+        self, document: Document, settings: ProofSettings, begun: float, unread: Set[str]
+    ) -> None:
         self._document = document
+        self._unread = unread
+        """The calls that promise more than the document says."""
         self._settings = settings
         self._end = begun + settings.total_ms / 1000
         self._guess: Candidate | None = None
@@ -389,7 +402,7 @@ class _Deciding:
         tried = None if goal.folded else self._plain_run(goal)
         if tried is not None:
             return _Found(ProofVerdict.REFUTED, "evaluation", tried.summary, tried, _since(begun))
-        answer, run = self._asked(goal, goal)
+        answer, run, is_doubted = self._asked(goal, goal)
         if answer.conclusion is Conclusion.HOLDS:
             if goal.undecided:
                 return _Found(
@@ -400,12 +413,14 @@ class _Deciding:
             )
         if answer.conclusion is Conclusion.UNDECIDED:
             return _Found(ProofVerdict.UNKNOWN, None, answer.reason, None, _since(begun))
-        if run is None:
+        if run is None and not is_doubted:
             # With every promise of every call, the model is more likely to be a run.
-            answer, run = self._asked(completed(self._document, goal), goal)
+            answer, run, is_doubted = self._asked(completed(self._document, goal), goal)
         if run is None:
             reason = "; ".join(goal.undecided) or (
-                "a solver found values that may break it, and no run of the program does it with them"
+                "a run that may break it makes a call whose promise can't be read"
+                if is_doubted
+                else "a solver found values that may break it, and no run of the program does it with them"
             )
             return _Found(ProofVerdict.UNKNOWN, None, reason, None, _since(begun))
         return _Found(ProofVerdict.REFUTED, answer.how, run.summary, run, _since(begun))
@@ -413,17 +428,27 @@ class _Deciding:
     def _plain_run(self, goal: Goal) -> Counterexample | None:
         if not self._guessed:
             self._guessed = True
-            self._guess = Candidate(self._document, SolverModel())
+            self._guess = self._candidate(SolverModel())
         return self._guess.breaks(goal) if self._guess is not None else None
 
-    def _asked(self, question: Goal, goal: Goal) -> tuple[Answer, Counterexample | None]:
-        """What solvers say of a question, and the run that breaks the goal, as soon as a model is one."""
-        last = undecided("no solver was asked", "")
+    def _asked(self, question: Goal, goal: Goal) -> tuple[Answer, Counterexample | None, bool]:
+        """What solvers say of a question, and the run that breaks the goal, as soon as a model is one.
+
+        And whether a model would be one, if a call did not promise more than the document says.
+        """
+        last, is_doubted = undecided("no solver was asked", ""), False
         for last in self._answers(question):
-            run = None if last.model is None else Candidate(self._document, last.model).breaks(goal)
+            if last.model is None:
+                continue
+            candidate = self._candidate(last.model)
+            run = candidate.breaks(goal)
             if run is not None:
-                return last, run
-        return last, None
+                return last, run, False
+            is_doubted |= candidate.is_doubted
+        return last, None, is_doubted
+
+    def _candidate(self, model: SolverModel) -> Candidate:
+        return Candidate(self._document, model, self._unread)
 
     def decide(self, goal: Goal) -> Answer:
         """What solvers say of a goal, in the time that is left."""
@@ -570,6 +595,16 @@ def _obligation_reason(document: Document, goal: Goal, result: ObligationResult)
     detail = "" if result.verdict is ProofVerdict.REFUTED else f": {result.reason}"
     code = f"{result.kind}.{result.verdict}"
     return Reason(code, f"{result.text} {says}{detail}", _REMEDIES[result.kind], line, column)
+
+
+def _unread_reason(promise: UnreadPromise) -> Reason:
+    return Reason(
+        "promise.unread",
+        f"what {promise.effect} promises ({promise.text}) is not relied on: {promise.why}",
+        "promise it in the trusted layer in words that can be read (docs/trusted-layers.md)",
+        promise.line,
+        promise.column,
+    )
 
 
 def _vacuous(document: Document, goal: Goal, found: _Found) -> Reason:

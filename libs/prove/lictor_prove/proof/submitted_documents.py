@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 from lictor_ir.document import Assumption, Atom, Document, Guarantee, Obligation, ObligationKind
 from lictor_ir.errors import DocumentError, FormError, IrError
-from lictor_ir.json.document import from_json
+from lictor_ir.json.document import document_terms, from_json
 from lictor_ir.provenance import argument_labels
-from lictor_ir.terms import TRUE, Term, const, result
+from lictor_ir.terms import TRUE, Term, Var, const, result, var, variables
 from lictor_ir.text import read, write_contract
-from lictor_ir.types import NONE
+from lictor_ir.types import INT, NONE
 from lictor_ir.validation.document import validate
 from lictor_prove.certificate.kept_proof import KeptCertificate
 from lictor_prove.coverage.required_contracts import with_required, with_row_identity
@@ -29,12 +30,15 @@ from lictor_prove.proof.prover import prove_document
 from lictor_prove.proof.result import OnProgress, Proof, rejected
 from lictor_prove.proof.settings import DEFAULT, ProofSettings
 from lictor_prove.python.interpreter.trusted_calls import (
+    assumed,
     declared_effect,
     parameter_names,
     performed,
     updated,
 )
-from lictor_prove.python.predicates import predicate_term
+from lictor_prove.python.machine.program_shape import UnreadPromise
+from lictor_prove.python.machine.symbolic_values import Sym
+from lictor_prove.python.predicates import predicate_term, promised
 from lictor_prove.python.refusals import SubsetRefusal
 
 
@@ -60,14 +64,16 @@ def prove_bound(
 ) -> Proof:
     """The verdict about a document that somebody hands in, under a layer and its required contracts."""
     try:
-        bound = bound_to(document, layer)
+        bound, unread = _bound(document, layer)
     except Rejected as refused:
         return rejected(*refused.reasons, layer_hash=layer.hash)
     called = {atom.effect for atom in bound.atoms}
     used = [policy for policy in layer.policies if called & set(policy.when_used)]
     whole = with_row_identity(with_required(bound, layer, used))
     signature = signature_of(layer, whole)
-    proof = prove_document(whole, settings, progress=progress, signature=signature, kept=kept)
+    proof = prove_document(
+        whole, settings, progress=progress, signature=signature, kept=kept, unread=unread
+    )
     return dataclasses.replace(proof, layer_hash=layer.hash)
 
 
@@ -79,6 +85,10 @@ def prove_alone(document: Document, settings: ProofSettings = DEFAULT) -> Proof:
 
 def bound_to(document: Document, layer: Layer) -> Document:
     """The document with what the layer says about its calls; Rejected when it does not fit the layer."""
+    return _bound(document, layer)[0]
+
+
+def _bound(document: Document, layer: Layer) -> tuple[Document, list[UnreadPromise]]:
     try:
         validate(document)
     except DocumentError as error:
@@ -87,14 +97,15 @@ def bound_to(document: Document, layer: Layer) -> Document:
         raise _refused(f"layer_hash: it was made for the layer {document.layer_hash}")
     _compare_declarations(document, layer)
     atoms: list[Atom] = []
-    assumptions: list[Assumption] = []
+    promises: list[Assumption | UnreadPromise] = []
+    fresh = _fresh_indices(document)
     demands: list[Obligation] = []
     for at, atom in enumerate(document.atoms):
         function = layer.functions[atom.effect]
         try:
             atoms.append(_atom(atom, function, document))
             demands += _demands(atom, function)
-            assumptions += _promises(atom, function)
+            promises += _promises(atom, function, fresh)
         except (IrError, ProveError, SubsetRefusal) as error:
             raise _refused(f"atoms[{at}]: {error}") from None
     # A name could say anything: a contract of a document is named by what it says. The layer adds what it requires.
@@ -104,14 +115,15 @@ def bound_to(document: Document, layer: Layer) -> Document:
         if not each.required_by
     ]
     own = [each for each in document.obligations if each.kind is not ObligationKind.PRECONDITION]
-    return dataclasses.replace(
+    made = dataclasses.replace(
         document,
         layer_hash=layer.hash,
         atoms=tuple(atoms),
-        assumptions=tuple(assumptions),
+        assumptions=tuple(each for each in promises if isinstance(each, Assumption)),
         obligations=(*demands, *own),
         guarantees=tuple(stated),
     )
+    return made, [each for each in promises if isinstance(each, UnreadPromise)]
 
 
 def _refused(message: str) -> Rejected:
@@ -168,7 +180,9 @@ def _demands(atom: Atom, function: TrustedFunction) -> Iterator[Obligation]:
             )
 
 
-def _promises(atom: Atom, function: TrustedFunction) -> Iterator[Assumption]:
+def _promises(
+    atom: Atom, function: TrustedFunction, fresh: Callable[[], Var]
+) -> Iterator[Assumption | UnreadPromise]:
     if function.result is None or function.result == NONE:
         return
     returned = result(atom.id, function.result, [binder.index for binder in atom.binders])
@@ -177,13 +191,26 @@ def _promises(atom: Atom, function: TrustedFunction) -> Iterator[Assumption]:
         told: dict[str, Term] = {**atom.arguments, "result": returned}
         if len(names) == 1:
             told = {names[0]: returned}
+        given = {name: Sym(term) for name, term in _given(predicate, told).items()}
         try:
-            formula = predicate_term(predicate, _given(predicate, told))
-        except ProveError:
+            found = promised(predicate, given)
+        except ProveError as error:
             # A promise that can't be read is one that nobody relies on.
+            yield UnreadPromise(atom.id, function.name, predicate.text, str(error))
             continue
-        if formula is not TRUE:
-            yield Assumption(atom.id, formula, atom.guard, atom.binders, predicate.text)
+        if found.unused:
+            yield UnreadPromise(atom.id, function.name, predicate.text, found.unused)
+        yield from assumed(
+            atom.id, found.clauses, atom.guard, atom.binders, predicate.text, fresh=fresh
+        )
+
+
+def _fresh_indices(document: Document) -> Callable[[], Var]:
+    """Indices that no variable of the document is called."""
+    taken = {each.name for each in variables(*document_terms(document))}
+    taken |= {each.name for each in document.inputs}
+    names = (name for number in count(1) if (name := f"i{number}") not in taken)
+    return lambda: var(next(names), INT)
 
 
 def _given(predicate: Predicate, arguments: Mapping[str, Term]) -> Mapping[str, Term]:

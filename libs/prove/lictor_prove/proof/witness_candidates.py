@@ -26,6 +26,7 @@ from lictor_ir.terms import (
     children,
     const,
     postorder,
+    substitute,
 )
 from lictor_ir.types import (
     ANY,
@@ -59,7 +60,16 @@ def candidates(
     document: Document, promises: Sequence[Assumption], returned: Result
 ) -> Iterator[Witness]:
     """Results that may keep the promises, the plainest first."""
-    return _Candidates(document, promises, returned).witnesses()
+    return PromisedValues(document, promises, returned).witnesses()
+
+
+def conjuncts(formula: Term) -> Iterator[Term]:
+    """The parts that all have to hold."""
+    if isinstance(formula, App) and formula.op == "and":
+        for part in formula.args:
+            yield from conjuncts(part)
+    else:
+        yield formula
 
 
 def value_term(value: Value) -> Term | None:
@@ -83,7 +93,9 @@ def value_term(value: Value) -> Term | None:
             return None
 
 
-class _Candidates:
+class PromisedValues:
+    """What promises name for a result and for each part of it; a part is known by the way to it from the result."""
+
     def __init__(
         self, document: Document, promises: Sequence[Assumption], returned: Result
     ) -> None:
@@ -95,6 +107,8 @@ class _Candidates:
         self._starts: dict[Steps, list[Term]] = {}
         self._ends: dict[Steps, list[Term]] = {}
         self._inside: dict[Steps, list[Term]] = {}
+        self._tests: dict[Steps, list[tuple[Term, list[Term]]]] = {}
+        """Promises about one part alone, with the terms that read it."""
         self._look(promises)
 
     def witnesses(self) -> Iterator[Witness]:
@@ -118,16 +132,49 @@ class _Candidates:
 
     # -- values of a type --------------------------------------------------------------------------
 
+    def named(self, type_: Type, steps: Steps) -> list[Term]:
+        """What promises name for a part, as far as it may keep those that are about this part alone."""
+        return self._fitting(self._named_values(type_, steps), steps)
+
+    def _named_values(self, type_: Type, steps: Steps) -> list[Term]:
+        return [*(self._texts(steps) if type_ == STR else ()), *self._told(steps)]
+
+    def around(self, text: Term, steps: Steps) -> list[Term]:
+        """A text with what promises want it to begin with, to hold and to end with."""
+        made = [
+            *(apply("concat", part, text) for part in self._starts.get(steps, ())),
+            *(apply("concat", text, part) for part in self._inside.get(steps, ())),
+            *(apply("concat", text, part) for part in self._ends.get(steps, ())),
+        ]
+        return self._fitting(made, steps)
+
     def _values(self, type_: Type, steps: Steps) -> list[Term]:
         """Plain values, then what promises name for this part."""
-        return list(dict.fromkeys([*self._plain(type_, steps), *self._named_values(type_, steps)]))
+        values = [*self._plain(type_, steps), *self._named_values(type_, steps)]
+        return self._fitting(list(dict.fromkeys(values)), steps)
+
+    def _fitting(self, values: Sequence[Term], steps: Steps) -> list[Term]:
+        """The values without those that break a promise about this part alone; one of them, if all do."""
+        fitting = [value for value in values if not self._is_broken_by(value, steps)]
+        return fitting or list(values[:1])
+
+    def _is_broken_by(self, value: Term, steps: Steps) -> bool:
+        for test, places in self._tests.get(steps, ()):
+            try:
+                if substitute(test, dict.fromkeys(places, value)) is FALSE:
+                    return True
+            except (IrError, ArithmeticError):
+                return True
+        return False
 
     def _plain(self, type_: Type, steps: Steps) -> list[Term]:
         match type_:
             case ListOf(item):
+                items = self._values(item, (*steps, "[]"))
+                sizes = dict.fromkeys([1, *self._sizes((*steps, LENGTH))])
                 return [
                     apply("list"),
-                    *(apply("list", each) for each in self._values(item, (*steps, "[]"))),
+                    *(apply("list", *[each] * n) for n in sizes for each in items),
                 ]
             case RowOf(schema):
                 return self._rows(schema, steps)
@@ -142,16 +189,16 @@ class _Candidates:
             case _:
                 return _plain(type_)
 
-    def _named_values(self, type_: Type, steps: Steps) -> list[Term]:
-        return [*(self._texts(steps) if type_ == STR else ()), *self._told(steps)]
-
     def _rows(self, schema: str, steps: Steps) -> list[Term]:
         """Rows of what promises name for each column, then of plain values."""
         columns = self._schemas[schema].columns if schema in self._schemas else ()
         ways = [(each.type, (*steps, each.name)) for each in columns]
         plain = [self._plain(*each) for each in ways]
         named = [
-            self._named_values(*each) or part[:1] for each, part in zip(ways, plain, strict=True)
+            self._fitting([*found, *part], each[1])
+            if (found := self._named_values(*each))
+            else part[:1]
+            for each, part in zip(ways, plain, strict=True)
         ]
         if not columns or not all(plain):
             return []
@@ -169,12 +216,16 @@ class _Candidates:
         )
         if starts or ends or inside:
             nothing: list[Term] = [const("")]
-            for parts in product(starts or nothing, [*nothing, *inside], ends or nothing):
+            for parts in product(starts or nothing, [*nothing, *inside], [*ends, *nothing]):
                 yield apply("concat", *parts)
-        for length in self._told((*steps, LENGTH)):
+        yield from (const("a" * size) for size in self._sizes((*steps, LENGTH)))
+
+    def _sizes(self, steps: Steps) -> Iterator[int]:
+        """The lengths that promises name, as far as they can be written out."""
+        for length in self._told(steps):
             known = length.value if isinstance(length, Const) else None
             if isinstance(known, int) and 0 <= known <= MAX_WRITTEN:
-                yield const("a" * known)
+                yield known
 
     def _told(self, steps: Steps) -> list[Term]:
         """What promises name for this part, then the numbers next to that."""
@@ -183,6 +234,10 @@ class _Candidates:
     # -- what promises name ------------------------------------------------------------------------
 
     def _look(self, promises: Sequence[Assumption]) -> None:
+        for part in (part for promise in promises for part in conjuncts(promise.formula)):
+            read = self.places(part)
+            if len(set(read.values())) == 1:
+                self._tests.setdefault(next(iter(read.values())), []).append((part, list(read)))
         reading: set[Term] = set()
         for term in postorder(*(each.formula for each in promises)):
             if term is self._returned or any(part in reading for part in children(term)):
@@ -248,6 +303,21 @@ class _Candidates:
         steps = self._steps(leaf)
         if steps is not None:
             self._named.setdefault(steps, {})[value] = None
+
+    def places(self, formula: Term) -> dict[Term, Steps]:
+        """The parts of the result that a formula reads: not what they are parts of."""
+        found: dict[Term, Steps] = {}
+        stack = [formula]
+        while stack:
+            term = stack.pop()
+            steps = (
+                None if (at := place(term)) is None or at.root is not self._returned else at.steps
+            )
+            if steps is None:
+                stack.extend(children(term))
+            else:
+                found[term] = steps
+        return found
 
     def _steps(self, term: Term) -> Steps | None:
         """The way from the result to a part of it, or to the length of one; None for all other terms."""

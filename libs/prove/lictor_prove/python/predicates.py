@@ -19,16 +19,19 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 from weakref import WeakSet
 
-from lictor_ir.document import Span
+from lictor_ir.document import Schema, Span
 from lictor_ir.errors import IrError
 from lictor_ir.provenance import ORIGIN_OPERATORS, origin_columns
 from lictor_ir.terms import App, Term, and_, apply, ite, not_, or_, postorder, variables
+from lictor_ir.types import RowOf
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import Predicate, TrustedFunction
 from lictor_prove.layer_names import FunctionNames
 from lictor_prove.python import attributes
 from lictor_prove.python.interpreter import calls
+from lictor_prove.python.interpreter.every_item import Clause, EveryItem
 from lictor_prove.python.interpreter.hooks import InterpreterHooks
+from lictor_prove.python.interpreter.name_lookup import row_column
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import (
@@ -66,11 +69,23 @@ _STANDARD: Final[dict[int, str]] = {
 }
 
 
+_ORIGIN_IN_CONDITION: Final = "a pre- or postcondition can't speak about origin"
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """The effect that a contract's lambda speaks about: its fields."""
 
     fields: Mapping[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What can be relied on of a postcondition."""
+
+    clauses: tuple[Clause, ...]
+    unused: str
+    """What of it can't be relied on, for people; empty when all of it can."""
 
 
 def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> Term:
@@ -95,29 +110,53 @@ def predicate_term(predicate: Predicate, bind: Mapping[str, Term | Fields]) -> T
 
 
 def condition(predicate: Predicate, given: Mapping[str, SymbolicValue]) -> Term:
-    """What a pre- or postcondition demands: that it does not raise, and gives something true."""
+    """What a precondition demands: that it does not raise, and gives something true."""
+    return _read(
+        predicate,
+        given,
+        lambda machine: _condition(machine, predicate),
+        schemas=predicate.schemas,
+    )
 
-    def read(machine: Machine) -> Term:
-        holds = truth(machine, machine.evaluate(predicate.node.body))
-        looped = [each for each in machine.obligations if each.binders]
-        if looped:
-            # It would have to hold of every item, and a condition has no words for that.
-            raise ProveError(
-                f"{predicate.place}: this predicate may raise for an item of a list ({looped[0].text})"
-            )
-        safe = [or_(not_(each.guard), each.formula) for each in machine.obligations]
-        formula = and_(*safe, holds)
-        if _speaks_of_origin(formula):
-            raise ProveError(f"{predicate.place}: a pre- or postcondition can't speak about origin")
-        return formula
 
-    return _read(predicate, given, read)
+def promised(predicate: Predicate, given: Mapping[str, SymbolicValue]) -> Promised:
+    """What a postcondition promises: the same, and of every item of a list what `all(… for …)` says."""
+    every = EveryItem()
+    formula = _read(
+        predicate,
+        given,
+        lambda machine: _condition(machine, predicate),
+        every,
+        predicate.schemas,
+    )
+    if any(map(_speaks_of_origin, every.terms())):
+        raise ProveError(f"{predicate.place}: {_ORIGIN_IN_CONDITION}")
+    return Promised(tuple(every.clauses(formula)), "; ".join(dict.fromkeys(every.unused)))
+
+
+def _condition(machine: Machine, predicate: Predicate) -> Term:
+    holds = truth(machine, machine.evaluate(predicate.node.body))
+    looped = [each for each in machine.obligations if each.binders]
+    if looped:
+        # It would have to hold of every item, and a condition has no words for that.
+        raise ProveError(
+            f"{predicate.place}: this predicate may raise for an item of a list ({looped[0].text})"
+        )
+    safe = [or_(not_(each.guard), each.formula) for each in machine.obligations]
+    formula = and_(*safe, holds)
+    if _speaks_of_origin(formula):
+        raise ProveError(f"{predicate.place}: {_ORIGIN_IN_CONDITION}")
+    return formula
 
 
 def _read(
-    predicate: Predicate, given: Mapping[str, SymbolicValue], read: Callable[[Machine], Term]
+    predicate: Predicate,
+    given: Mapping[str, SymbolicValue],
+    read: Callable[[Machine], Term],
+    every: EveryItem | None = None,
+    schemas: Mapping[str, Schema] | None = None,
 ) -> Term:
-    hooks = _LayerHooks(predicate)
+    hooks = _LayerHooks(predicate, every, schemas or {})
     machine = Machine(hooks)
     # What is given may stand in loops of a program: their indices must not be taken for those made here.
     terms = [
@@ -195,7 +234,11 @@ def positive(predicate: Predicate, term: Term, *, negated: bool = False) -> Term
 class _LayerHooks(InterpreterHooks):
     """What names, attributes and calls mean in a lambda of the layer."""
 
-    def __init__(self, predicate: Predicate) -> None:
+    def __init__(
+        self, predicate: Predicate, every: EveryItem | None, schemas: Mapping[str, Schema]
+    ) -> None:
+        self._every = every
+        self._schemas = schemas
         self._texts = predicate.texts
         self._spaces: dict[int, Mapping[str, object]] = {0: predicate.names}
         """What free names mean, by the outermost frame: a function keeps its names wherever it is passed."""
@@ -215,6 +258,11 @@ class _LayerHooks(InterpreterHooks):
     def span(self, node: ast.AST) -> Span | None:
         del node
         return None
+
+    def of_every_item(
+        self, machine: Machine, node: ast.GeneratorExp, first: SymbolicValue, *, stop: bool
+    ) -> Term | None:
+        return None if self._every is None else self._every.read(machine, node, first, stop=stop)
 
     def lookup(self, machine: Machine, name: str) -> SymbolicValue:
         frame = machine.frame
@@ -295,6 +343,8 @@ class _LayerHooks(InterpreterHooks):
                     f"the attribute {name!r} of {described(owner)} is outside the language",
                     "Use fields, string methods and operators",
                 )
+            case Sym(term) if isinstance(owner.type, RowOf) and owner.type.schema in self._schemas:
+                return row_column(term, self._schemas[owner.type.schema], name)
             case _:
                 return attributes.attribute(machine, owner, name)
 

@@ -25,7 +25,7 @@ from lictor_prove.python.machine.symbolic_values import (
     Sym,
     SymbolicValue,
 )
-from lictor_prove.python.predicates import condition
+from lictor_prove.python.predicates import condition, promised
 from lictor_prove.python.program.call_sites import CallSites
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.program.guarantees import read_guarantees
@@ -120,7 +120,7 @@ class _Program(InterpreterHooks):
         self.source = source
         self.module = Module(layer)
         self.machine = Machine(self)
-        self._trusted = TrustedCalls(condition, ())
+        self._trusted = TrustedCalls(condition, promised, ())
         self._evaluated: set[tuple[ast.Call, Via]] = set()
         """The calls that some path leads to, and how."""
 
@@ -168,7 +168,7 @@ class _Program(InterpreterHooks):
         main = self.module.read(machine, tree, target)
         guarantees = read_guarantees(self.module, main, self.source)
         inputs = self._inputs(main)
-        self._trusted = TrustedCalls(condition, [each.name for each in inputs])
+        self._trusted = TrustedCalls(condition, promised, [each.name for each in inputs])
         machine.taken = {each.name for each in inputs}
         frame = Frame(machine.fresh_id(), machine.frames[0], local_names(main))
         machine.frames[frame.id] = frame
@@ -206,7 +206,9 @@ class _Program(InterpreterHooks):
         # A trusted function may be called by a name that the program gave it.
         found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
         spots = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
-        return ProgramShape(spots, tuple(machine.branches), machine.via_of)
+        return ProgramShape(
+            spots, tuple(machine.branches), machine.via_of, tuple(self._trusted.unread)
+        )
 
     def _meaning(self, node: ast.expr) -> SymbolicValue | None:
         try:

@@ -1,7 +1,7 @@
 """Inputs and answers for runs of a document: plain values, boundary values, what stands in the program, random ones.
 
-Trusted calls keep their promises, so an answer is chosen among values until one does; where none is found the run is
-of no use, and a solver is asked instead.
+Trusted calls keep their promises, so an answer is changed until it does (`lictor_prove.rehearsal.kept_answers`); where
+that fails the run is of no use, and a solver is asked instead.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from random import Random
 from typing import Any, Final
 
 from lictor_ir.document import Assumption, Document
-from lictor_ir.errors import IrError
-from lictor_ir.evaluation.term_values import Environment, Evaluation
 from lictor_ir.solver.answers import result_types
 from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import (
@@ -32,9 +30,8 @@ from lictor_ir.types import (
     Type,
 )
 from lictor_ir.values import EnumValue, RowValue, Value
+from lictor_prove.rehearsal.kept_answers import PromisedAnswers
 
-TRIES: Final = 12
-"""For an answer that keeps what its call promises."""
 MAX_CONSTANTS: Final = 40
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
 _FEW: Final = (0, 1, -1, 2, 3, 7)
@@ -73,6 +70,12 @@ class ValuePool:
     ) -> None:
         self.document = document
         self.types: Mapping[str, Type] = result_types(document)
+        promises: dict[str, list[Assumption]] = {}
+        for each in document.assumptions:
+            promises.setdefault(each.call, []).append(each)
+        self.promised: Mapping[str, PromisedAnswers] = {
+            call: PromisedAnswers(document, call, each) for call, each in promises.items()
+        }
         self._schemas = {each.name: each.columns for each in document.schemas}
         self._enums = {each.name: each.members for each in document.enums}
         stated = (
@@ -211,9 +214,6 @@ class ChosenRun:
         self.is_open = False
         """Whether anything was chosen: else every run is like this one."""
         self._returned: dict[tuple[str, tuple[int, ...]], Value] = {}
-        self._promised: dict[str, list[Assumption]] = {}
-        for each in pool.document.assumptions:
-            self._promised.setdefault(each.call, []).append(each)
         self.inputs: dict[str, Value] = {
             each.name: self._value(each.type) for each in pool.document.inputs
         }
@@ -223,25 +223,25 @@ class ChosenRun:
     ) -> Value:
         """What a call answers."""
         del effect
-        promised = self._promised.get(call, ())
-        if promised:
+        promised = self._pool.promised.get(call)
+        if promised is not None:
             self._note(arguments.values())
         value = self._value(self._pool.types[call])
-        for _ in range(TRIES if promised else 0):
-            self._returned[call, indices] = value
-            if all(self._is_kept(each, indices) for each in promised):
-                break
-            value = self._pool.drawn(self._pool.types[call], self._random, self._seen, self._aimed)
+        if promised is not None:
+            value = promised.kept(
+                value, indices, self.inputs, self._returned, self._drawn, self._random
+            )
         self._returned[call, indices] = value
         self._note([value])
         return value
 
+    def _drawn(self, type_: Type) -> Value:
+        return self._pool.drawn(type_, self._random, self._seen, self._aimed)
+
     def _value(self, type_: Type) -> Value:
         self.is_open |= type_ != NONE
         value = (
-            self._pool.drawn(type_, self._random, self._seen, self._aimed)
-            if self._corner is None
-            else self._pool.plain(type_, self._corner)
+            self._drawn(type_) if self._corner is None else self._pool.plain(type_, self._corner)
         )
         self._note([value])
         return value
@@ -254,13 +254,3 @@ class ChosenRun:
                 self._seen.append(len(value))  # pyright: ignore[reportUnknownArgumentType]
             elif type(value) in (int, float, str):
                 self._seen.append(value)
-
-    def _is_kept(self, promise: Assumption, indices: tuple[int, ...]) -> bool:
-        """Whether an answer keeps what its call promises, as far as can be told at that moment."""
-        names = (binder.index.name for binder in promise.binders)
-        variables = {**self.inputs, **dict(zip(names, indices, strict=False))}
-        evaluation = Evaluation(Environment(variables, lambda call, at: self._returned[call, at]))
-        try:
-            return evaluation.holds(promise.formula)
-        except (IrError, KeyError, ArithmeticError, TypeError):
-            return False

@@ -210,6 +210,10 @@ def lazily(machine: Machine, node: ast.GeneratorExp, *, stop: bool) -> SymbolicV
     first = machine.evaluate(node.generators[0].iter)
     found = plans(machine, first)
     name = "any" if stop else "all"
+    if any(isinstance(how, UnknownItems) for _, how in found):
+        said = machine.hooks.of_every_item(machine, node, first, stop=stop)
+        if said is not None:
+            return boolean(said)
     if len(node.generators) != 1 or len(found) != 1 or not isinstance(found[0][1], KnownItems):
         refuse(
             f"builtin.{name}",

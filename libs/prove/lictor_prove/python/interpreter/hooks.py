@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from lictor_ir.terms import Term
 from lictor_prove.python.interpreter import calls, expressions, statements
 from lictor_prove.python.machine.machine_state import Machine
 from lictor_prove.python.machine.symbolic_values import SymbolicValue
@@ -30,3 +31,10 @@ class InterpreterHooks:
     ) -> SymbolicValue:
         """Call a value."""
         return calls.call(machine, function, args, keywords)
+
+    def of_every_item(
+        self, machine: Machine, node: ast.GeneratorExp, first: SymbolicValue, *, stop: bool
+    ) -> Term | None:
+        """What `all` or `any` says of a list of unknown length; None where nothing can be said of every item."""
+        del machine, node, first, stop
+        return None

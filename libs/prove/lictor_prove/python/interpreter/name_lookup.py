@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from lictor_ir.document import Schema
-from lictor_ir.terms import column
+from lictor_ir.terms import Term, column
 from lictor_ir.types import RowOf
 from lictor_prove.python import attributes
 from lictor_prove.python.machine.machine_state import Machine
@@ -73,10 +73,7 @@ def attribute(
     """`owner.name`, of values; attributes of modules are resolved where modules are known."""
     match owner:
         case Sym(term) if isinstance(owner.type, RowOf):
-            for known in schemas[owner.type.schema].columns:
-                if known.name == name:
-                    return Sym(column(term, name, known.type))
-            raise Raises("AttributeError", f"{owner.type.schema} has no column {name!r}")
+            return row_column(term, schemas[owner.type.schema], name)
         case SchemaV(schema):
             refuse(
                 "attribute.column",
@@ -85,3 +82,11 @@ def attribute(
             )
         case _:
             return attributes.attribute(machine, owner, name)
+
+
+def row_column(row: Term, schema: Schema, name: str) -> SymbolicValue:
+    """`row.name`."""
+    for known in schema.columns:
+        if known.name == name:
+            return Sym(column(row, name, known.type))
+    raise Raises("AttributeError", f"{schema.name} has no column {name!r}")

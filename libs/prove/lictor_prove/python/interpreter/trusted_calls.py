@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from lictor_ir.document import (
     Assumption,
     Atom,
+    Binder,
     Effect,
     ObligationKind,
     Parameter,
@@ -16,11 +18,13 @@ from lictor_ir.document import (
     Update,
 )
 from lictor_ir.provenance import argument_labels
-from lictor_ir.terms import TRUE, Const, Term, const, not_, or_, result
+from lictor_ir.terms import TRUE, Const, Term, Var, const, not_, or_, result, substitute
 from lictor_ir.types import ANY, FLOAT, INT, NONE, ListOf, RowOf, Type, accepts
 from lictor_prove.errors import ProveError
 from lictor_prove.layer_model import LayerParameter, Predicate, TrustedFunction
+from lictor_prove.python.interpreter.every_item import Clause
 from lictor_prove.python.machine.machine_state import Machine
+from lictor_prove.python.machine.program_shape import UnreadPromise
 from lictor_prove.python.machine.symbolic_values import (
     NONE_VALUE,
     Opaque,
@@ -40,14 +44,28 @@ ROW_VARIABLE = "*"
 Condition = Callable[[Predicate, Mapping[str, SymbolicValue]], Term]
 
 
+class PromiseReading(Protocol):
+    """What can be relied on of a postcondition, and what can't."""
+
+    @property
+    def clauses(self) -> Sequence[Clause]: ...
+    @property
+    def unused(self) -> str: ...
+
+
+Promise = Callable[[Predicate, Mapping[str, SymbolicValue]], PromiseReading]
+
+
 class TrustedCalls:
     """Makes atoms out of calls."""
 
-    def __init__(self, condition: Condition, inputs: Sequence[str]) -> None:
+    def __init__(self, condition: Condition, promised: Promise, inputs: Sequence[str]) -> None:
         self._condition = condition
+        self._promised = promised
         self._inputs = frozenset(inputs)
         self.used: dict[str, TrustedFunction] = {}
         self.schemas: dict[str, Schema] = {}
+        self.unread: list[UnreadPromise] = []
 
     def call(
         self,
@@ -153,26 +171,64 @@ class TrustedCalls:
             return
         for predicate in function.ensures:
             names = parameter_names(predicate)
+            taken = [
+                {names[0]: given["result"]} if len(names) == 1 else given for given in readings
+            ]
             try:
-                formula = or_(
-                    *(
-                        self._condition(
-                            predicate,
-                            _with_defaults(
-                                predicate,
-                                {names[0]: given["result"]} if len(names) == 1 else given,
-                            ),
-                        )
-                        for given in readings
-                    )
-                )
-            except ProveError:
-                # A promise that can't be read is one that nobody relies on.
-                continue
-            if formula is not TRUE:
-                machine.assumptions.append(
-                    Assumption(call, formula, machine.guard, machine.binders, predicate.text)
-                )
+                found = [
+                    self._promised(predicate, _with_defaults(predicate, given)) for given in taken
+                ]
+                clauses = however_read([each.clauses for each in found])
+                why = next((each.unused for each in found if each.unused), "")
+            except ProveError as error:
+                clauses, why = (), str(error)
+            if why:
+                # A promise that can't be read is one that nobody relies on; nor does a counterexample keep it.
+                span = machine.hooks.span(machine.at) if machine.at is not None else None
+                at = (None, None) if span is None else (span.line, span.column)
+                self.unread.append(UnreadPromise(call, function.name, predicate.text, why, *at))
+            machine.assumptions += assumed(
+                call,
+                clauses,
+                machine.guard,
+                machine.binders,
+                predicate.text,
+                fresh=machine.fresh_index,
+            )
+
+
+def however_read(readings: Sequence[Sequence[Clause]]) -> Sequence[Clause]:
+    """The clauses that hold whichever reading is meant; ProveError when readings differ in more than formulas."""
+    first = readings[0]
+    if any([each.binders for each in one] != [each.binders for each in first] for one in readings):
+        raise ProveError("it says other things of a float than of the int that equals it")
+    return [
+        Clause(same[0].binders, or_(*(each.formula for each in same)))
+        for same in zip(*readings, strict=True)
+    ]
+
+
+def assumed(
+    call: str,
+    clauses: Sequence[Clause],
+    guard: Term,
+    binders: tuple[Binder, ...],
+    text: str,
+    *,
+    fresh: Callable[[], Var],
+) -> Iterator[Assumption]:
+    """What a call promises, as a document says it; `fresh` gives indices that nothing else in it has."""
+    for clause in clauses:
+        if clause.formula is TRUE:
+            continue
+        names: dict[Term, Term] = {}
+        inner: list[Binder] = []
+        for each in clause.binders:
+            index = fresh()
+            inner.append(Binder(index, substitute(each.over, names)))
+            names[each.index] = index
+        formula = substitute(clause.formula, names)
+        yield Assumption(call, formula, guard, (*binders, *inner), text)
 
 
 def parameter_names(predicate: Predicate) -> list[str]:

@@ -50,6 +50,19 @@ class BranchPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadPromise:
+    """What a trusted call promises and no document can say, or not all of it."""
+
+    call: str
+    """The id of its atom."""
+    effect: str
+    text: str
+    why: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramShape:
     """The places of one program."""
 
@@ -58,6 +71,8 @@ class ProgramShape:
     branches: tuple[BranchPoint, ...]
     via_of: Mapping[str, Via] = field(default_factory=dict[str, Via])
     """How the atoms of the document are come to, by their ids; those that are not named stand in the target."""
+    unread: tuple[UnreadPromise, ...] = ()
+    """What is promised to it and not said in its document."""
 
 
 def told_apart(spots: Iterable[Spot]) -> dict[Spot, Spot]:
