@@ -6,6 +6,8 @@ promised to, or that no result could keep its promises for.
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from lictor_ir.certificate.check import check
@@ -14,9 +16,10 @@ from lictor_ir.goals import GoalKind
 from lictor_prove.certificate.creation import certified
 from lictor_prove.layer_model import Layer
 from lictor_prove.layers import load_layer
-from lictor_prove.proof.prover import prove
+from lictor_prove.proof.prover import document_of, prove
 from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
+from lictor_prove.proof.submitted_documents import prove_bound
 from lictor_schema.proofs.proof import ProofVerdict
 
 EFFECTS = """\
@@ -161,10 +164,13 @@ def layer(tmp_path_factory: pytest.TempPathFactory) -> Layer:
     return load_layer([root], [base])
 
 
+def program(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.strip().splitlines())
+
+
 def proof_of(layer: Layer, body: str) -> Proof:
-    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     settings = ProofSettings(rehearsal_ms=5_000)
-    return prove(HEAD + lines, name="p.py", layer=layer, settings=settings, seed="07" * 16)
+    return prove(program(body), name="p.py", layer=layer, settings=settings, seed="07" * 16)
 
 
 PROVED = {
@@ -206,6 +212,19 @@ def test_what_is_promised_of_every_item_is_relied_on(layer: Layer, body: str) ->
     report = check(certificate.data)
     assert report.level is Level.C, report.goals
     assert any(goal.kind is GoalKind.PROMISE for goal in report.derived)
+
+
+@pytest.mark.parametrize("name", ["in a loop in a loop", "of lists in a list", "by an argument"])
+def test_a_document_that_is_handed_in_gets_the_promises_of_the_layer(
+    layer: Layer, name: str
+) -> None:
+    document = document_of(program(PROVED[name]), name="p.py", layer=layer)
+    without = dataclasses.replace(document, assumptions=())
+    assert prove_bound(without, layer).verdict is ProofVerdict.PROVED
+    doubted = document_of(program(UNREAD["that one of them is"]), name="p.py", layer=layer)
+    proof = prove_bound(doubted, layer)
+    assert proof.verdict is ProofVerdict.UNKNOWN
+    assert "promise.unread" in {each.code for each in proof.reasons}
 
 
 def test_a_promise_may_leave_no_item(layer: Layer) -> None:
