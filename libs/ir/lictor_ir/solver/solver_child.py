@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import selectors
 from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ class SolverChild(Forked):
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer:
         """In the child: whatever goes wrong there decides nothing."""
+        # Solvers print what they think of a goal; it would stand among what a command says.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             return ask()
         except MemoryError:

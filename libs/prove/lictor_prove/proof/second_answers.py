@@ -30,9 +30,8 @@ def cvc5_child(goal: Goal, timeout_ms: int, memory_mb: int) -> SolverChild:
 def _answer(goal: Goal, timeout_ms: int) -> Answer:
     """In the child."""
     cvc5: Any = import_module(NAME)
-    sys.set_int_max_str_digits(
-        0
-    )  # its numbers come as text, and may be longer than Python reads otherwise
+    # Its numbers come as text, and may be longer than Python reads otherwise.
+    sys.set_int_max_str_digits(0)
     script = Script()
     try:
         text = script.text(goal)
