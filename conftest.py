@@ -27,7 +27,7 @@ from hypothesis import settings
 
 from lictor_local.embedded_servers import EmbeddedServers, Endpoints
 
-pytest_plugins = ["quick_tests", "warm_processes"]
+pytest_plugins = ["open_connections", "quick_tests", "warm_processes"]
 
 ROOT = Path(__file__).parent
 NATS_PORT, REDIS_PORT = 4222, 6379

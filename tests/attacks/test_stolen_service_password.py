@@ -253,6 +253,7 @@ async def test_no_copy_of_a_service_s_own_words_is_taken_for_an_operator_s_order
     assert judged == ["operator"]
     runner.stop()
     await running
+    await supervisor.close()
     await thief.close()
     await ops.close()
 

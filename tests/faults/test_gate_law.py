@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 from pydantic import ValidationError
+from running_loops import at_work, connection
 
 from lictor_bus.errors import BusError, JetStreamAway
 from lictor_bus.gate import Gate, Repeats
@@ -27,10 +28,10 @@ from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates.history_desk import history_runner
 from lictor_bus.gates.table import GATES
 from lictor_bus.names import streams
-from lictor_bus.service.service import Runnable, Service, ServiceRuntime
+from lictor_bus.service.service import Service, connected
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.read import read_all
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.core.base_model import Model
@@ -113,43 +114,15 @@ def question(request: type[Model]) -> dict[str, Any]:
 @asynccontextmanager
 async def composed(service: Service, endpoints: Endpoints) -> AsyncIterator[list[GateRunner]]:
     """The runners of a service, none of them running yet."""
-    client = await connect_nats(endpoints.nats_url, name="test")
-    redis = await connect_redis(endpoints.redis_url)
-    loops: list[Runnable] = []
-    try:
-        await declared(client, *service.spec.streams, streams.DEAD)
-        telemetry = ServiceTelemetry(service.name)
-        loops += await service.loops(
-            ServiceRuntime(
-                service=service.name,
-                settings=ServiceSettings(
-                    nats_url=endpoints.nats_url, redis_url=endpoints.redis_url
-                ),
-                client=client,
-                redis=redis,
-                telemetry=telemetry,
-            )
-        )
-        history = await connect_nats(endpoints.nats_url, name="history")
-        loops.append(history_runner(history, service.name, telemetry))
+    settings = ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url)
+    async with connected(service.name, settings, ServiceTelemetry(service.name)) as runtime:
+        await declared(runtime.client, *service.spec.streams, streams.DEAD)
+        history = await runtime.connections.nats("history")
+        loops = [
+            *await service.loops(runtime),
+            history_runner(history, service.name, runtime.telemetry),
+        ]
         yield [loop for loop in loops if isinstance(loop, GateRunner)]
-    finally:
-        await close_nats(client)
-        await redis.aclose()
-
-
-@asynccontextmanager
-async def running(runner: GateRunner) -> AsyncIterator[None]:
-    """Answering; at the end everything in hand is answered and recorded."""
-    task = asyncio.create_task(runner.run())
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            while runner.trouble is not None:
-                await asyncio.sleep(0.01)
-        yield
-    finally:
-        runner.stop()
-        await task
 
 
 @dataclass
@@ -169,15 +142,16 @@ class Bench:
     async def answered_by(self, handler: Handler, **options: Any) -> AsyncIterator[None]:
         """The gate with another handler; everything else is the service's own."""
         short = replace(self.gate, within_s=min(self.gate.within_s, SHORT_S))
-        runner = GateRunner(
-            await connect_nats(self.url, name="law"),
-            self.gate.service,
-            [replace(self.bound, gate=short, handle=handler)],
-            ServiceTelemetry(self.gate.service),
-            **options,
-        )
-        async with running(runner):
-            yield
+        async with connection(self.url, "law") as client:
+            runner = GateRunner(
+                client,
+                self.gate.service,
+                [replace(self.bound, gate=short, handle=handler)],
+                ServiceTelemetry(self.gate.service),
+                **options,
+            )
+            async with at_work(runner):
+                yield
 
     def new_question(self) -> dict[str, Any]:
         """A question with an id that none had before."""
@@ -286,19 +260,12 @@ async def bench(
     monkeypatch.setenv("LICTOR_SEAL_KEY_CREATE", "1")
     async with composed(APPS[gate.service].make_service(), clean_infra) as runners:
         bound = next(each for runner in runners for each in runner.gates if each.gate is gate)
-        client = await connect_nats(clean_infra.nats_url, name="asker")
-        found = Bench(client, clean_infra.nats_url, bound, itertools.count(1))
-        try:
-            own = next(runner for runner in runners if bound in runner.gates)
-            for other in runners:
-                if other is not own:
-                    other.stop()
-                    await other.run()
-            async with running(own):
+        own = next(runner for runner in runners if bound in runner.gates)
+        async with connection(clean_infra.nats_url, "asker") as client:
+            found = Bench(client, clean_infra.nats_url, bound, itertools.count(1))
+            async with at_work(own):
                 await a_repeated_question_gets_its_first_answer(found)
             yield found
-        finally:
-            await close_nats(client)
 
 
 every_gate = pytest.mark.parametrize(

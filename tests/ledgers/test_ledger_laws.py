@@ -27,9 +27,10 @@ from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.appends import Appends
-from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_all
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_contracts.decision import kill_switch
 from lictor_contracts.decision.question_stamp import QuestionStamp
 from lictor_contracts.decision.questions import Governing, begin

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from concrete_runs import CONSTANTS, PARAMETERS, Run, compiled, run
-from predicted_traces import Mismatch, Predictor, alike, ir_value
+from predicted_traces import NEEDLESS, Mismatch, Predictor, alike, ir_value
 from stated_contracts import Stated, stated
 
 from lictor_ir.document import Document, ObligationKind
@@ -139,6 +139,9 @@ class Differential:
         if bool(refused) != done.refused:
             raise Mismatch(f"preconditions: the run breaks one is {done.refused}, {refused} fail")
         if raising:
+            failed = sorted({each.text for each in raising} - {NEEDLESS})
+            if failed:
+                raise Mismatch(f"Python raises nothing, and these fail: {failed}")
             self.tally["needless obligations"] += 1
             return
         self.same_as_library(document, done, guarantees)

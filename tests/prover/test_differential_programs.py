@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from predicted_traces import Mismatch
 
 from lictor_ir.contracts import Relation
-from lictor_ir.document import Atom, Document, ObligationKind
+from lictor_ir.document import Atom, Document, Obligation, ObligationKind, Span
 from lictor_ir.goals import guarantees
 from lictor_ir.goals.occurrences import facts
 from lictor_ir.solver import z3_lowering
-from lictor_ir.terms import TRUE, Term, apply
+from lictor_ir.terms import FALSE, TRUE, Term, apply
 from lictor_ir.types import INT
 from lictor_prove.layer_model import Layer
 from lictor_prove.python.interpreter import trusted_calls
@@ -124,6 +124,21 @@ def test_error_that_is_not_told_is_noticed(layer: Layer, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Differential, "read", without_errors)
     assert found_by_checking(layer) == "Missed"
+
+
+def test_obligation_that_python_does_without_is_noticed(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a document gets wrong behind it would not be seen."""
+    read = Differential.read
+
+    def demanding(differential: Differential, source: str) -> Document:
+        document = read(differential, source)
+        wrong = Obligation(ObligationKind.NO_ERROR, FALSE, "nothing", span=Span(1, 1, 1, 2))
+        return replace(document, obligations=(wrong, *document.obligations))
+
+    monkeypatch.setattr(Differential, "read", demanding)
+    assert found_by_checking(layer) == "Mismatch"
 
 
 def test_goal_that_forgets_an_effect_is_noticed(

@@ -26,6 +26,28 @@ from tools.desk.trusted.schemas import OrderRow, UserRow
 """
 
 FALSE_PROOFS = {
+    "a default of a lambda binds a name around it, where no path leads": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    if False:
+        f = lambda x=(send_email := 1): x
+    send_email("eve", "m")
+""",
+    "a default of a function binds a name around it, where no path leads": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    for _ in []:
+        def f(*, x=(send_email := 1)) -> int:
+            return x
+    send_email("eve", "m")
+""",
+    "a comprehension in a default binds a name around it, where no path leads": """
+@lictor_layer.guarantee(c.at_least(1))
+def main() -> None:
+    if False:
+        f = lambda x=[(send_email := y) for y in [1]]: x
+    send_email("eve", "m")
+""",
     "a break in else leaves the loop around": """
 @lictor_layer.guarantee(c.none_sent())
 def main(x: int) -> None:

@@ -143,7 +143,7 @@ async def test_a_policy_approves_what_it_describes_and_a_person_the_rest(story: 
     assert "at_most(500) [however early the run ends]" in shown.stdout
     assert 'at most 500 times, by "at_most(500)"' in shown.stdout
     assert "short_texts is required and not stated; it was added to the proof" in shown.stdout
-    for other in ("if proved", "any number of times", "no trusted call fails", "every prefix"):
+    for other in ("if proved", "any number of times", "runs that complete", "every prefix"):
         assert other not in shown.stdout
 
     made = story.lictor(

@@ -22,8 +22,9 @@ from reporting import ROOT, service_process, wait_until_ready
 from lictor_bus.migration.stream_migration import migrate
 from lictor_bus.names import streams
 from lictor_bus.names.older_subjects import without_runtime
-from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
+from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.read import read_all
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.stack import Stack, StackSettings
 from lictor_seal import SealBundle, TrustStore, verify_bundle

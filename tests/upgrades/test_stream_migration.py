@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
-from reporting import apply_streams, service_process
+from reporting import apply_streams, service_process, wait_until_ready
 
 from lictor_bus.errors import NeedsMigration
 from lictor_bus.migration.message_runtimes import MIGRATED
@@ -38,8 +38,10 @@ def data(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Client]:
     client = await connect_nats(url, name="test")
-    yield client
-    await close_nats(client)
+    try:
+        yield client
+    finally:
+        await close_nats(client)
 
 
 @pytest.fixture
@@ -233,9 +235,7 @@ async def test_each_subject_gets_the_runtime_that_all_its_messages_name(client: 
 async def test_it_refuses_while_a_service_runs(clean_infra: Endpoints, client: Client) -> None:
     await apply_streams(clean_infra.nats_url)
     async with service_process("lictor_feedback", clean_infra):
-        async with asyncio.timeout(60):
-            while not (await client.jetstream().consumers_info(streams.SESSIONS)):
-                await asyncio.sleep(0.05)
+        await wait_until_ready(client, "feedback")
         await client.jetstream().delete_stream(streams.PROOFS)
         await made_by_0_1(client, streams.PROOFS)
         await client.jetstream().publish("lictor.proof.proved.t", b"{}")
@@ -244,6 +244,19 @@ async def test_it_refuses_while_a_service_runs(clean_infra: Endpoints, client: C
         with pytest.raises(MigrationRefused, match="whoever reads SESSIONS"):
             await migrate(client, ())
     await migrate(client, ("feedback",))
+
+
+async def test_it_refuses_while_a_service_is_there_that_is_slow_to_answer(
+    clean_infra: Endpoints, client: Client
+) -> None:
+    await streams.declare(client, streams.EVENTS)
+    await made_by_0_1(client, streams.PROOFS)
+    await client.jetstream().publish("lictor.proof.proved.t", b"{}")
+    async with connected(clean_infra.nats_url) as busy:
+        await busy.subscribe(subjects.health("feedback"))
+        await busy.flush()
+        with pytest.raises(MigrationRefused, match="stop these first: feedback"):
+            await migrate(client, ("feedback",))
 
 
 async def test_two_at_once_take_turns(clean_infra: Endpoints, client: Client) -> None:

@@ -21,11 +21,12 @@ from lictor_bus.fold.timers import CancelTimer, SetTimer, Timer
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient, connect_nats
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_bus.wire.read import read_from
+from lictor_bus.wire.redis_connection import connect_redis
 
 PARTITIONS = 2
 FAST = PullSettings(batch=100, expires_s=0.3, heartbeat_s=0.1, pin_timeout_s=0.6, ack_wait_s=1.0)

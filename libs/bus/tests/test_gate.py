@@ -5,7 +5,7 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from nats.errors import TimeoutError as NatsTimeout
 from redis.exceptions import ConnectionError as RedisAway
+from running_loops import connection
 
 from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.gate import OPERATORS, RUNTIMES, Gate, GateRefusal, Refusals, Repeats
@@ -20,7 +21,7 @@ from lictor_bus.gates.gate_recorder import PendingRecord
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner, Given, ReceivedQuestion, RecordTime
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import Outgoing
 from lictor_bus.wire.read import read_from
 from lictor_schema.gates.gate import GateAnswer, GateRequest
@@ -96,6 +97,7 @@ class Tries:
 
     client: TolerantClient
     url: str
+    ends: AsyncExitStack
     runners: list[tuple[GateRunner, "asyncio.Task[None]"]] = field(
         default_factory=list[tuple[GateRunner, "asyncio.Task[None]"]]
     )
@@ -108,13 +110,12 @@ class Tries:
         **options: Any,
     ) -> GateRunner:
         options.setdefault("at_once", 4)
-        runner = GateRunner(
-            await connect_nats(self.url, name="gates"),
-            "tries",
-            [BoundGate(gate=gate, handle=handle, records_of=records_of, **(bound or {}))],
-            ServiceTelemetry("tries"),
-            **options,
-        )
+        bound_gate = BoundGate(gate=gate, handle=handle, records_of=records_of, **(bound or {}))
+        return await self.begin([bound_gate], **options)
+
+    async def begin(self, gates: Sequence[BoundGate[Any, Any]], **options: Any) -> GateRunner:
+        client = await self.ends.enter_async_context(connection(self.url, "gates"))
+        runner = GateRunner(client, "tries", gates, ServiceTelemetry("tries"), **options)
         self.runners.append((runner, asyncio.create_task(runner.run())))
         async with asyncio.timeout(5):
             while runner.trouble is not None:
@@ -146,14 +147,14 @@ class Tries:
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Tries]:
-    client = await connect_nats(url, name="test")
-    await streams.declare(client, streams.GATES)
-    tries = Tries(client, url)
-    try:
-        yield tries
-    finally:
-        await tries.stop()
-        await client.close()
+    async with AsyncExitStack() as ends:
+        client = await ends.enter_async_context(connection(url))
+        await streams.declare(client, streams.GATES)
+        tries = Tries(client, url, ends)
+        try:
+            yield tries
+        finally:
+            await tries.stop()
 
 
 @pytest.fixture
@@ -351,21 +352,15 @@ async def test_an_operator_s_order_does_not_wait_behind_the_questions_of_runtime
 
     slow = replace(GATE, within_s=30.0)
     order = replace(slow, subject="lictor.desk.try", asked_by=(OPERATORS,))
-    runner = GateRunner(
-        await connect_nats(tries.url, name="gates"),
-        "tries",
+    await tries.begin(
         [
             BoundGate(gate=slow, handle=hangs, records_of=records_of),
             BoundGate(gate=order, handle=allow, records_of=records_of),
         ],
-        ServiceTelemetry("tries"),
         at_once=1,
         max_waiting=0,
     )
-    tries.runners.append((runner, asyncio.create_task(runner.run())))
     async with asyncio.timeout(5):
-        while runner.trouble is not None:
-            await asyncio.sleep(0.01)
         flood = asyncio.create_task(tries.ask())
         await under_way.wait()
     body = json.dumps(question()).encode()
@@ -555,21 +550,41 @@ async def test_what_comes_without_an_inbox_is_no_question(tries: Tries, reply: s
 
 
 async def test_what_is_in_hand_is_answered_before_the_runner_stops(tries: Tries) -> None:
-    closed: list[str] = []
-
     async def handle(request: GateRequest) -> Given[GateAnswer]:
         await asyncio.sleep(0.1)
         answer = await allow(request)
         return Given(answer, lambda asked, _: record(asked, answer))
 
-    async def close() -> None:
-        closed.append("closed")
-
-    runner = await tries.run(handle, at_once=1, close=close, records_linger_s=5.0)
+    runner = await tries.run(handle, at_once=1, records_linger_s=5.0)
     asking = [asyncio.create_task(tries.ask()) for _ in range(3)]
     await asyncio.sleep(0.05)
     runner.stop()
     assert [(await each).decision for each in asking] == ["allow"] * 3
     await tries.runners.pop()[1]
-    assert closed == ["closed"]
     assert len(await tries.recorded()) == 3
+
+
+async def test_a_runner_that_is_given_up_leaves_nothing_at_work(tries: Tries) -> None:
+    """When the time to stop is up: whoever closes the connections must know that nobody uses them."""
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(_request: GateRequest) -> GateAnswer:
+        began.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            ended.set()
+
+    await tries.run(hang, replace(GATE, within_s=60.0), at_once=1)
+    for _ in range(2):
+        await tries.client.publish(
+            GATE.subject_of("test"), json.dumps(question()).encode(), reply="_INBOX.nobody"
+        )
+    await began.wait()
+    before = asyncio.all_tasks()
+    _, running = tries.runners.pop()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert ended.is_set()
+    assert not [task for task in asyncio.all_tasks() - before if not task.done()]

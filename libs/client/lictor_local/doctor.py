@@ -29,7 +29,8 @@ from lictor_bus.errors import BusError, NotAllowed
 from lictor_bus.names.streams import MINIMUM_SERVER
 from lictor_bus.service.health import ask_health
 from lictor_bus.wire.address import shown
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_local.kept_ports import HOST
 from lictor_local.server_process import EmbeddedError, find_nats_server, find_redis_server
 from lictor_local.service_process import SERVICES

@@ -29,7 +29,8 @@ from lictor_bus.names.roles import DEPLOY, OPERATORS
 from lictor_bus.names.streams import STREAMS, declare
 from lictor_bus.service.settings import ServiceSettings, replicas_wanted
 from lictor_bus.wire.address import shown
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_local.accounts import Accounts
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_local.kept_ports import HOST, KeptPorts, free_port, is_free

@@ -34,7 +34,7 @@ def covered_signatures(document: Document, relation: Relation) -> Iterator[Seque
     for effect in document.effects:
         if effect.name in relation.effects:
             yield effect.parameters
-    for event in document.events:
+    for event in document.events if relation.events else ():
         if is_covered(event, relation):
             yield event.fields
 

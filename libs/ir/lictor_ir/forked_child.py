@@ -14,6 +14,7 @@ import selectors
 import signal
 import struct
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -32,11 +33,18 @@ class Forked:
         self._data = bytearray()
         self._reading, writing = os.pipe()
         parent = os.getpid()
-        self._child: int | None = os.fork()
+        with warnings.catch_warnings():
+            # Newer Pythons warn of threads: what they hold could stop the child, and then it is killed in time.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._child: int | None = os.fork()
         if self._child == 0:
             os.close(self._reading)
             _work(work, writing, memory_mb, parent)
         os.close(writing)
+
+    def fileno(self) -> int:
+        """What becomes readable when the child reports or ends: for selectors."""
+        return self._reading
 
     def told(self, timeout_s: float) -> bytes | None:
         """The next frame; None when the child has ended. Raises TimeoutError."""

@@ -1,9 +1,9 @@
 """What each operator takes, gives and means: the one table that terms, evaluation, forms and lowering follow.
 
-`result(types, param)` is the type of an application, or a TermError. `meaning(param, *values)` is its value over
-concrete values; it may raise UnspecifiedError where the format leaves the value open. Every operator is total unless
-its line says otherwise. Python's semantics hold throughout: division rounds down, a modulus has the divisor's sign, and
-comparing an int with a float compares the numbers exactly.
+`result(types, param)` is the type of an application, or a TermError. `meaning(*values)` is its value over concrete
+values, with `param` before them where it reads that; it may raise UnspecifiedError where the format leaves the value
+open. Every operator is total unless its line says otherwise. Python's semantics hold throughout: division rounds down,
+a modulus has the divisor's sign, and comparing an int with a float compares the numbers exactly.
 """
 
 # What each lambda of the table takes is said beside it, by the function that types the result.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from operator import add
+from operator import add, contains, eq, le, lt, neg, not_, sub
 from typing import Any, Final, cast
 
 from lictor_ir.errors import TermError, UnspecifiedError
@@ -54,6 +54,7 @@ class Operator:
     """What it means, for the reference in docs/effect-ir.md."""
     result: Callable[[Types, str], Type]
     meaning: Callable[..., Any]
+    reads_param: bool = False
 
 
 def _fixed(*wanted: Type, gives: Type) -> Callable[[Types, str], Type]:
@@ -67,7 +68,7 @@ def _fixed(*wanted: Type, gives: Type) -> Callable[[Types, str], Type]:
 
 def _each(wanted: Type, gives: Type) -> Callable[[Types, str], Type]:
     def result(types: Types, _param: str) -> Type:
-        if not types or any(given != wanted for given in types):
+        if not types or types != (wanted,) * len(types):
             raise TermError(f"takes one or more {wanted}, not ({_told(types)})")
         return gives
 
@@ -79,7 +80,7 @@ def _alike(*kinds: Type, least: int, most: int | None) -> Callable[[Types, str],
 
     def result(types: Types, _param: str) -> Type:
         enough = len(types) >= least and (most is None or len(types) <= most)
-        if not enough or types[0] not in kinds or any(given != types[0] for given in types):
+        if not enough or types[0] not in kinds or types != types[:1] * len(types):
             raise TermError(f"takes operands of one type of {_told(kinds)}, not ({_told(types)})")
         return types[0]
 
@@ -249,7 +250,7 @@ def _made_dict(*parts: Any) -> Any:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _made_row(param: str, values: Sequence[Any]) -> RowValue:
+def _made_row(param: str, *values: Any) -> RowValue:
     schema, _, names = param.partition(":")
     return RowValue(schema, dict(zip(names.split(","), values, strict=True)))
 
@@ -258,160 +259,151 @@ def _no_value(*_: Any) -> Any:
     raise UnspecifiedError("the origin of a value is read from terms, not from values")
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda _param, *values: function(*values)
-
-
 _TABLE: tuple[Operator, ...] = (
     # bool
-    Operator("not", "negation", _fixed(BOOL, gives=BOOL), _plain(lambda a: not a)),
-    Operator("and", "all hold", _each(BOOL, BOOL), _plain(lambda *all_: all(all_))),
-    Operator("or", "one holds", _each(BOOL, BOOL), _plain(lambda *all_: any(all_))),
+    Operator("not", "negation", _fixed(BOOL, gives=BOOL), not_),
+    Operator("and", "all hold", _each(BOOL, BOOL), lambda *all_: all(all_)),
+    Operator("or", "one holds", _each(BOOL, BOOL), lambda *all_: any(all_)),
     Operator(
         "ite",
         "the second if the first holds, else the third",
         _chosen,
-        _plain(lambda c, a, b: a if c else b),
+        lambda c, a, b: a if c else b,
     ),
     # comparison
-    Operator("eq", "Python's ==, for values of any type", _equal, _plain(lambda a, b: a == b)),
-    Operator("lt", "less; strings by code points", _compared, _plain(lambda a, b: a < b)),
-    Operator("le", "less or equal", _compared, _plain(lambda a, b: a <= b)),
+    Operator("eq", "Python's ==, for values of any type", _equal, eq),
+    Operator("lt", "less; strings by code points", _compared, lt),
+    Operator("le", "less or equal", _compared, le),
     # numbers
     Operator(
         "add",
         "sum, from left to right",
         _alike(*NUMBERS, least=1, most=None),
-        _plain(lambda *n: reduce(add, n)),  # not sum(), which rounds floats its own way
+        lambda *n: reduce(add, n),  # not sum(), which rounds floats its own way
     ),
-    Operator("sub", "difference", _alike(*NUMBERS, least=2, most=2), _plain(lambda a, b: a - b)),
+    Operator("sub", "difference", _alike(*NUMBERS, least=2, most=2), sub),
     Operator(
         "mul",
         "product, from left to right",
         _alike(*NUMBERS, least=1, most=None),
-        _plain(lambda *n: math.prod(n[1:], start=n[0])),
+        lambda *n: math.prod(n[1:], start=n[0]),
     ),
-    Operator("neg", "negative", _alike(*NUMBERS, least=1, most=1), _plain(lambda a: -a)),
-    Operator("abs", "magnitude", _alike(*NUMBERS, least=1, most=1), _plain(abs)),
+    Operator("neg", "negative", _alike(*NUMBERS, least=1, most=1), neg),
+    Operator("abs", "magnitude", _alike(*NUMBERS, least=1, most=1), abs),
     Operator(
         "floordiv",
         "quotient rounded down; 0 for a divisor of 0",
         _fixed(INT, INT, gives=INT),
-        _plain(_floor_div),
+        _floor_div,
     ),
     Operator(
         "mod",
         "what floordiv leaves, with the divisor's sign; the dividend for a divisor of 0",
         _fixed(INT, INT, gives=INT),
-        _plain(_mod),
+        _mod,
     ),
-    Operator("fdiv", "IEEE division", _fixed(FLOAT, FLOAT, gives=FLOAT), _plain(_float_div)),
+    Operator("fdiv", "IEEE division", _fixed(FLOAT, FLOAT, gives=FLOAT), _float_div),
     Operator(
         "rdiv",
         "exact division; 0 for a divisor of 0",
         _fixed(REAL, REAL, gives=REAL),
-        _plain(_real_div),
+        _real_div,
     ),
-    Operator("is_nan", "whether it is NaN", _fixed(FLOAT, gives=BOOL), _plain(lambda a: a != a)),
-    Operator("is_inf", "whether it is infinite", _fixed(FLOAT, gives=BOOL), _plain(math.isinf)),
-    Operator("int_of_bool", "1 or 0", _fixed(BOOL, gives=INT), _plain(int)),
+    Operator("is_nan", "whether it is NaN", _fixed(FLOAT, gives=BOOL), lambda a: a != a),
+    Operator("is_inf", "whether it is infinite", _fixed(FLOAT, gives=BOOL), math.isinf),
+    Operator("int_of_bool", "1 or 0", _fixed(BOOL, gives=INT), int),
     Operator(
         "float_of_int",
         "the nearest float, ties to even; infinite past the largest",
         _fixed(INT, gives=FLOAT),
-        _plain(_float_of_int),
+        _float_of_int,
     ),
-    Operator("real_of_int", "the same number", _fixed(INT, gives=REAL), _plain(Fraction)),
+    Operator("real_of_int", "the same number", _fixed(INT, gives=REAL), Fraction),
     # strings
-    Operator(
-        "concat", "one after the other", _each(STR, STR), _plain(lambda *parts: "".join(parts))
-    ),
+    Operator("concat", "one after the other", _each(STR, STR), lambda *parts: "".join(parts)),
     Operator(
         "contains",
         "whether the first holds the second",
         _fixed(STR, STR, gives=BOOL),
-        _plain(lambda a, b: b in a),
+        contains,
     ),
     Operator(
         "startswith",
         "whether the first begins with the second",
         _fixed(STR, STR, gives=BOOL),
-        _plain(lambda a, b: a.startswith(b)),
+        lambda a, b: a.startswith(b),
     ),
     Operator(
         "endswith",
         "whether the first ends with the second",
         _fixed(STR, STR, gives=BOOL),
-        _plain(lambda a, b: a.endswith(b)),
+        lambda a, b: a.endswith(b),
     ),
     Operator(
         "substring",
         "from an index, so many characters; empty outside",
         _fixed(STR, INT, INT, gives=STR),
-        _plain(_sub_string),
+        _sub_string,
     ),
     Operator(
         "find",
         "first index of the second in the first from the third on, or -1",
         _fixed(STR, STR, INT, gives=INT),
-        _plain(_find),
+        _find,
     ),
     Operator(
         "replace",
         "every occurrence of the second by the third; unchanged for an empty second",
         _fixed(STR, STR, STR, gives=STR),
-        _plain(_replace),
+        _replace,
     ),
     Operator(
         "count",
         "how often the second stands in the first without overlap",
         _fixed(STR, STR, gives=INT),
-        _plain(_count),
+        _count,
     ),
-    Operator(
-        "str_of_int", "decimal digits, with a minus sign", _fixed(INT, gives=STR), _plain(_digits)
-    ),
+    Operator("str_of_int", "decimal digits, with a minus sign", _fixed(INT, gives=STR), _digits),
     # containers
     Operator(
         "list",
         "a list of these items",
         lambda types, _: ListOf(_joined(types)),
-        _plain(lambda *items: list(items)),
+        lambda *items: list(items),
     ),
     Operator(
         "tuple",
         "a tuple of these items",
         lambda types, _: TupleOf(types),
-        _plain(lambda *items: items),
+        lambda *items: items,
     ),
     Operator(
         "set",
         "a set of these items",
         lambda types, _: SetOf(_joined(types)),
-        _plain(lambda *items: frozenset(items)),
+        lambda *items: frozenset(items),
     ),
     Operator(
         "dict",
         "keys and values in turn; a later key replaces an equal one",
         _dict,
-        _plain(_made_dict),
+        _made_dict,
     ),
-    Operator(
-        "row", "a row that the program made", _row, lambda param, *values: _made_row(param, values)
-    ),
+    Operator("row", "a row that the program made", _row, _made_row, reads_param=True),
     Operator(
         "in",
         "whether the container holds a value equal to the first; a dict holds its keys",
         _held,
-        _plain(_contains),
+        _contains,
     ),
-    Operator("len", "how many characters, different items or keys", _counted, _plain(len)),
-    Operator("at", "the item at an index; left open outside", _item, _plain(_at)),
+    Operator("len", "how many characters, different items or keys", _counted, len),
+    Operator("at", "the item at an index; left open outside", _item, _at),
     Operator(
         "column",
         "a column of a row",
         _column,
         lambda param, row: row.columns[param.partition(":")[0]],
+        reads_param=True,
     ),
     # origin: about the terms that stand there, decided by lictor_ir.provenance
     Operator(
@@ -444,4 +436,5 @@ def result_type(op: str, types: Types, param: str) -> Type:
 
 def apply(op: str, param: str, values: Sequence[Any]) -> Any:
     """The value of an application over concrete values."""
-    return OPERATORS[op].meaning(param, *values)
+    operator = OPERATORS[op]
+    return operator.meaning(param, *values) if operator.reads_param else operator.meaning(*values)

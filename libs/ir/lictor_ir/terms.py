@@ -109,16 +109,17 @@ _known: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
 _T = TypeVar("_T", bound=Term)
 
 
-def _shared(kind: type[_T], type_: Type, key: tuple[Any, ...], fields: Mapping[str, Any]) -> _T:
-    """The one term with this key."""
-    found = _known.get((kind, type_, *key))
+def _shared(kind: type[_T], type_: Type, parts: tuple[Any, ...], fields: Mapping[str, Any]) -> _T:
+    """The one term with these parts."""
+    key = (kind, type_, *parts)
+    found = _known.get(key)
     if isinstance(found, kind):
         return found
     made = kind()
     made.type = type_
     for name, value in fields.items():
         setattr(made, name, value)
-    _known[(kind, type_, *key)] = made
+    _known[key] = made
     return made
 
 
@@ -193,16 +194,15 @@ def matches(text: Term, regex: Regex) -> Term:
 
 def apply(op: str, *args: Term, param: str = "") -> Term:
     """The operator applied to the terms, folded where the outcome is known."""
-    type_ = operators.result_type(op, tuple(arg.type for arg in args), param)
+    type_ = operators.result_type(op, tuple([arg.type for arg in args]), param)
     simpler = _folded(op, args, param)
     return simpler if simpler is not None else application(op, args, param, type_)
 
 
 def application(op: str, args: Sequence[Term], param: str, type_: Type) -> App:
     """The application as it stands, unfolded: for reading documents, which hold what they hold."""
-    return _shared(
-        App, type_, (op, tuple(args), param), {"op": op, "args": tuple(args), "param": param}
-    )
+    held = tuple(args)
+    return _shared(App, type_, (op, held, param), {"op": op, "args": held, "param": param})
 
 
 def not_(term: Term) -> Term:
@@ -264,7 +264,7 @@ def postorder(*roots: Term, parts: Callable[[Term], tuple[Term, ...]] = children
             yield term
         elif term not in seen:
             seen.add(term)
-            below = parts(term)
+            below = term.args if parts is children and isinstance(term, App) else parts(term)
             if not below:
                 yield term
                 continue
@@ -367,6 +367,8 @@ def _folded(op: str, args: tuple[Term, ...], param: str) -> Term | None:
         outcome = operators.apply(op, param, values)
     except (_Unknown, UnspecifiedError):
         return None
+    if outcome is True or outcome is False:
+        return TRUE if outcome else FALSE
     try:
         return const(outcome)
     except TermError:
@@ -399,11 +401,14 @@ def _junction(
         flat: dict[Term, None] = {}
         for arg in args:
             parts = arg.args if isinstance(arg, App) and arg.op == op else (arg,)
-            flat.update(dict.fromkeys(part for part in parts if part is not neutral))
-        if deciding in flat or any(
-            isinstance(part, App) and part.op == "not" and part.args[0] in flat for part in flat
-        ):
+            for part in parts:
+                if part is not neutral:
+                    flat[part] = None
+        if deciding in flat:
             return deciding
+        for part in flat:
+            if isinstance(part, App) and part.op == "not" and part.args[0] in flat:
+                return deciding
         if not flat:
             return neutral
         if len(flat) == 1:

@@ -7,18 +7,30 @@ apart is `unknown`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
-    """A type without parts: `bool`, `int`, `real`, `float`, `str`, `none`; or `any`, which may be each of them."""
+    """A type without parts: `bool`, `int`, `real`, `float`, `str`, `none`; or `any`, which may be each of them.
+
+    There is one object for each, made below: they are compared and hashed more often than anything else.
+    """
 
     name: str
 
+    def __reduce__(self) -> tuple[Callable[[str], Scalar], tuple[str]]:
+        """From another process, or copied, it is the same object."""
+        return _scalar, (self.name,)
+
     def __str__(self) -> str:
         return self.name
+
+
+def _scalar(name: str) -> Scalar:
+    return SCALARS[name]
 
 
 BOOL: Final = Scalar("bool")

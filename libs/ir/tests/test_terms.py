@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
+import pickle
 import re
 from enum import IntEnum, StrEnum
 from fractions import Fraction
@@ -27,7 +29,7 @@ from lictor_ir.evaluation import Environment, value
 from lictor_ir.operators import OPERATORS
 from lictor_ir.regexes import ReRepeat, ReText, full_match, python_pattern
 from lictor_ir.terms import FALSE, TRUE, App, Matches, Term, const, postorder, var
-from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, ListOf, RowOf
+from lictor_ir.types import BOOL, FLOAT, INT, REAL, SCALARS, STR, ListOf, RowOf, Scalar
 from lictor_ir.values import RowValue
 
 
@@ -256,3 +258,9 @@ def test_a_constant_is_of_a_builtin_type_itself_whichever_was_made_first() -> No
             const(member)
         plain = member.value
         assert type(const(plain).value) is type(plain)
+
+
+@pytest.mark.parametrize("scalar", SCALARS.values(), ids=str)
+def test_a_scalar_type_from_another_process_is_the_same_object(scalar: Scalar) -> None:
+    assert pickle.loads(pickle.dumps(scalar)) is scalar
+    assert copy.deepcopy(ListOf(scalar)) == ListOf(scalar)

@@ -54,7 +54,8 @@ class RowType(type):
             if column in namespace:
                 raise DeclarationError(f"{name}.{column} has a default; a column has none")
             columns[column] = _column_type(f"{name}.{column}", annotation)
-        shadowed = [column for column in columns if column in namespace]
+        methods = {name for base in bases for kind in base.__mro__ for name in vars(kind)}
+        shadowed = [column for column in columns if column in namespace or column in methods]
         if shadowed:
             raise DeclarationError(f"{name} redefines the columns {', '.join(shadowed)}")
         namespace["__slots__"] = ("_columns",) if bases == () else ()
@@ -71,6 +72,21 @@ class RowType(type):
             if name in columns:
                 return Column(cls.__lictor_schema__, name, cls)
         return type.__getattribute__(cls, name)
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        # Python finds what the class has before what the row holds.
+        if not name.startswith("_") and any(
+            name in kind.__lictor_columns__ for kind in _below(cls)
+        ):
+            raise DeclarationError(f"{cls.__name__}.{name} is a column, which can't be assigned")
+        super().__setattr__(name, value)
+
+
+def _below(row: RowType) -> Iterator[RowType]:
+    """The class, and all below it."""
+    yield row
+    for kind in row.__subclasses__():
+        yield from _below(kind)
 
 
 def _check_meaning(name: str, bases: tuple[type, ...], namespace: Mapping[str, Any]) -> None:

@@ -76,6 +76,34 @@ def test_columns_have_no_defaults_and_only_plain_types() -> None:
             names: list[str]
 
 
+def test_a_column_is_no_method_of_a_class_above() -> None:
+    """Python would find the method, and a proof speaks about the column."""
+
+    class Named(Row):
+        def label(self) -> str:
+            return "none"
+
+    with pytest.raises(DeclarationError, match="label"):
+        RowType("Labelled", (Named,), {"__annotations__": {"label": str}})
+
+    class Labelled(Row):
+        label: str
+
+    with pytest.raises(DeclarationError, match="label"):
+        RowType("Both", (Named, Labelled), {})
+
+
+def test_a_column_can_not_be_assigned_to_the_class_or_to_one_above() -> None:
+    class Member(UserRow):
+        since: int
+
+    for row, column in ((UserRow, "name"), (Member, "name"), (UserRow, "since")):
+        with pytest.raises(DeclarationError, match=column):
+            setattr(row, column, property(lambda _: "eve"))
+    Member.table = "members"  # type: ignore[attr-defined]
+    assert Member(name="Bob", age=7, score=0.5, admin=False, since=1).name == "Bob"
+
+
 @pytest.mark.parametrize(
     "method", ["__eq__", "__hash__", "__bool__", "__getattribute__", "__init__"]
 )

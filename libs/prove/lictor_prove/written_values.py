@@ -38,6 +38,10 @@ _SCALARS: Final[Mapping[str, type]] = {
     "none": type(None),
 }
 
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
+"""Of these, values that are equal are written in the same way."""
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
 Json = Any
 
 
@@ -154,11 +158,15 @@ class ValueReader:
 
 def same(one: Json, other: Json) -> bool:
     """Whether two written values are the same; the order of a dict does not matter."""
+    if type(one) is type(other) and type(one) in _PLAIN:
+        return bool(one == other)
     return _spelled(_unordered(one)) == _spelled(_unordered(other))
 
 
 def shortened(value: Json) -> Json:
     """A written value, or its hash where that is shorter: equal values stay equal, and no others become so."""
+    if _is_short(value):
+        return value
     spelled = _spelled(_unordered(value))
     # A row class is no value: who compares looks at its name.
     if len(spelled) <= MAX_SHOWN or (isinstance(value, dict) and "rows" in value):
@@ -166,13 +174,20 @@ def shortened(value: Json) -> Json:
     return {"sha256": hashlib.sha256(spelled).hexdigest(), "bytes": len(spelled)}
 
 
+def _is_short(value: Json) -> bool:
+    """Whether it is seen at once that it need not be shortened."""
+    if type(value) is str:
+        # Of these characters, none takes more than two bytes.
+        return 2 * len(value) + 2 <= MAX_SHOWN and value.isascii() and value.isprintable()
+    return value is None or type(value) is bool
+
+
 def _spelled(value: Json) -> bytes:
     """The bytes of a written value, which are those of RFC 8785: it holds no fractions, and names of columns are words.
 
     Not `canonical_json`, which brings all of Pydantic into a process that runs somebody's program.
     """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return _JSON.encode(value).encode("utf-8", "surrogatepass")
 
 
 def _unordered(value: Json) -> Json:

@@ -27,6 +27,7 @@ from lictor_prove.python.interpreter.statements import EXCEPTIONS
 from lictor_prove.python.operations.builtin_functions import BUILTINS, STANDARD
 from lictor_prove.python.program.module_bindings import LANGUAGE
 from lictor_prove.python.syntax.subset import leads_out
+from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.outline import ENUM_BASES, literal_class
 from lictor_prove.written_values import Json, ValueReader
 
@@ -213,7 +214,7 @@ def _enum(told: Json) -> type[enum.Enum]:
 
 def _refuse_ways_out(tree: ast.Module) -> None:
     """AttributeError for a program that would look behind a value: every function has its module behind it."""
-    for node in ast.walk(tree):
+    for node in nodes_below(tree):
         if isinstance(node, ast.Attribute) and leads_out(node.attr):
             raise AttributeError(
                 f"line {node.lineno}: .{node.attr} is nothing that a program may read"

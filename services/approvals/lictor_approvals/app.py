@@ -24,7 +24,6 @@ from lictor_bus.loops.handling_loop import HandlingLoop
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
 from lictor_bus.service.settings import path_setting, whole_setting
-from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.installed import installed_layers
@@ -118,7 +117,7 @@ async def approval_loops(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Sequence[Runnable]:
     """Proofs, the clock, and the desk."""
-    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
+    client = await runtime.connections.nats("desk")
     requests = RequestLog(client, runtime.telemetry)
     dead = DeadLetters(client, NAME)
     limits = settings.limits

@@ -12,6 +12,7 @@ from typing import Any
 
 from approval_samples import ALICE, BOB, LAYER, proof, statement, submission
 from reporting import acknowledged
+from running_loops import at_work
 
 from lictor_approval.decision_validity import ApprovalLimits
 from lictor_approval.request_life import RequestLife, folded
@@ -20,11 +21,11 @@ from lictor_approvals.app import SPEC, ApprovalSettings, approval_loops
 from lictor_bus.logs.dead_letters import StoredLetter, list_dead
 from lictor_bus.logs.entry_logs import all_entries, approval_log
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.service import connected
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
 from lictor_bus.wire.appends import Appends
-from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.approvals.approval import ApprovalDecision, ApprovalEntry, ApprovalOrder
@@ -71,26 +72,15 @@ class Bus:
 
     @asynccontextmanager
     async def _running(self, settings: ApprovalSettings) -> AsyncIterator[None]:
-        client = await connect_nats(self.endpoints.nats_url, name="approvals-test")
-        redis = await connect_redis(self.endpoints.redis_url)
-        runtime = ServiceRuntime(
-            service="approvals",
-            settings=ServiceSettings(nats_url=self.endpoints.nats_url),
-            client=client,
-            redis=redis,
-            telemetry=ServiceTelemetry("approvals"),
+        where = ServiceSettings(
+            nats_url=self.endpoints.nats_url, redis_url=self.endpoints.redis_url
         )
-        loops = await approval_loops(runtime, settings, layers=lambda: self.layers, now=self.now)
-        tasks = [asyncio.create_task(loop.run()) for loop in loops]
-        try:
-            await until(lambda: all(loop.trouble is None for loop in loops))
-            yield
-        finally:
-            for loop in loops:
-                loop.stop()
-            await asyncio.gather(*tasks)
-            await close_nats(client)
-            await redis.aclose()
+        async with connected("approvals", where, ServiceTelemetry("approvals")) as runtime:
+            loops = await approval_loops(
+                runtime, settings, layers=lambda: self.layers, now=self.now
+            )
+            async with at_work(*loops):
+                yield
 
     async def submit(self, **fields: Any) -> ProgramSubmission:
         """An agent submits a program."""

@@ -10,6 +10,7 @@ from approval_bus import PATIENCE_S, Bus, approval_bus
 from approval_samples import ALICE, BOB
 from reporting import ROOT, service_process, wait_until_ready
 
+from lictor_approval.signed_decisions import sign_decision
 from lictor_local.embedded_servers import EmbeddedServers
 from lictor_prove.layers.installed import installed_layers
 
@@ -77,7 +78,13 @@ async def test_a_broker_that_went_away_is_waited_for(tmp_path: Path) -> None:
         await servers.start_nats()
         await wait_until_ready(bus.client, "approvals")
         (life,) = await bus.lives()
-        assert (await bus.decide(life)).state == "approved"
+        signed = sign_decision(bus.decision(life, ALICE), ALICE)
+        async with asyncio.timeout(120):
+            # What the service had asked when the broker died is given up after seconds, and a decision that waits
+            # behind it is to be handed in again.
+            while (answer := await bus.hand_in(life.request.request_id, signed)).state is None:
+                assert "can't be reached" in (answer.reason or "")
+        assert answer.state == "approved"
         other = await bus.submit(submission_id="s-2", source_name="other.py")
         await bus.answer(other, layer_hash=LAYER)
         await until_requests(bus, 2)

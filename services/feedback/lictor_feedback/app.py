@@ -12,7 +12,7 @@ from lictor_bus.gates.gate_runner import GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.wire.connection import TolerantClient, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.quick_redis import QuickRedis
 from lictor_feedback import __version__
 from lictor_feedback.definition_shelf import DefinitionShelf, Installation
@@ -90,7 +90,7 @@ async def make_engine(
     """The sessions of this instance, on a connection to the store of its own."""
     age = ServerAge()
     url = runtime.settings.redis_url
-    redis = await connect_redis(url, on_connect=age.on_connect, ca=runtime.settings.redis_ca)
+    redis = await runtime.connections.redis(age.on_connect)
     quick = QuickRedis(url, age.met, WITHIN_S) if QuickRedis.can_reach(url) else None
 
     async def tell_doubt(key: str) -> None:
@@ -103,6 +103,7 @@ async def make_engine(
         sessions.pinned_to,
         tell_doubt=tell_doubt,
     )
+    runtime.connections.at_end(engine.close)
 
     async def on_doubt(message: Msg) -> None:
         engine.doubt(message.data.decode("utf-8", "replace"))
@@ -113,7 +114,7 @@ async def make_engine(
 
 async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Sequence[Runnable]:
     """Everything that runs: answers, projectors, ticks."""
-    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+    client = await runtime.connections.nats("gates")
     shelf = DefinitionShelf(client, installation)
     try:
         await shelf.open()
@@ -136,7 +137,6 @@ async def make_loops(runtime: ServiceRuntime, installation: Installation) -> Seq
         NAME,
         SessionReplies(desk).bound(),
         runtime.telemetry,
-        desk.close,
         at_once=QUESTIONS_AT_ONCE,
         records_linger_s=RECORDS_LINGER_S,
     )

@@ -4,15 +4,14 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.service import ServiceRuntime, connected
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_on_subjects, read_from
 from lictor_feedback.projectors import projectors
@@ -30,27 +29,17 @@ HOUR_US = 3600 * 1_000_000
 
 @pytest.fixture
 async def runtime(clean_infra) -> AsyncIterator[ServiceRuntime]:
-    async with AsyncExitStack() as running:
-        client = await connect_nats(clean_infra.nats_url, name="test")
-        running.push_async_callback(client.close)
-        redis = await connect_redis(clean_infra.redis_url)
-        running.push_async_callback(redis.aclose)
+    settings = ServiceSettings(nats_url=clean_infra.nats_url, redis_url=clean_infra.redis_url)
+    async with connected("feedback", settings, ServiceTelemetry("feedback")) as runtime:
         await streams.declare(
-            client,
+            runtime.client,
             streams.SESSIONS,
             streams.DECISIONS,
             streams.GUIDANCE,
             streams.TIMERS,
             streams.DEAD,
         )
-        settings = ServiceSettings(nats_url=clean_infra.nats_url, redis_url=clean_infra.redis_url)
-        yield ServiceRuntime(
-            service="feedback",
-            settings=settings,
-            client=client,
-            redis=redis,
-            telemetry=ServiceTelemetry("feedback"),
-        )
+        yield runtime
 
 
 async def name_of(_definition_hash: str) -> str:

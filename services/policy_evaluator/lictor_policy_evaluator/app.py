@@ -23,7 +23,6 @@ from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.wire.connection import connect_nats, connect_redis
 from lictor_bus.wire.delivery import Delivery
 from lictor_bus.wire.publish import Outgoing
 from lictor_policy.errors import PackError, TaskStateError, UnacceptableEvent
@@ -232,8 +231,8 @@ async def make_gates(
 
     So a rush of questions takes none from the workers, neither to the broker nor to the store.
     """
-    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
-    redis = await connect_redis(runtime.settings.redis_url, ca=runtime.settings.redis_ca)
+    client = await runtime.connections.nats("gates")
+    redis = await runtime.connections.redis()
     settings = runtime.settings
     tasks = TaskStates(
         client,
@@ -250,7 +249,7 @@ async def make_gates(
         BoundGate(gate=desk.MARK, handle=Marks(client, runtime.telemetry).take),
         BoundGate(gate=task.STANDING, handle=Standings(tasks).tell, explain=explain),
     )
-    return GateRunner(client, NAME, gates, runtime.telemetry, redis.aclose)
+    return GateRunner(client, NAME, gates, runtime.telemetry)
 
 
 def pack_directory() -> Path:

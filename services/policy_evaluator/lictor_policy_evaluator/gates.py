@@ -5,7 +5,6 @@ Nor is it judged by older packs than an event stored now would be. The one excep
 and under the same request id, asked again within a few seconds because no answer came: it gets its first answer.
 """
 
-import asyncio
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from redis.exceptions import RedisError
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import BusError, ForgedState
 from lictor_bus.gate import GateRefusal
 from lictor_bus.gates import task
@@ -113,7 +113,7 @@ class Gates:
 
     async def _standing(self, runtime: str, task_id: str) -> JudgedTask:
         partition = subjects.partition_of(subjects.token(task_id), self._partitions)
-        found, config = await asyncio.gather(
+        found, config = await together(
             self._tasks.now(runtime, task_id, CATCH_UP_WITHIN_S),
             self._configs.now(partition, task.REPORT.within_s),
         )

@@ -203,9 +203,10 @@ async def test_a_question_that_makes_no_sense_is_denied(runtime: Runtime, body: 
 
 async def test_questions_asked_at_once_are_answered_each_for_itself(runtime: Runtime):
     await runtime.start()
-    answers = await asyncio.gather(*(runtime.may_report(f"Part {n}.") for n in range(300)))
+    # More than are judged at once, and not so many that the last ones' time is up on a busy machine.
+    answers = await asyncio.gather(*(runtime.may_report(f"Part {n}.") for n in range(64)))
     assert {answer.decision for answer in answers} == {"allow"}
-    assert len({answer.request_id for answer in answers}) == 300
+    assert len({answer.request_id for answer in answers}) == 64
 
 
 async def test_without_the_store_every_act_is_denied_until_it_is_back(own_servers: EmbeddedServers):

@@ -73,13 +73,7 @@ class ProverSettings:
     def limits(self, asked_ms: int | None) -> ProofSettings:
         """The limits of one proof: what was asked for, and not more than is allowed."""
         total = min(asked_ms or self.proof_s * 1000, self.proof_s * 1000)
-        return ProofSettings(
-            goal_ms=min(5_000, total),
-            total_ms=total,
-            memory_mb=self.memory_mb,
-            # Reading a program takes time too.
-            wall_ms=total + 10_000,
-        )
+        return ProofSettings(memory_mb=self.memory_mb).within(total)
 
     def certificates(self, max_bytes: int) -> CertificateLimits | None:
         """The limits of one certificate; None when none is made."""

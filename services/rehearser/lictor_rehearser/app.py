@@ -13,7 +13,6 @@ from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.gates.rehearsal import REHEARSE
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec
 from lictor_bus.service.settings import whole_setting
-from lictor_bus.wire.connection import connect_nats
 from lictor_prove.rehearsal.order_json import MalformedMessage, order_of
 from lictor_rehearser import __version__
 from lictor_rehearser.stage_pool import StagePool
@@ -95,17 +94,18 @@ def make_service() -> Service:
     service: Service
 
     async def loops(runtime: ServiceRuntime) -> Sequence[Runnable]:
-        client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-gates")
+        client = await runtime.connections.nats("gates")
         limits = settings.limits
         # Whatever a program does, what is seen of it fits into an answer.
         most = int(client.max_payload * _SHARE_OF_OBSERVED)
         limits = replace(limits, observed_bytes=min(limits.observed_bytes, most))
         pool = StagePool([LocalStage(limits) for _ in range(settings.stages)])
+        runtime.connections.at_end(pool.close)
         refused = await pool.why_refused()
         if refused:
             service.detail = f"nothing is rehearsed here: {refused}"
         bound = BoundGate(gate=REHEARSE, handle=Rehearser(pool).answer)
-        return [GateRunner(client, NAME, [bound], runtime.telemetry, pool.close)]
+        return [GateRunner(client, NAME, [bound], runtime.telemetry)]
 
     service = Service(spec=SPEC, loops=loops, detail=f"{settings.stages} stages")
     return service

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from lictor_bus.concurrency import together
 from lictor_prove.rehearsal.orders import Observation, StageOrder
 from lictor_run.rehearsal.local_stage import LocalStage
 
@@ -22,9 +23,7 @@ class StagePool:
 
     async def why_refused(self) -> str:
         """Why nothing can be rehearsed here; empty when it can."""
-        told = await asyncio.gather(
-            *(asyncio.to_thread(stage.why_refused) for stage in self._stages)
-        )
+        told = await together(*(asyncio.to_thread(stage.why_refused) for stage in self._stages))
         return next((why for why in told if why), "")
 
     async def perform(self, order: StageOrder) -> Observation:
@@ -36,5 +35,8 @@ class StagePool:
         return await asyncio.shield(work)
 
     async def close(self) -> None:
-        """End all stages."""
-        await asyncio.gather(*(asyncio.to_thread(stage.close) for stage in self._stages))
+        """End all stages, also when one does not end well."""
+        closing = [asyncio.to_thread(stage.close) for stage in self._stages]
+        for failed in await asyncio.gather(*closing, return_exceptions=True):
+            if failed is not None:
+                raise failed

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_bus import Bus, runner_bus
+from runner_bus import PATIENCE_S, Bus, runner_bus
 from runs_on_disk import program
 
 from lictor_local.embedded_servers import EmbeddedServers
@@ -159,9 +159,12 @@ async def test_a_killed_process_leaves_its_run_to_the_next_one(bus: Bus) -> None
     async with bus.process() as process:
         request_id, _ = await bus.approved(program("pay('ada', 1)\nsleep_long()"))
         await bus.until_journal(request_id, "effect_started", 2)
+        # That it starts is written before it does.
+        async with asyncio.timeout(PATIENCE_S):
+            while ["sleep"] not in bus.bank.done():
+                await asyncio.sleep(0.02)
         process.kill()
         await process.wait()
-    assert ["sleep"] in bus.bank.done()
     async with bus.process():
         life = await bus.until_state(request_id, "in_doubt")
     assert bus.bank.done()[-1] == ["give_back", "ada", 1, "receipt-ada-1"]

@@ -10,7 +10,6 @@ from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, Service, ServiceRuntime, ServiceSpec, StreamChannel
-from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.decisions.decision import DecisionRecord
 from lictor_schema.seals.episode_part import EpisodePart
@@ -106,7 +105,7 @@ def make_service() -> Service:
         outbox = SealingOutbox(
             runtime.client, log, DeadLetters(runtime.client, NAME), closings=closings
         )
-        desk = await connect_nats(runtime.settings.nats_url, name=f"lictor-{NAME}-desk")
+        desk = await runtime.connections.nats("desk")
         orders = (
             Corrections(runtime.client, log, trust, closings=closings).bound(),
             Erasures(runtime.client, log).bound(),

@@ -1,9 +1,10 @@
 """Records of a task on a real bus, and a sealer to bring its closings to."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+
+from running_loops import at_work, connection
 
 from lictor.history.episode_bundle import bundle_lines
 from lictor_bus.fold.processor import Sourced
@@ -162,14 +163,8 @@ async def answering(log: Log, gate: BoundGate[Any, Any]) -> AsyncIterator[None]:
     """A gate on the bus, as the service has it."""
     url = log.client.connected_url
     assert url is not None
-    client = await connect_nats(url.geturl(), name="gates")
-    runner = GateRunner(client, "sealer", [gate], ServiceTelemetry("sealer"))
-    running = asyncio.create_task(runner.run())
-    try:
-        async with asyncio.timeout(5):
-            while runner.trouble is not None:
-                await asyncio.sleep(0.01)
+    async with (
+        connection(url.geturl(), "gates") as client,
+        at_work(GateRunner(client, "sealer", [gate], ServiceTelemetry("sealer"))),
+    ):
         yield
-    finally:
-        runner.stop()
-        await running

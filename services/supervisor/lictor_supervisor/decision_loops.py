@@ -11,7 +11,6 @@ from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
-from lictor_bus.wire.connection import connect_nats
 from lictor_contracts.action.verification import METHODS, Methods
 from lictor_schema.contracts.decision_log import AnyDecisionEntry
 from lictor_schema.gates.gate_record import ActionGateRecord
@@ -51,9 +50,7 @@ async def governing_loops(
     runtime: ServiceRuntime, methods: Methods = METHODS
 ) -> Sequence[Runnable]:
     """Answers, ticks and sightings."""
-    client = await connect_nats(
-        runtime.settings.nats_url, name=f"lictor-{runtime.service}-contracts"
-    )
+    client = await runtime.connections.nats("contracts")
     decisions = Decisions(DecisionLog(client), FOLDS)
     envelopes = EnvelopesInForce(
         client,

@@ -9,7 +9,6 @@ from lictor_bus.gates.desk import COHERENCE
 from lictor_bus.gates.gate_runner import BoundGate, GateRunner
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.service import Runnable, ServiceRuntime, StreamChannel
-from lictor_bus.wire.connection import connect_nats
 from lictor_schema.contracts.cerpa_claim import (
     ClaimMade,
     EventSeen,
@@ -98,9 +97,7 @@ async def learning_loops(
     runtime: ServiceRuntime, trust: Callable[[], TrustStore], page: ReportPage | None = None
 ) -> Sequence[Runnable]:
     """The workers and the desk."""
-    desk = Desk(
-        await connect_nats(runtime.settings.nats_url, name=f"lictor-{runtime.service}-desk")
-    )
+    desk = Desk(await runtime.connections.nats("desk"))
     reports = CoherenceReports(desk.client, trust)
     if page is not None:
         page.reports = reports

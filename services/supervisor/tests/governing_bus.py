@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nats.aio.client import Client
+from running_loops import at_work
 
 from lictor_bus.logs.allowed_calls import SeenCalls
 from lictor_bus.logs.dead_letters import DeadLetters
@@ -18,10 +19,10 @@ from lictor_bus.logs.decision_log import DecisionLog
 from lictor_bus.logs.governed_decisions import Decisions
 from lictor_bus.logs.packs import publish_switch, store_bundle
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import Runnable, ServiceRuntime
+from lictor_bus.service.service import Runnable, ServiceRuntime, connected
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import close_nats, connect_nats, connect_redis
+from lictor_bus.wire.connection import close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
@@ -357,28 +358,12 @@ async def _running(
     loops_of: Callable[[ServiceRuntime], Awaitable[Sequence[Runnable]]],
 ) -> AsyncIterator[None]:
     """Loops as a service runs them, until the block ends."""
-    client = await connect_nats(endpoints.nats_url, name="governing")
-    redis = await connect_redis(endpoints.redis_url)
-    runtime = ServiceRuntime(
-        service=service,
-        settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
-        client=client,
-        redis=redis,
-        telemetry=ServiceTelemetry(service),
-    )
-    loops = await loops_of(runtime)
-    tasks = [asyncio.create_task(loop.run()) for loop in loops]
-    async with asyncio.timeout(PATIENCE_S):
-        while any(loop.trouble for loop in loops):
-            await asyncio.sleep(0.02)
-    try:
+    settings = ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url)
+    async with (
+        connected(service, settings, ServiceTelemetry(service)) as runtime,
+        at_work(*await loops_of(runtime)),
+    ):
         yield
-    finally:
-        for loop in loops:
-            loop.stop()
-        await asyncio.gather(*tasks)
-        await close_nats(client)
-        await redis.aclose()
 
 
 @asynccontextmanager

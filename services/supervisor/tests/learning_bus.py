@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from running_loops import at_work
+
 from lictor_bus.names import streams, subjects
-from lictor_bus.service.service import ServiceRuntime
+from lictor_bus.service.service import connected
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats, connect_redis
+from lictor_bus.wire.connection import TolerantClient, close_nats, connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_contracts.drift.events import Cause, drift_events
@@ -151,25 +153,9 @@ async def learning_supervisor(
     endpoints: Endpoints, trust: Callable[[], TrustStore] = lambda: TrustStore.of([])
 ) -> AsyncIterator[None]:
     """The workers and the desk, running."""
-    client = await connect_nats(endpoints.nats_url, name="learning")
-    redis = await connect_redis(endpoints.redis_url)
-    runtime = ServiceRuntime(
-        service="supervisor",
-        settings=ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url),
-        client=client,
-        redis=redis,
-        telemetry=ServiceTelemetry("supervisor"),
-    )
-    loops = await drift_loops.learning_loops(runtime, trust)
-    tasks = [asyncio.create_task(loop.run()) for loop in loops]
-    async with asyncio.timeout(PATIENCE_S):
-        while any(loop.trouble for loop in loops):
-            await asyncio.sleep(0.02)
-    try:
+    settings = ServiceSettings(nats_url=endpoints.nats_url, redis_url=endpoints.redis_url)
+    async with (
+        connected("supervisor", settings, ServiceTelemetry("supervisor")) as runtime,
+        at_work(*await drift_loops.learning_loops(runtime, trust)),
+    ):
         yield
-    finally:
-        for loop in loops:
-            loop.stop()
-        await asyncio.gather(*tasks)
-        await close_nats(client)
-        await redis.aclose()

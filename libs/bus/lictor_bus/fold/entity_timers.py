@@ -4,7 +4,6 @@ A timer only says whose it is and for which moment it was set. The log of that e
 that comes twice, early or late finds nobody due, or what is due, and never more.
 """
 
-import asyncio
 import json
 import logging
 import re
@@ -15,6 +14,7 @@ from datetime import timedelta
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import BusError, MessageRefused
 from lictor_bus.fold.tick_relay import TickLoop
 from lictor_bus.fold.timers import CancelTimer, SetTimer
@@ -101,7 +101,7 @@ class EntityTimers(TickLoop):
         self._dead = dead
 
     async def _ring_all(self, ticks: Sequence[Delivery]) -> Sequence[Delivery]:
-        done = await asyncio.gather(*(self._ring_one(ticked) for ticked in ticks))
+        done = await together(*(self._ring_one(ticked) for ticked in ticks))
         return [ticked for ticked, is_done in zip(ticks, done, strict=True) if is_done]
 
     async def _ring_one(self, ticked: Delivery) -> bool:

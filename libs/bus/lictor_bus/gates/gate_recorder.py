@@ -88,7 +88,7 @@ class GateRecorder:
         self._closing.set()
         if self._writing is not None:
             await self._writing
-        await asyncio.gather(*self._urgent)
+        await asyncio.gather(*self._urgent, return_exceptions=True)
 
     async def _write(self) -> None:
         while self._waiting:

@@ -1,7 +1,7 @@
 """Answers gates: many questions at a time, each bounded in size and time, none with silence.
 
-A runner has a connection of its own: the one that batches come in on may have megabytes ahead of a question. It does
-not use FastStream, whose way of handling a message costs more than judging a question.
+A runner is given a connection of its own: the one that batches come in on may have megabytes ahead of a question. It
+does not use FastStream, whose way of handling a message costs more than judging a question.
 
 Whatever goes wrong is a denial: a question that is malformed, too large or one too many, a handler that raises or
 hangs, a dependency that is away, an answer that must be on record and is not.
@@ -24,13 +24,14 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import BusError, MalformedQuestion, MessageRefused
 from lictor_bus.gate import RUNTIMES, A, Gate, GateRefusal, Q, Repeats, printable
 from lictor_bus.gates.first_answers import FirstAnswers, JudgedAnswer
 from lictor_bus.gates.gate_recorder import GateRecorder, PendingRecord
 from lictor_bus.loops.outages import OUTAGES
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, close_nats
+from lictor_bus.wire.connection import TolerantClient
 from lictor_schema.core.base_model import Model
 
 log = logging.getLogger("lictor.gate")
@@ -124,10 +125,7 @@ class _Lane:
 
 
 class GateRunner:
-    """Answers the gates of a service, as one instance of many, until stopped; owns its connection.
-
-    ``close`` is called at the end, when every answer is given and recorded.
-    """
+    """Answers the gates of a service, as one instance of many, until stopped."""
 
     def __init__(
         self,
@@ -135,7 +133,6 @@ class GateRunner:
         service: str,
         gates: Sequence[BoundGate[Any, Any]],
         telemetry: ServiceTelemetry,
-        close: Callable[[], Awaitable[None]] | None = None,
         *,
         at_once: int = _AT_ONCE,
         max_waiting: int = _MAX_WAITING,
@@ -145,7 +142,6 @@ class GateRunner:
         self._client = client
         self._service = service
         self._telemetry = telemetry
-        self._close = close
         self._at_once = at_once
         self._max_waiting = max_waiting
         self._recorder = GateRecorder(client, telemetry, linger_s=records_linger_s)
@@ -154,6 +150,7 @@ class GateRunner:
         # However many questions runtimes ask, an operator's order to stop them does not wait behind these.
         self._of_runtimes, self._of_others = _Lane(), _Lane()
         self._refusing: set[asyncio.Task[None]] = set()
+        self._is_over = False
         self.trouble: str | None = "starting"
 
     def stop(self) -> None:
@@ -176,11 +173,17 @@ class GateRunner:
                     await subscription.unsubscribe()
             while under_way := self._under_way():
                 await asyncio.wait(under_way)
-            await self._recorder.close()
-            if self._close is not None:
-                await self._close()
         finally:
-            await close_nats(self._client)
+            await self._end()
+
+    async def _end(self) -> None:
+        """Leave nothing at work: after a failure, or when the time to stop is up, there may be questions in hand."""
+        self._is_over = True
+        under_way = self._under_way()
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self._recorder.close()
 
     async def _subscribe(self, bound: BoundGate[Any, Any]) -> Subscription:
         within_s = bound.gate.within_s
@@ -215,6 +218,8 @@ class GateRunner:
                 question.subject[:200],
             )
             return
+        if self._is_over:
+            return
         is_of_runtimes = RUNTIMES in question.bound.gate.asked_by
         lane = self._of_runtimes if is_of_runtimes else self._of_others
         if len(lane.answering) < self._at_once:
@@ -237,7 +242,7 @@ class GateRunner:
 
     def _done(self, lane: _Lane, task: "asyncio.Task[None]") -> None:
         lane.answering.discard(task)
-        if lane.waiting:
+        if lane.waiting and not self._is_over:
             question = lane.waiting.popleft()
             lane.waiting_bytes -= len(question.body)
             self._begin(lane, question)
@@ -353,7 +358,7 @@ class GateRunner:
                 self._recorder.write_now(lambda record=record: record, gate.record_within_s)
                 for record in records
             ]
-            await asyncio.gather(*writes)
+            await together(*writes)
         return answer.to_json()
 
     async def _refuse_overload(self, question: _Question) -> bytes:

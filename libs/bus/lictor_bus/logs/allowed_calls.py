@@ -4,13 +4,13 @@ Allowed calls are kept in GATES by task, and those that ended or were reserved s
 that stands in both is one. What can't be read is an error, so the action gate denies: nothing is taken for no calls.
 """
 
-import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 from pydantic import ValidationError
 
+from lictor_bus.concurrency import together
 from lictor_bus.logs.session_log import read_session_entry
 from lictor_bus.names import streams, subjects
 from lictor_bus.wire.delivery import Delivery
@@ -52,7 +52,7 @@ class SeenCalls:
 
     async def since(self, session_id: str | None) -> CallsSince:
         """From where on the calls of a task count whose decision begins now."""
-        gates, sessions = await asyncio.gather(
+        gates, sessions = await together(
             self._last(streams.GATES, subjects.GATED.all),
             self._last(streams.SESSIONS, subjects.SESSION_LOG.all),
         )

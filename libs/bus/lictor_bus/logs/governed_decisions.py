@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import UnreadableEntry
 from lictor_bus.ledger import Ledger, Log, Reading
 from lictor_bus.logs.decision_log import DecisionLog
@@ -220,7 +221,7 @@ class _DecisionLog(Log[AnyDecisionEntry, DecisionAt[S, W]]):
 
     async def read(self) -> Reading[AnyDecisionEntry, DecisionAt[S, W]]:
         decisions = self._decisions
-        known, held = await asyncio.gather(decisions.known(self._key), decisions.switch())
+        known, held = await together(decisions.known(self._key), decisions.switch())
         at = DecisionAt(known.state, held.switch, decisions.now_us(), known.last)
         return Reading(at, known.last)
 

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nats.aio.client import Client
-from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
 from nats.js.errors import NotFoundError
 
 from lictor_bus.errors import BusError
@@ -86,7 +87,7 @@ async def _until_held(api: StreamApi, request: dict[str, Any]) -> None:
 
 async def _refuse_running(client: Client, services: Sequence[str]) -> None:
     """Services would go on writing under the old subjects, or miss what is not there for a while."""
-    running = [each for each in services if await _answers(client, each)]
+    running = [each for each in services if await _runs(client, each)]
     for stream in streams.STREAMS:
         try:
             consumers = await client.jetstream().consumers_info(stream)
@@ -97,9 +98,12 @@ async def _refuse_running(client: Client, services: Sequence[str]) -> None:
         raise MigrationRefused(f"stop these first: {', '.join(running)}")
 
 
-async def _answers(client: Client, service: str) -> bool:
+async def _runs(client: Client, service: str) -> bool:
+    """Whether a service is there: the broker says at once when nobody listens, so one that is slow to answer is."""
     try:
         await client.request(subjects.health(service), b"", timeout=1)
-    except NatsError:
+    except NoRespondersError:
         return False
+    except NatsTimeout:
+        pass
     return True

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import uvloop
 from faststream import FastStream
@@ -37,21 +37,19 @@ from lictor_bus.gates.table import answered_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import subjects
 from lictor_bus.names.streams import DEAD
+from lictor_bus.service.connections import Connections
 from lictor_bus.service.control_broker import ControlBroker
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.service.stream_presence import StreamPresence
 from lictor_bus.service.telemetry import ServiceTelemetry, TelemetrySettings
-from lictor_bus.wire.connection import (
-    TolerantClient,
-    close_nats,
-    connect_nats,
-    connect_redis,
-)
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.provenance import passed_over
 from lictor_bus.wire.pull import PullConsumer, PullSettings
 from lictor_schema.services.health import ServiceHealth
 
 log = logging.getLogger("lictor.service")
+
+A = TypeVar("A")
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 3.0
@@ -80,6 +78,8 @@ class ServiceRuntime:
 
     service: str
     settings: ServiceSettings
+    connections: Connections
+    """Where a loop gets a connection of its own."""
     client: TolerantClient
     redis: "Redis | None"
     """None for a service that keeps nothing."""
@@ -252,21 +252,16 @@ class Service:
 
         try:
             # Before FastStream takes the signals: until there is work in hand, one may end the process at once.
-            async with _connected(self.spec, settings) as (client, redis):
-                runtime = ServiceRuntime(
-                    service=self.name,
-                    settings=settings,
-                    client=client,
-                    redis=redis,
-                    telemetry=self.telemetry(),
-                )
-                if redis is not None and not settings.state_key:
+            async with connected(
+                self.name, settings, self._telemetry, only_answers=self.spec.only_answers
+            ) as runtime:
+                if runtime.redis is not None and not settings.state_key:
                     log.warning(
                         "%s: LICTOR_STATE_KEY is not set, so whoever can write to Redis can forge states",
                         self.name,
                     )
                 needed = () if self.spec.only_answers else (*self.spec.streams, DEAD)
-                presence = StreamPresence(client, needed, partitions=settings.partitions)
+                presence = StreamPresence(runtime.client, needed, partitions=settings.partitions)
                 await self._look_for_streams(presence, settings.start_timeout_s)
                 await self._run_application(settings, lifespan)
         finally:
@@ -420,7 +415,7 @@ async def _history(runtime: ServiceRuntime) -> Sequence[Runnable]:
     """What a service that owns streams answers to runtimes about them; whatever else it does or waits for."""
     if not is_asked_for_history(runtime.service):
         return ()
-    client = await connect_nats(runtime.settings.nats_url, name=f"lictor-{runtime.service}-history")
+    client = await runtime.connections.nats("history")
     return [history_runner(client, runtime.service, runtime.telemetry)]
 
 
@@ -472,39 +467,41 @@ _RECONNECT: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def _connected(
-    spec: ServiceSpec, settings: ServiceSettings
-) -> AsyncGenerator[tuple[TolerantClient, "Redis | None"], None]:
-    """The connections; waits for servers that are still starting, but not for ever."""
-    client, redis = await _connect(spec, settings)
-    try:
-        yield client, redis
-    finally:
-        await close_nats(client)
-        if redis is not None:
-            await redis.aclose()
-
-
-async def _connect(
-    spec: ServiceSpec, settings: ServiceSettings
-) -> tuple[TolerantClient, "Redis | None"]:
+async def connected(
+    service: str,
+    settings: ServiceSettings,
+    telemetry: ServiceTelemetry,
+    *,
+    only_answers: bool = False,
+) -> AsyncGenerator[ServiceRuntime, None]:
+    """What a service runs on, until the block ends; waits for servers that are still starting, but not for ever."""
     deadline = asyncio.get_running_loop().time() + settings.start_timeout_s
+    async with Connections(service, settings) as connections:
+        client = await _waited_for(lambda: connections.nats("streams"), service, deadline)
+        redis = None
+        if not only_answers:
+            redis = await _waited_for(connections.redis, service, deadline)
+        yield ServiceRuntime(
+            service=service,
+            settings=settings,
+            connections=connections,
+            client=client,
+            redis=redis,
+            telemetry=telemetry,
+        )
+
+
+async def _waited_for(connect: Callable[[], Awaitable[A]], service: str, deadline: float) -> A:
     pause = _FIRST_PAUSE_S
     while True:
-        client: TolerantClient | None = None
         try:
-            client = await connect_nats(settings.nats_url, name=f"lictor-{spec.name}-streams")
-            if spec.only_answers:
-                return client, None
-            return client, await connect_redis(settings.redis_url, ca=settings.redis_ca)
+            return await connect()
         except BrokerTooOld:
             raise
         except BusError as error:
-            if client is not None:
-                await client.close()
             if asyncio.get_running_loop().time() + pause > deadline:
                 raise
-            log.warning("%s: %s Waiting.", spec.name, error)
+            log.warning("%s: %s Waiting.", service, error)
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_S)
 

@@ -1,13 +1,13 @@
-"""Connections to NATS and Redis that come back by themselves, and say clearly when they can't."""
+"""Connections to NATS that come back by themselves, and say clearly when they can't."""
 
 import asyncio
 import hmac
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from nats.aio.client import Client, Srv
@@ -15,14 +15,11 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from lictor_bus.errors import BrokerUnreachable, BusError, NotAllowed, StoreUnreachable
+from lictor_bus.errors import BrokerUnreachable, BusError, NotAllowed
 from lictor_bus.names.streams import check_server_version
 from lictor_bus.names.subjects import inboxes
 from lictor_bus.wire.address import shown
 from lictor_bus.wire.delivery import COPIED
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 log = logging.getLogger("lictor.bus")
 
@@ -298,21 +295,24 @@ async def connect_nats(where: Whereabouts, *, name: str, timeout_s: float = 5.0)
                 # Every subject is made by lictor_bus.names.subjects.
                 skip_subject_validation=True,
             )
-    except (NatsError, OSError, TimeoutError) as error:
+    except BaseException as error:
+        _drop(client)
+        if not isinstance(error, (NatsError, OSError, TimeoutError)):
+            raise
         if refusals:
             raise BrokerUnreachable(
                 f"NATS at {shown(url)} refuses the connection ({refusals[0]}); "
                 "`lictor account list` shows who has an account."
             ) from None
         raise BrokerUnreachable(
-            f"NATS does not answer at {shown(url)} ({_cause(error)}); "
+            f"NATS does not answer at {shown(url)} ({cause(error)}); "
             "start that server, or name another one in LICTOR_NATS_URL."
         ) from None
     connected = True
     try:
         check_server_version(client)
-    except Exception:
-        await client.close()
+    except BaseException:
+        await close_nats(client)
         raise
     return client
 
@@ -343,52 +343,15 @@ async def close_nats(client: Client, timeout_s: float = 1.0) -> None:
     except (NatsError, OSError, RuntimeError, TimeoutError) as error:
         # RuntimeError: nats-py writes what is pending to the connection it lost, and uvloop refuses.
         log.debug("nats: closed with %s: %s", type(error).__name__, error)
+    finally:
+        _drop(client)
 
 
-async def connect_redis(
-    url: str,
-    on_connect: Callable[[Any], Awaitable[None]] | None = None,
-    *,
-    ca: Path | None = None,
-) -> "Redis":
-    """A Redis client that retries short outages by itself; the first ping must succeed.
-
-    ``on_connect`` is given every connection that is made, before it is used, and has to call its ``on_connect``. ``ca``
-    names the certificates by which a server behind ``rediss://`` is known.
-    """
-    # Imported here: whoever only speaks NATS (the SDK, a hook) shouldn't pay for it at every start.
-    from redis.asyncio import Redis
-    from redis.asyncio.retry import Retry
-    from redis.backoff import ExponentialBackoff
-    from redis.exceptions import RedisError
-
-    tls: Mapping[str, Any] = (
-        {} if ca is None or not url.startswith("rediss://") else {"ssl_ca_certs": str(ca)}
-    )
-    try:
-        client: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] -- redis-py leaves **kwargs untyped
-            url,
-            socket_connect_timeout=2,
-            socket_timeout=10,
-            health_check_interval=15,
-            retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 3),
-            redis_connect_func=on_connect,
-            **tls,
-        )
-    except ValueError:
-        # Its text may hold a part of the password.
-        raise BusError(
-            f"{shown(url)!r} is not an address such as redis://127.0.0.1:6379/0."
-        ) from None
-    try:
-        await client.ping()  # pyright: ignore[reportUnknownMemberType, reportGeneralTypeIssues] -- typed as sync-or-async
-    except (RedisError, OSError, TimeoutError) as error:
-        await client.aclose()
-        raise StoreUnreachable(
-            f"Redis does not answer at {shown(url)} ({_cause(error)}); "
-            "start that server, or name another one in LICTOR_REDIS_URL."
-        ) from None
-    return client
+def _drop(client: Client) -> None:
+    """Close what nats-py leaves open when it is interrupted while it connects or closes."""
+    transport = client._transport  # pyright: ignore[reportPrivateUsage] -- it offers no other way
+    if transport is not None:
+        transport.close()
 
 
 async def _knock(url: str) -> None:
@@ -411,7 +374,8 @@ def _parts(url: str) -> SplitResult:
     return parts
 
 
-def _cause(error: BaseException) -> str:
+def cause(error: BaseException) -> str:
+    """Why a server does not answer, in a few words."""
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     return str(error).removeprefix("nats: ") or type(error).__name__

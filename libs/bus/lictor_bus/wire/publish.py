@@ -5,7 +5,6 @@ only then, the messages go out one by one, and the broker drops those it has; so
 else's ends up exactly once.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.nuid import NUID
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import BatchRefused, BusError, NotAllowed, SequenceConflict
 from lictor_bus.names.subjects import published_subject
 from lictor_bus.wire.delivery import NO_HEADERS, Delivery
@@ -164,7 +164,7 @@ async def _publish_each(client: Client, stream: str, messages: Sequence[Outgoing
         if at is not None:
             known.append((message, at))
     for start in range(0, len(known), _LOOKED_AT_ONCE):
-        await asyncio.gather(
+        await together(
             *(
                 _store_despite(client, stream, message, at)
                 for message, at in known[start : start + _LOOKED_AT_ONCE]

@@ -44,6 +44,7 @@ class QuickRedis:
         self._within_s = within_s
         self._wire: _Wire | None = None
         self._connecting = asyncio.Lock()
+        self._closed = False
 
     @staticmethod
     def can_reach(url: str) -> bool:
@@ -78,7 +79,8 @@ class QuickRedis:
             return await self.ask("EVAL", script.text, 1, key, *args)
 
     def close(self) -> None:
-        """Give up the connection; pending commands get an error."""
+        """Give up the connection for good; pending commands get an error."""
+        self._closed = True
         if self._wire is not None:
             self._wire.give_up()
             self._wire = None
@@ -87,6 +89,8 @@ class QuickRedis:
         async with self._connecting:
             if self._wire is not None and not self._wire.lost:
                 return self._wire
+            if self._closed:
+                raise RedisConnectionError("this client is closed")
             address = self._address
             loop = asyncio.get_running_loop()
 
@@ -100,6 +104,8 @@ class QuickRedis:
                 _, wire = await loop.create_connection(made, host, port)
             try:
                 await self._introduce(wire)
+                if self._closed:
+                    raise RedisConnectionError("this client is closed")
             except BaseException:
                 wire.give_up()
                 raise

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from running_loops import at_work, connection
 
 from lictor_bus.errors import MessageRefused
 from lictor_bus.gates import history
@@ -16,7 +17,7 @@ from lictor_bus.gates.table import asked_by
 from lictor_bus.logs.dead_letters import DeadLetters
 from lictor_bus.names import streams, subjects
 from lictor_bus.service.telemetry import ServiceTelemetry
-from lictor_bus.wire.connection import TolerantClient, connect_nats
+from lictor_bus.wire.connection import TolerantClient
 from lictor_bus.wire.publish import Outgoing, publish_all, publish_one
 from lictor_bus.wire.read import read_from
 from lictor_local.embedded_servers import Endpoints
@@ -34,23 +35,15 @@ OWNERS = {kind.service for kind in (*history.STORED_KINDS, *history.PUBLISHED_KI
 @pytest.fixture
 async def client(clean_infra: Endpoints) -> AsyncIterator[TolerantClient]:
     """A connection to a broker where every owner answers, and every stream but EPISODES is declared."""
-    client = await connect_nats(clean_infra.nats_url, name="test")
-    kept = {kind.stream for kind in (*history.STORED_KINDS, *history.PUBLISHED_KINDS)}
-    await streams.declare(client, *sorted(kept - {streams.EPISODES}), streams.DEAD)
-    runners = [
-        history_runner(
-            await connect_nats(clean_infra.nats_url, name=owner), owner, ServiceTelemetry(owner)
-        )
-        for owner in sorted(OWNERS)
-    ]
-    running = [asyncio.create_task(runner.run()) for runner in runners]
-    while any(runner.trouble for runner in runners):
-        await asyncio.sleep(0.01)
-    yield client
-    for runner in runners:
-        runner.stop()
-    await asyncio.gather(*running)
-    await client.close()
+    async with AsyncExitStack() as ends:
+        client = await ends.enter_async_context(connection(clean_infra.nats_url))
+        kept = {kind.stream for kind in (*history.STORED_KINDS, *history.PUBLISHED_KINDS)}
+        await streams.declare(client, *sorted(kept - {streams.EPISODES}), streams.DEAD)
+        for owner in sorted(OWNERS):
+            own = await ends.enter_async_context(connection(clean_infra.nats_url, owner))
+            runner = history_runner(own, owner, ServiceTelemetry(owner))
+            await ends.enter_async_context(at_work(runner))
+        yield client
 
 
 async def ask(

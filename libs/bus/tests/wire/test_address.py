@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from lictor_bus.errors import BusError
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.wire.address import shown
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.redis_connection import connect_redis
 
 MARK = "hunter2MARK"
 

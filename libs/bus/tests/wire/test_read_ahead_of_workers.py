@@ -9,9 +9,10 @@ from redis.asyncio import Redis
 from lictor_bus.errors import BusError
 from lictor_bus.fold.state_store import Commit, StateReader, StateStore
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import last_sequence, read_from, read_since
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_local.embedded_servers import Endpoints
 
 TASKS = [*(f"task-{n}" for n in range(40)), "a.b c", "ünïcode", "x" * 300, "0"]

@@ -19,7 +19,8 @@ from cryptography.x509.oid import NameOID
 from lictor_bus.errors import BusError, StoreUnreachable
 from lictor_bus.service.settings import ServiceSettings
 from lictor_bus.wire.address import shown
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
+from lictor_bus.wire.redis_connection import connect_redis
 
 
 @pytest.mark.parametrize(

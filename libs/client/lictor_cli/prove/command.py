@@ -259,14 +259,10 @@ def _proved_here(options: Namespace, stage: "Stage | None") -> Iterator[FileRepo
             f"{error.name} is not installed here; install lictor-prove, or use --submit."
         ) from None
 
-    total_ms = round(options.timeout * 1000)
-    # Reading a program takes time too.
     settings = ProofSettings(
-        total_ms=total_ms,
-        wall_ms=total_ms + 10_000,
         coverage=options.coverage,
         rehearsal_ms=0 if stage is None else DEFAULT.rehearsal_ms,
-    )
+    ).within(round(options.timeout * 1000))
     # Loaded when the first file needs it, and once: a layer that is broken is told of each file.
     named_layer = cache(partial(layer_of, options))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -197,6 +199,31 @@ async def test_what_is_not_decided_in_time_has_the_same_shape_and_names_its_laye
     assert guarantee.startswith("    unknown   at_most(0)")
     assert why.startswith(" " * 8)
     assert proof["reasons"][0]["message"].startswith("at_most(0) can't be decided: ")
+
+
+async def test_the_timeout_ends_solvers_that_do_not_look_at_the_clock(cli, tmp_path: Path) -> None:
+    """Z3 takes minutes for one step with such numbers. What needs no solver is decided all the same."""
+    program = tmp_path / "hard.py"
+    program.write_text(
+        "from lictor_layer import guarantee\n"
+        "from tools.mail.trusted import contracts as mail\n"
+        "from tools.mail.trusted.effects import send_mail\n"
+        "@guarantee(mail.at_most(0))\n"
+        "def main(x: int, y: int, z: int) -> None:\n"
+        "    if x > 10**5000 and y > x and z > y and x * x * x + y * y * y == z * z * z:\n"
+        "        send_mail('a@b', 'A', 'hello')\n"
+    )
+    begun = time.monotonic()
+    told = await cli("prove", "--json", "--timeout", "2", *LAYERS, program)
+    assert time.monotonic() - begun < 60
+    proof = proof_in(told.stdout)
+    assert [(each["name"], each["verdict"]) for each in proof["guarantees"]] == [
+        ("at_most(0)", "unknown"),
+        ("short_texts()", "proved"),
+    ]
+    assert re.search(
+        "Z3 did not decide it within|the time of 2000 ms is up", proof["reasons"][0]["message"]
+    )
 
 
 async def test_a_condition_that_can_break_is_told_with_a_run_around_the_proof(

@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
+from running_loops import at_work, connection
 
 from lictor.errors import LictorError, Unreachable
 from lictor.history.own_history import OwnHistory
@@ -27,14 +28,10 @@ from lictor_schema.gates.history import HistoryFilter
 @asynccontextmanager
 async def owner(url: str, service: str = "policy-evaluator") -> AsyncIterator[GateRunner]:
     """The service that owns the stream, as far as history goes."""
-    client = await connect_nats(url, name=service)
-    runner = history_runner(client, service, ServiceTelemetry(service))
-    running = asyncio.create_task(runner.run())
-    while runner.trouble:
-        await asyncio.sleep(0.01)
-    yield runner
-    runner.stop()
-    await running
+    async with connection(url, service) as client:
+        runner = history_runner(client, service, ServiceTelemetry(service))
+        async with at_work(runner):
+            yield runner
 
 
 @pytest.fixture

@@ -154,7 +154,11 @@ class _Question:
         self._wanted = wanted
         self._budget = budget
         self._lasting = tuple(each for each in self._premises if is_hereditary(each))
-        self._builder = Builder(signature.document())
+
+    @cached_property
+    def _builder(self) -> Builder:
+        """Most questions are answered without goals."""
+        return Builder(self._signature.document())
 
     def refuted_by(self, trace: Trace) -> Entailment | None:
         """The trace as a witness, if it is one."""

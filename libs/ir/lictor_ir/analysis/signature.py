@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from lictor_ir.contracts import Contract
 from lictor_ir.document import (
@@ -38,6 +38,9 @@ class Behaviour:
     updates: tuple[Update, ...] = ()
     demands: tuple[Term, ...] = ()
     """What holds of every call in a proved program, because the trusted function demands it."""
+
+
+_NOTHING: Final = Behaviour()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Signature:
 
     def behaviour(self, effect: str) -> Behaviour:
         """What a call of the effect does, where that is known."""
-        return (self.behaviours or {}).get(effect, Behaviour())
+        return (self.behaviours or {}).get(effect, _NOTHING)
 
     def without_demands(self) -> Signature:
         """The same of all calls, whatever trusted functions demand."""

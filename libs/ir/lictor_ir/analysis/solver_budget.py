@@ -51,7 +51,7 @@ class Budget:
         if left <= 0:
             return undecided(f"the time of {self._ms} ms is up", "z3")
         if self._decide is None:
-            from lictor_ir.solver.z3_lowering import decide
+            from lictor_ir.solver.z3_process import decide
 
             self._decide = decide
         return self._decide(goal, left, self._memory_mb)

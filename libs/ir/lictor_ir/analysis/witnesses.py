@@ -299,7 +299,7 @@ class _Making:
         }
         does = self._signature.behaviour(effect.name)
         done = _with(_Call(effect, {}, does.events, does.updates), given)
-        return replace(done, arguments=arguments)
+        return _Call(effect, arguments, done.events, done.updates)
 
     def _performed(self, step: int, slots: int) -> Iterator[Performed]:
         for slot in range(slots):

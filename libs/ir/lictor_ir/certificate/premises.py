@@ -28,7 +28,7 @@ def premises_json(
             _promise(document, each, atoms[each.call].effect, witnesses.get(each.call))
             for each in document.assumptions
         ],
-        "if_no_trusted_call_fails": [
+        "if_the_run_completes": [
             guarantee.name
             for guarantee, strength in zip(document.guarantees, strengths, strict=True)
             if strength is Strength.ON_COMPLETION
@@ -52,8 +52,8 @@ def premise_lines(told: dict[str, Any]) -> Iterator[str]:
         if each["witness"] is not None:
             yield f"    which it can always keep: by returning {each['witness']}"
     yield "that a trusted call that fails ends the run, and has done nothing that the layer does not declare"
-    for name in told["if_no_trusted_call_fails"]:
-        yield f"that no trusted call fails, for {name}"
+    for name in told["if_the_run_completes"]:
+        yield f"that the run completes, for {name}"
 
 
 def _promise(

@@ -75,6 +75,7 @@ class PossibleRun:
         returned: dict[tuple[str, tuple[int, ...]], Value],
         steps: list[Step],
         monitor: ContractMonitor | None,
+        most: int,
     ) -> None:
         self._script = script
         self._monitor = monitor
@@ -84,16 +85,21 @@ class PossibleRun:
         self._outside = Evaluation(Environment(script.inputs, self._result), facts)
         self._rounds: list[_Round] = []
         self._at = 0
-        self._left = MAX_STEPS
+        self._most = self._left = most
         self._silent = 0
         self.pending: Step | None = None
         """The call that comes next; None at the end. To be read after `advance`."""
 
     @classmethod
     def of(
-        cls, document: Document, inputs: Mapping[str, Value], *, monitored: bool = False
+        cls,
+        document: Document,
+        inputs: Mapping[str, Value],
+        *,
+        monitored: bool = False,
+        most: int | None = None,
     ) -> PossibleRun:
-        """The beginning of every run for these inputs; `monitored`: its guarantees are held."""
+        """The beginning of every run for these inputs; `monitored`: its guarantees are held; `most`: of its steps."""
         validate(document)
         for parameter in document.inputs:
             if parameter.name not in inputs:
@@ -107,7 +113,8 @@ class PossibleRun:
         code = tuple(_code(document.atoms, 0, 0))
         script = _Script(document, inputs, code, results, promises)
         monitor = ContractMonitor(document) if monitored else None
-        return cls(script, LearnedFacts() if document.unknowns else None, {}, [], monitor)
+        facts = LearnedFacts() if document.unknowns else None
+        return cls(script, facts, {}, [], monitor, MAX_STEPS if most is None else most)
 
     @property
     def trace(self) -> Trace:
@@ -346,7 +353,9 @@ class PossibleRun:
     def _copy(self) -> PossibleRun:
         facts = None if self._facts is None else self._facts.copy()
         monitor = None if self._monitor is None else self._monitor.copy()
-        made = PossibleRun(self._script, facts, dict(self._returned), list(self._steps), monitor)
+        made = PossibleRun(
+            self._script, facts, dict(self._returned), list(self._steps), monitor, self._most
+        )
         made._at, made._left, made._silent = self._at, self._left, self._silent
         made._rounds = [
             _Round(each.loop, each.index, each.count, each.evaluation) for each in self._rounds
@@ -364,7 +373,7 @@ class PossibleRun:
     def _spend(self, what: str) -> None:
         self._left -= 1
         if self._left < 0:
-            raise UnspecifiedError(f"the run is longer than {MAX_STEPS} steps, at {what}")
+            raise UnspecifiedError(f"the run is longer than {self._most} steps, at {what}")
 
 
 def _code(atoms: Sequence[Atom], depth: int, start: int) -> list[Atom | _Loop | _Again]:

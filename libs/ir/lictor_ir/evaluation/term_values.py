@@ -133,7 +133,11 @@ class Evaluation:
             if term in known_values:
                 stack.pop()
                 continue
-            waiting = [part for part in self._needed(term) if part not in known_values]
+            if isinstance(term, Const):
+                known_values[term] = term.value
+                continue
+            needed = self._needed(term)
+            waiting = [part for part in needed if part not in known_values] if needed else ()
             if waiting:
                 stack.extend(reversed(waiting))
             else:
@@ -145,8 +149,10 @@ class Evaluation:
         return known_values[root]
 
     def _needed(self, term: Term) -> Sequence[Term]:
-        if not (isinstance(term, App) and term.op == "ite"):
+        if not isinstance(term, App):
             return children(term)
+        if term.op != "ite":
+            return term.args
         condition, then, otherwise = term.args
         match self._known.get(condition):
             case True:
@@ -219,7 +225,8 @@ def _applied(op: str, param: str, values: Sequence[Any]) -> Any:
         return Open(IDENTITY_OF_NAN)
     if op in ("set", "dict") and sum(map(has_nan, values[:: 2 if op == "dict" else 1])) > 1:
         return Open("a container with two NaN as keys depends on their identity")
-    if _is_too_large(op, values):
+    is_too_large = _IS_TOO_LARGE.get(op)
+    if is_too_large is not None and is_too_large(values):
         return Open(f"the outcome of {op} is too large to evaluate")
     try:
         return operators.apply(op, param, values)
@@ -264,19 +271,30 @@ def has_nan(found: Any) -> bool:
     return False
 
 
-def _is_too_large(op: str, values: Sequence[Any]) -> bool:
-    """Whether the outcome, or the work to find it, is more than evaluation goes on with; exact for strings."""
-    match op:
-        case "add" | "sub" | "mul" | "rdiv" if any(isinstance(each, Fraction) for each in values):
-            # Finding the common divisor takes the square of the length.
-            return 100 * sum(map(operators.bits, values)) > MAX_BITS
-        case "mul" | "floordiv" | "mod" | "str_of_int":
-            return sum(map(operators.bits, values)) > MAX_BITS
-        case "concat":
-            return sum(map(len, values)) > MAX_CHARACTERS
-        case "replace":
-            text, old, new = values
-            grows = len(new) - len(old)
-            return grows > 0 and len(text) + text.count(old) * grows * bool(old) > MAX_CHARACTERS
-        case _:
-            return False
+def _has_many_bits(values: Sequence[Any]) -> bool:
+    # Finding the common divisor of fractions takes the square of the length.
+    weight = 100 if any(isinstance(each, Fraction) for each in values) else 1
+    return weight * sum(map(operators.bits, values)) > MAX_BITS
+
+
+def _has_many_bits_of_fractions(values: Sequence[Any]) -> bool:
+    return any(isinstance(each, Fraction) for each in values) and _has_many_bits(values)
+
+
+def _has_many_characters(values: Sequence[Any]) -> bool:
+    return sum(map(len, values)) > MAX_CHARACTERS
+
+
+def _grows_long(values: Sequence[Any]) -> bool:
+    text, old, new = values
+    grows = len(new) - len(old)
+    return grows > 0 and len(text) + text.count(old) * grows * bool(old) > MAX_CHARACTERS
+
+
+_IS_TOO_LARGE: Final[Mapping[str, Callable[[Sequence[Any]], bool]]] = {
+    **dict.fromkeys(("add", "sub", "rdiv"), _has_many_bits_of_fractions),
+    **dict.fromkeys(("mul", "floordiv", "mod", "str_of_int"), _has_many_bits),
+    "concat": _has_many_characters,
+    "replace": _grows_long,
+}
+"""Whether the outcome, or the work to find it, is more than evaluation goes on with; exact for strings."""

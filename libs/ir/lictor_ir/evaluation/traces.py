@@ -20,13 +20,16 @@ Results = Callable[[str, tuple[int, ...], str, Mapping[str, Value]], Value]
 """What a call returns, by its id, its iteration, its effect and its arguments."""
 
 
-def run(document: Document, inputs: Mapping[str, Value], results: Results) -> Trace:
+def run(
+    document: Document, inputs: Mapping[str, Value], results: Results, *, most: int | None = None
+) -> Trace:
     """What happens for these inputs, when calls return these results.
 
-    UnspecifiedError when what happens rests on a value that is left open. A run in which an obligation fails
-    (`failed_obligations`) or an assumption is broken (`broken_assumptions`) is none that guarantees speak about.
+    UnspecifiedError when what happens rests on a value that is left open, or takes more steps than `most`. A run in
+    which an obligation fails (`failed_obligations`) or an assumption is broken (`broken_assumptions`) is none that
+    guarantees speak about.
     """
-    way = PossibleRun.of(document, inputs)
+    way = PossibleRun.of(document, inputs, most=most)
     while True:
         if way.advance() is not None:
             raise UnknownError("a declared unknown decides which calls are made")

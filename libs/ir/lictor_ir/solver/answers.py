@@ -6,15 +6,15 @@ read them, and everything else is filled in here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final
 
 from lictor_ir.document import Document, Enumeration, Schema
-from lictor_ir.places import LENGTH
-from lictor_ir.terms import results
+from lictor_ir.places import LENGTH, Place
+from lictor_ir.terms import Result, results
 from lictor_ir.types import (
     ANY,
     BOOL,
@@ -70,6 +70,19 @@ class SolverModel:
         return {
             read.root: read.value for read in self.reads if not read.is_result and not read.steps
         }
+
+
+def model_of(told: Iterable[tuple[Place, Any, Sequence[Any]]]) -> SolverModel:
+    """The model that a solver tells: places, their values and their indices; None where it does not say."""
+    reads: dict[tuple[Any, ...], Read] = {}
+    for found, value, indices in told:
+        if value is None or None in indices:
+            continue
+        root = found.root
+        name = root.call if isinstance(root, Result) else root.name
+        read = Read(name, isinstance(root, Result), found.steps, tuple(indices), value)
+        reads[read.root, read.is_result, read.steps, read.indices] = read
+    return SolverModel(tuple(reads.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -71,18 +71,26 @@ _FLOATS: Final = {
 
 def script(goal: Goal) -> str:
     """The goal as a script that ends with `(check-sat)`; UnsupportedError when it can't be written."""
-    return _Script().text(goal)
+    return Script().text(goal)
 
 
-class _Script:
+class Script:
+    """One script, and how terms are spelled in it."""
+
     def __init__(self) -> None:
+        self.members: dict[EnumValue, int] = {}
         self._named: dict[Term, str] = {}
         self._declared: dict[str, str] = {}
         self._lines: list[str] = []
         self._axioms: list[str] = []
-        self._members: dict[EnumValue, int] = {}
+
+    @property
+    def spelled(self) -> Mapping[Term, str]:
+        """Every term of the goal, as it is named in the script."""
+        return self._named
 
     def text(self, goal: Goal) -> str:
+        """The whole script."""
         formulas = [self._term(term) for term in (*goal.given, goal.refute)]
         wanted = "holds when unsat"
         if goal.undecided:
@@ -155,7 +163,7 @@ class _Script:
             case str():
                 return _string(term.value)
             case EnumValue():
-                return str(self._members.setdefault(term.value, len(self._members)))
+                return str(self.members.setdefault(term.value, len(self.members)))
             case None:
                 raise UnsupportedError("None is no scalar of a solver")
 

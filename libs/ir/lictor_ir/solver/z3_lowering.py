@@ -13,6 +13,7 @@ import ctypes
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ from lictor_ir.goals.goal import Goal
 from lictor_ir.operators import decimal
 from lictor_ir.places import Place, parts, place, solver_order
 from lictor_ir.scalars.rewriting import EXACT_INTS
-from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, undecided
-from lictor_ir.solver.z3_models import small_model
+from lictor_ir.solver.answers import HOLDS, Answer, Conclusion, SolverModel, undecided
+from lictor_ir.solver.z3_models import Reading, small_model, text_of
 from lictor_ir.solver.z3_regexes import regex_for_z3
 from lictor_ir.terms import FALSE, App, Const, Matches, Term
 from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
@@ -31,20 +32,22 @@ from lictor_ir.values import EnumValue
 NAME: Final = "z3"
 
 
-def decide(goal: Goal, timeout_ms: int, memory_mb: int) -> Answer:
-    """Whether the goal holds: its formula has no model."""
+def decide(
+    goal: Goal, timeout_ms: int, memory_mb: int, lowered: Callable[[], Lowering] | None = None
+) -> Answer:
+    """Whether the goal holds: its formula has no model. Z3 may take longer: `lictor_ir.solver.z3_process` kills it."""
     if goal.refute is FALSE:
         return HOLDS
     z3 = _z3()
     try:
-        lowering = Lowering()
+        lowering = (lowered or Lowering)()
         solver = lowering.solver(goal, timeout_ms, memory_mb)
         outcome = solver.check()
         if outcome == z3.unsat:
             return Answer(Conclusion.HOLDS, how=NAME)
         if outcome == z3.unknown:
             return undecided(_reason(solver.reason_unknown(), timeout_ms), NAME)
-        model = small_model(z3, solver, lowering.places, lowering.members, memory_mb)
+        model = lowering.model(solver, memory_mb)
         return Answer(Conclusion.FAILS, model, how=NAME, candidate=lowering.approximate)
     except z3.Z3Exception as error:
         return undecided(f"Z3 gave up: {error}", NAME)
@@ -91,17 +94,28 @@ class Lowering:
         solver.set("max_memory", max(16, memory_mb))
         solver.set("random_seed", 0)
         formulas = [self.lower(term) for term in (*goal.given, goal.refute)]
+        self.complete()
         for formula in (*self._axioms, *formulas):
             solver.add(formula)
         return solver
 
-    @property
-    def places(self) -> dict[Term, tuple[Place, Any, tuple[Any, ...]]]:
-        """What the model must say: each place with its own term and those of its indices."""
-        return {
+    def complete(self) -> None:
+        """Say what can only be said when all terms are known; nothing here."""
+
+    def model(self, solver: Any, memory_mb: int) -> SolverModel:
+        """What the solver, which found a model, says of each place."""
+        places = {
             term: (found, self._done[term], tuple(self._done[index] for index in found.indices))
             for term, found in self._places.items()
         }
+        texts = [self.length(own) for term, (_, own, _) in places.items() if term.type == STR]
+        model = small_model(self._z3, solver, places, texts, memory_mb)
+        return Reading(self._z3, model, self.members, self.spelling(model)).model(places)
+
+    def spelling(self, model: Any) -> Callable[[Any], str | None]:
+        """How the model's strings are read."""
+        del model
+        return partial(text_of, self._z3)
 
     def lower(self, root: Term) -> Any:
         """The term for Z3; a walk without recursion, because terms may be deep."""
@@ -123,7 +137,7 @@ class Lowering:
             )
         below = [self._done[part] for part in parts(term)]
         if isinstance(term, Matches):
-            return self._z3.InRe(below[0], regex_for_z3(term.regex, self._z3, self.text))
+            return self._matched(term, below[0])
         assert isinstance(term, App)
         return self._application(term, below)
 
@@ -241,7 +255,7 @@ class Lowering:
         if types == (FLOAT, FLOAT):
             return self._fp("fpLT", left, right) if strict else self._fp("fpLEQ", left, right)
         if types == (STR, STR):
-            return left < right if strict else left <= right
+            return self._before(left, right) if strict else self._z3.Not(self._before(right, left))
         if FLOAT not in types:
             if types[0] != types[1]:
                 left, right = self._as_real(left), self._as_real(right)
@@ -357,15 +371,29 @@ class Lowering:
 
     # -- strings ---------------------------------------------------------------------------------
 
+    def length(self, text: Any) -> Any:
+        """The length of a string."""
+        return self._z3.Length(text)
+
+    def contains(self, text: Any, part: Any) -> Any:
+        """Whether a string holds another."""
+        return self._z3.Contains(text, part)
+
+    def _before(self, left: Any, right: Any) -> Any:
+        return left < right
+
+    def _matched(self, term: Matches, text: Any) -> Any:
+        return self._z3.InRe(text, regex_for_z3(term.regex, self._z3, self.text))
+
     def _text(self, term: App, below: list[Any]) -> Any:
         z3 = self._z3
         match term.op:
             case "concat":
                 return z3.Concat(*below) if len(below) > 1 else below[0]
             case "len":
-                return z3.Length(below[0])
+                return self.length(below[0])
             case "contains":
-                return z3.Contains(below[0], below[1])
+                return self.contains(below[0], below[1])
             case "startswith":
                 return z3.PrefixOf(below[1], below[0])
             case "endswith":
@@ -389,30 +417,32 @@ class Lowering:
     def _count(self, text: Any, part: Any) -> Any:
         self.approximate = True
         z3 = self._z3
-        string = z3.StringSort(self._context)
+        string = self._sort(STR)
         count = z3.Function("count", string, string, z3.IntSort(self._context))(text, part)
         empty = part == self.text("")
         self._axioms += [
             count >= 0,
-            z3.Implies(empty, count == z3.Length(text) + 1),
-            z3.Implies(z3.Not(empty), (count == 0) == z3.Not(z3.Contains(text, part))),
-            z3.Implies(z3.Not(empty), count <= z3.Length(text)),
+            z3.Implies(empty, count == self.length(text) + 1),
+            z3.Implies(z3.Not(empty), (count == 0) == z3.Not(self.contains(text, part))),
+            z3.Implies(z3.Not(empty), count <= self.length(text)),
         ]
         return count
 
     def _replaced(self, text: Any, old: Any, new: Any) -> Any:
         self.approximate = True
         z3 = self._z3
-        string = z3.StringSort(self._context)
+        string = self._sort(STR)
         made = z3.Function("replace", string, string, string, string)(text, old, new)
         empty = old == self.text("")
         self._axioms += [
-            z3.Implies(z3.Or(empty, z3.Not(z3.Contains(text, old))), made == text),
+            z3.Implies(z3.Or(empty, z3.Not(self.contains(text, old))), made == text),
             z3.Implies(z3.And(text == old, z3.Not(empty)), made == new),
-            z3.Implies(z3.Length(old) == z3.Length(new), z3.Length(made) == z3.Length(text)),
             z3.Implies(
-                z3.And(z3.Length(old) == 1, z3.Not(z3.Contains(new, old))),
-                z3.Not(z3.Contains(made, old)),
+                self.length(old) == self.length(new), self.length(made) == self.length(text)
+            ),
+            z3.Implies(
+                z3.And(self.length(old) == 1, z3.Not(self.contains(new, old))),
+                z3.Not(self.contains(made, old)),
             ),
         ]
         return made

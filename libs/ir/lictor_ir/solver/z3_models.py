@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from lictor_ir.places import LENGTH, Place
-from lictor_ir.solver.answers import Read, SolverModel
-from lictor_ir.terms import Result, Term
-from lictor_ir.types import BOOL, FLOAT, INT, REAL, STR, EnumOf, Type
+from lictor_ir.solver.answers import SolverModel, model_of
+from lictor_ir.terms import Term
+from lictor_ir.types import BOOL, FLOAT, INT, REAL, EnumOf, Type
 from lictor_ir.values import EnumValue
 
 _CHUNK: Final = 4_000
@@ -23,14 +23,11 @@ Lowered = Mapping[Term, tuple[Place, Any, tuple[Any, ...]]]
 """Each place with Z3's term for it and for its indices."""
 
 
-def small_model(
-    z3: Any, solver: Any, places: Lowered, members: Mapping[EnumValue, int], memory_mb: int
-) -> SolverModel:
-    """The solver's model, or one with short lists and strings if there is one."""
+def small_model(z3: Any, solver: Any, places: Lowered, texts: Sequence[Any], memory_mb: int) -> Any:
+    """The solver's model, or one with short lists and strings if there is one; `texts` are the strings' lengths."""
     model = solver.model()
     lengths = [own for found, own, _ in places.values() if found.steps[-1:] == (LENGTH,)]
-    strings = [own for term, (_, own, _) in places.items() if term.type == STR]
-    if lengths or strings:
+    if lengths or texts:
         # Another solver: `push` makes this one work on its strings at once, and no time limit holds for that.
         shorter = z3.Solver(ctx=solver.ctx)
         shorter.set("timeout", SHORTER_MS)
@@ -39,32 +36,34 @@ def small_model(
         shorter.add(solver.assertions())
         for each in lengths:
             shorter.add(each <= SHORT_LIST)
-        for each in strings:
-            shorter.add(z3.Length(each) <= SHORT_TEXT)
+        for each in texts:
+            shorter.add(each <= SHORT_TEXT)
         if shorter.check() == z3.sat:
             model = shorter.model()
-    return _Reading(z3, model, members).model(places)
+    return model
 
 
-class _Reading:
-    def __init__(self, z3: Any, model: Any, members: Mapping[EnumValue, int]) -> None:
+class Reading:
+    """Reads one model; `text` reads the strings in it."""
+
+    def __init__(
+        self,
+        z3: Any,
+        model: Any,
+        members: Mapping[EnumValue, int],
+        text: Callable[[Any], str | None],
+    ) -> None:
         self._z3 = z3
         self._model = model
         self._members = {number: member for member, number in members.items()}
+        self._text = text
 
     def model(self, places: Lowered) -> SolverModel:
         """Every place whose value and indices Z3 tells."""
-        reads: dict[tuple[Any, ...], Read] = {}
-        for term, (found, own, indices) in places.items():
-            value = self._value(own, term.type)
-            numbers = [self._value(index, INT) for index in indices]
-            if value is None or None in numbers:
-                continue
-            root = found.root
-            name = root.call if isinstance(root, Result) else root.name
-            read = Read(name, isinstance(root, Result), found.steps, tuple(numbers), value)
-            reads[read.root, read.is_result, read.steps, read.indices] = read
-        return SolverModel(tuple(reads.values()))
+        return model_of(
+            (found, self._value(own, term.type), [self._value(index, INT) for index in indices])
+            for term, (found, own, indices) in places.items()
+        )
 
     def _value(self, lowered: Any, type_: Type) -> Any:
         z3 = self._z3
@@ -94,14 +93,16 @@ class _Reading:
         exact = self._z3.simplify(self._z3.fpToReal(found, ctx=found.ctx))
         return exact.numerator_as_long() / exact.denominator_as_long()
 
-    def _text(self, found: Any) -> str | None:
-        core, context = self._z3.z3core, found.ctx.ref()
-        if not self._z3.is_string_value(found):
-            return None
-        length = core.Z3_get_string_length(context, found.as_ast())
-        codes = (ctypes.c_uint * max(1, length))()
-        core.Z3_get_string_contents(context, found.as_ast(), length, codes)
-        return "".join(map(chr, codes[:length]))
+
+def text_of(z3: Any, found: Any) -> str | None:
+    """The string that Z3 says; None when it does not say which."""
+    core, context = z3.z3core, found.ctx.ref()
+    if not z3.is_string_value(found):
+        return None
+    length = core.Z3_get_string_length(context, found.as_ast())
+    codes = (ctypes.c_uint * max(1, length))()
+    core.Z3_get_string_contents(context, found.as_ast(), length, codes)
+    return "".join(map(chr, codes[:length]))
 
 
 def _int(spelled: str) -> int:

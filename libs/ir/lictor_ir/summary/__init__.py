@@ -68,8 +68,8 @@ class Summary:
     """Values that nobody models."""
     is_proved: bool = False
     """Whether all of this was proved."""
-    is_rehearsed: bool = True
-    """Whether what is proved was compared with Python."""
+    is_rehearsed: bool = False
+    """Whether what is proved was compared with Python; whoever knows that it was says so."""
 
     def text(self, limit: int | None = LIMIT, *, lines: int | None = LINES) -> str:
         """The text, of at most so many characters and lines; None for all of it. ValueError when that is too few."""
@@ -104,14 +104,14 @@ class Summary:
 
         return [
             Section("MAY DO, in this order, and nothing else:", self.may_do, "call"),
-            Section("HOW OFTEN, or less if a trusted call fails:", self.how_often, "kind of call"),
+            Section("HOW OFTEN, or less if the run ends early:", self.how_often, "kind of call"),
             Section(
                 f"GUARANTEES, {self._proved}, however early the run ends:",
                 promised(Strength.EVERY_PREFIX),
                 "guarantee",
             ),
             Section(
-                f"GUARANTEES, {self._proved}, for runs in which no trusted call fails:",
+                f"GUARANTEES, {self._proved}, for runs that complete:",
                 promised(Strength.ON_COMPLETION),
                 "guarantee",
             ),

@@ -152,7 +152,7 @@ class _Limit:
     def told(self, otherwise: str, least: int, *, is_proved: bool) -> str:
         by = display.string(self.guarantee)
         if self.exactly:
-            often = f"{_often(self.most, self.most)} if no trusted call fails"
+            often = f"{_often(self.most, self.most)} if the run completes"
         else:
             often = _often(min(least, self.most), self.most)
         return f"{often}, by {by}" if is_proved else f"{otherwise}; if {by} is proved, {often}"
@@ -173,11 +173,15 @@ def _most(part: Contract, effect: str) -> Iterator[tuple[int, bool]]:
     match part:
         case Empty(Relation(where=None, effects=effects)) if effect in effects:
             yield 0, False
-        case Count(Relation(where=None, effects=effects), comparison, Const(value=int(bound))) if (
-            effect in effects
-        ):
+        case Count(
+            Relation(where=None, effects=effects, events=events),
+            comparison,
+            Const(value=int(bound)),
+        ) if effect in effects:
             if comparison in (Comparison.AT_MOST, Comparison.EXACTLY):
-                yield max(bound, 0), comparison is Comparison.EXACTLY
+                # Counted together with others, there may be any number of these up to the bound.
+                alone = effects == (effect,) and not events
+                yield max(bound, 0), comparison is Comparison.EXACTLY and alone
             elif comparison is Comparison.LESS:
                 yield max(bound - 1, 0), False
         case _:

@@ -241,7 +241,7 @@ def test_everything_that_a_certificate_rests_on_is_told(capsys: pytest.CaptureFi
         "    result(c1) == 12345",
         "by returning 12345",
         "that a trusted call that fails ends the run",
-        "that no trusted call fails, for cap(5)",
+        "that the run completes, for cap(5)",
     ):
         assert line in rests
     told = json.loads(_run(capsys, PAY, "--json")[1])["rests_on"]
@@ -259,7 +259,7 @@ def test_everything_that_a_certificate_rests_on_is_told(capsys: pytest.CaptureFi
                 "witness": "12345",
             }
         ],
-        "if_no_trusted_call_fails": ["cap(5)"],
+        "if_the_run_completes": ["cap(5)"],
     }
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from lictor_ir.document import Atom, Document
+from lictor_ir.document import Atom, Document, Unknown
 from lictor_ir.errors import DocumentError
 from lictor_ir.goals import Strength
 from lictor_ir.spelling.literals import spell_int
 from lictor_ir.summary import LEAST_LIMIT, LEAST_LINES, LIMIT, display, summarize
 from lictor_ir.terms import const
 from lictor_ir.text import read
+from lictor_ir.types import INT
 
 HEAD = 'effect-ir v1\nprogram "p" target main\n'
 OPENINGS = (
@@ -252,7 +253,9 @@ def test_how_often_is_told_from_the_structure(calls: str, told: str) -> None:
         ("(count e in f) < 2", "at most once"),
         ("(count e in f | h) <= 5", "at most 5 times"),
         ("no e in f", "never"),
-        ("(count e in f) == 3", "3 times if no trusted call fails"),
+        ("(count e in f) == 3", "3 times if the run completes"),
+        ("(count e in f | h) == 3", "at most 3 times"),
+        ("(count e in f | event Told) == 3", "at most 3 times"),
         # What limits only some of the calls, or nothing at all, leaves the loops to tell.
         ("(count e in f where (1 < e.a)) <= 5", None),
         ("(count e in f) >= 1", None),
@@ -261,7 +264,7 @@ def test_how_often_is_told_from_the_structure(calls: str, told: str) -> None:
 )
 def test_how_often_does_not_contradict_a_guarantee(contract: str, limit: str | None) -> None:
     document = read(
-        f"{HEAD}trusted f(a: int) -> none\ntrusted h(a: int) -> none\ninput n: int\n"
+        f"{HEAD}trusted f(a: int) -> none\ntrusted h(a: int) -> none\nevent Told(a: int)\ninput n: int\n"
         f'effect c1: f(a = 1) for i in n\nguarantee "g" : {contract}\n'
     )
     loops = "f: any number of times"
@@ -277,13 +280,29 @@ def test_what_is_proved_is_told_so_and_for_the_runs_that_were_found() -> None:
         'guarantee "g" : all { anything; (sum e in pay : e.amount) <= 5; no e in pay where (e.amount < 0) }\n'
     )
     by_itself = summarize(document).text()
-    assert "GUARANTEES, if proved, for runs in which no trusted call fails:\n- the sum" in by_itself
+    assert "GUARANTEES, if proved, for runs that complete:\n- the sum" in by_itself
     # The sum only grows, so a proof finds that it holds of every beginning of a run too.
     held = [[Strength.EVERY_PREFIX, Strength.EVERY_PREFIX]]
     told = summarize(document, held).text()
     assert "if proved" not in told
-    assert "no trusted call fails" not in told
-    assert "GUARANTEES, proved, however early the run ends:\n- nothing: " in told
+    assert "runs that complete" not in told
+    assert "GUARANTEES, proved, not rehearsed, however early the run ends:\n- nothing: " in told
+    rehearsed = replace(summarize(document, held), is_rehearsed=True).text()
+    assert "GUARANTEES, proved, however early the run ends:\n- nothing: " in rehearsed
+
+
+def test_an_unknown_that_may_raise_ends_a_run_in_which_no_trusted_call_fails() -> None:
+    document = read(
+        f"{HEAD}trusted pay() -> none\ntrusted log() -> none\neffect c1: pay()\neffect c2: log()\n"
+        'guarantee "logged" : (count e in log) >= 1\n'
+    )
+    raising = replace(document, unknowns=(Unknown("u1", INT, "a sort", may_raise=True),))
+    told = summarize(raising, [[Strength.ON_COMPLETION]]).text()
+    assert "HOW OFTEN, or less if the run ends early:" in told
+    assert (
+        "proved, not rehearsed, for runs that complete:\n- there is at least 1 call of log" in told
+    )
+    assert "trusted call fails" not in told
 
 
 # -- sentences -------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Makes certificates: for each goal of a proved document, evidence as strong as can be had in the time given.
 
-Z3 has decided the goals, and found the witnesses of what trusted calls promise. cvc5 is asked each goal that is not
-settled by derivation alone, and for a proof, in a child process, goal by goal. What it says is gone through there by
-the checker itself: the level of a goal is what `lictor_ir.certificate.check` establishes, never what somebody hopes.
+Solvers have decided the goals, and found the witnesses of what trusted calls promise. cvc5 is asked each goal that is
+not settled by derivation alone, and for a proof, in a child process, goal by goal. What it says is gone through there
+by the checker itself: the level of a goal is what `lictor_ir.certificate.check` establishes, never what somebody hopes.
 What runs out of time has a lower level. Solvers that contradict each other leave nothing proved.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -107,10 +107,11 @@ def certify(
             raise NotCertified(f"{goal.id} can't be decided: {'; '.join(goal.undecided)}")
     found = {goal.id: _derived_alone(goal) for goal in derived if goal.folded}
     waiting = [goal for goal in derived if goal.id not in found]
-    found |= {evidence.goal: evidence for evidence in _asked(waiting, limits)}
+    by = {goal.id: proof.decided_by.get(goal.id, FIRST) for goal in waiting}
+    found |= {evidence.goal: evidence for evidence in _asked(waiting, by, limits)}
     for goal in waiting:
         if goal.id not in found:
-            found[goal.id] = _told_by_first(goal)
+            found[goal.id] = _told_by(by[goal.id], goal)
     evidence = [found[goal.id] for goal in derived]
     ir = proof.ir.json
     solvers = {name for each in evidence for name in each.solvers}
@@ -139,9 +140,9 @@ def _derived_alone(goal: Goal) -> Evidence:
     return Evidence(goal.id, goal.kind, By.EVALUATION, Level.C)
 
 
-def _told_by_first(goal: Goal) -> Evidence:
-    """What is left when the second solver was not heard: the first has decided it."""
-    return Evidence(goal.id, goal.kind, By.SOLVER, Level.A, _script_hash(goal), (FIRST,))
+def _told_by(solver: str, goal: Goal) -> Evidence:
+    """What is left when nobody else was heard: the solver that has decided it."""
+    return Evidence(goal.id, goal.kind, By.SOLVER, Level.A, _script_hash(goal), (solver,))
 
 
 def _script_hash(goal: Goal) -> str | None:
@@ -171,7 +172,9 @@ def _fitting(certificate: Certificate, limits: CertificateLimits) -> Certificate
 # -- in a child ------------------------------------------------------------------------------------
 
 
-def _asked(waiting: Sequence[Goal], limits: CertificateLimits) -> Iterator[Evidence]:
+def _asked(
+    waiting: Sequence[Goal], by: Mapping[str, str], limits: CertificateLimits
+) -> Iterator[Evidence]:
     """The evidence for each goal that could be had in time; a goal that hangs costs only itself."""
     if not waiting:
         return
@@ -180,7 +183,9 @@ def _asked(waiting: Sequence[Goal], limits: CertificateLimits) -> Iterator[Evide
     begun = 0
     while begun < len(waiting) and time.monotonic() < end:
         todo = waiting[begun:]
-        with Forked(lambda tell, todo=todo: _answer(todo, tell, limits), limits.memory_mb) as child:
+        with Forked(
+            lambda tell, todo=todo: _answer(todo, by, tell, limits), limits.memory_mb
+        ) as child:
             for _ in todo:
                 patience = min(2 * limits.goal_ms / 1000 + _SLACK_S, end - time.monotonic())
                 try:
@@ -197,10 +202,12 @@ def _asked(waiting: Sequence[Goal], limits: CertificateLimits) -> Iterator[Evide
                     yield read_evidence(told, ())
 
 
-def _answer(todo: Sequence[Goal], tell: Tell, limits: CertificateLimits) -> None:
+def _answer(
+    todo: Sequence[Goal], by: Mapping[str, str], tell: Tell, limits: CertificateLimits
+) -> None:
     for goal in todo:
         try:
-            told = evidence_json(evidence_of(goal, limits))
+            told = evidence_json(evidence_of(goal, limits, by[goal.id]))
         except SolversDisagree as error:
             told = str(error)
         except (MemoryError, RecursionError):
@@ -208,24 +215,25 @@ def _answer(todo: Sequence[Goal], tell: Tell, limits: CertificateLimits) -> None
         tell(json.dumps(told).encode())
 
 
-def evidence_of(goal: Goal, limits: CertificateLimits) -> Evidence:
-    """The best evidence for a goal of which the first solver has said that it holds."""
-    alone = _told_by_first(goal)
+def evidence_of(goal: Goal, limits: CertificateLimits, decided_by: str = FIRST) -> Evidence:
+    """The best evidence for a goal of which a solver has said that it holds."""
+    alone = _told_by(decided_by, goal)
     text = script_of(goal)
     if text is None:
         return alone
     said = ask(text, limits.goal_ms)
     if said.answer == "sat":
         raise SolversDisagree(
-            f"{goal.id}: {FIRST} says that it holds, and {SECOND} that it does not"
+            f"{goal.id}: {decided_by} says that it holds, and {SECOND} that it does not"
         )
     if said.answer == "unknown":
         return alone
-    both = replace(alone, solvers=(SECOND, FIRST), level=Level.B)
+    solvers = tuple(sorted({SECOND, decided_by}))
+    agreed = replace(alone, solvers=solvers, level=Level.B if len(solvers) > 1 else Level.A)
     if said.proof is None:
-        return both
-    carried = replace(both, by=By.PROOF, proof=said.proof, level=Level.A)
+        return agreed
+    carried = replace(agreed, by=By.PROOF, proof=said.proof, level=Level.A)
     try:
         return replace(carried, level=established(goal, carried).level)
     except CertificateError:
-        return both
+        return agreed

@@ -8,6 +8,7 @@ package of that name that is installed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Final
@@ -29,6 +30,7 @@ MODULES: Final = (
 )
 
 
+@cache
 def modules() -> Mapping[str, ModuleType]:
     """The modules by the names under which layers import them."""
     return {name: import_module(f"{_HERE}.{name}") for name in MODULES}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Final, cast
 
+from lictor_prove.errors import ProverConfigError
 from lictor_prove.layers.container_uses import ContainerUses
 from lictor_prove.layers.function_sources import FunctionSource
 
@@ -35,6 +36,9 @@ _OUTSIDE: Final = {
     "unittest.mock": frozenset(["patch"]),
 }
 """What writes to names that don't stand in the text, by the modules that have it."""
+
+_PYTHON: Final = frozenset(["builtins", "math", "re", "string"])
+"""Modules that programs rest on, besides their layers."""
 
 _OURS: Final = ("lictor_layer.", "lictor_prove.compat.")
 _FIXED_MODULES: Final = frozenset(["math", "string"])
@@ -81,6 +85,8 @@ class ChangingState:
                 case ast.ImportFrom(module=str(origin), names=names):
                     if any(each.name in _OUTSIDE.get(origin, ()) for each in names):
                         self._writes_anywhere(source, node)
+                case ast.Name(id="__builtins__", ctx=ast.Load()):
+                    self._writes_anywhere(source, node)
                 case ast.Name(id=name) if name in (*_REACHING, "locals") and node not in run_later:
                     if _is_kept(node, source):
                         self._writes_anywhere(source, node)
@@ -98,16 +104,24 @@ class ChangingState:
                     self._captured.update({(module, name): place for name in names})
                 case ast.Attribute(attr=name, value=owner, ctx=ast.Store() | ast.Del()):
                     if not _named(owner, selves):
+                        _refuse_patch(_module(owner, outside), place)
                         self._assigns(name, place)
                 case ast.Call(
                     func=ast.Name(id="setattr" | "delattr"),
                     args=[owner, ast.Constant(value=str(name)), *_],
                 ):
+                    _refuse_patch(_module(owner, outside), place)
                     self._assigns(name, place)
-                case ast.Call(
-                    func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name)), *_]
-                ) if name in _INSIDES:
-                    if not _named(owner, selves):
+                case ast.Call(func=ast.Name(id="getattr"), args=[owner, asked, *_]) if (
+                    _module(owner, outside) in _OUTSIDE
+                ):
+                    of_module = _OUTSIDE[_module(owner, outside)]
+                    if not isinstance(asked, ast.Constant) or asked.value in of_module:
+                        self._writes_anywhere(source, node)
+                case ast.Constant(value=str(text)) if not _INSIDES.isdisjoint(text.split(".")):
+                    # `attrgetter("__globals__")` reads what `.__globals__` reads.
+                    call = source.parents[node]
+                    if isinstance(call, ast.Call) and not _is_asked_of_itself(call, selves):
                         self._writes_anywhere(source, node)
                 case ast.Name(id=name) if name in _REACHING:
                     if not _is_of_itself(node, selves, source):
@@ -237,6 +251,24 @@ def _named(node: ast.expr, names: frozenset[str]) -> bool:
 def _module(node: ast.expr, imported: Mapping[str, str]) -> str:
     """The module that a name was imported as; a name of a module that nobody imports here is taken for it, too."""
     return imported.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+
+def _refuse_patch(module: str, place: str) -> None:
+    if module in _PYTHON:
+        raise ProverConfigError(
+            f"{place}: the layer changes {module}, which all programs rest on; leave Python as it is"
+        )
+
+
+def _is_asked_of_itself(call: ast.Call, selves: frozenset[str]) -> bool:
+    """`getattr(self, "__dict__")`; and `hasattr`, which gives nothing away."""
+    match call:
+        case ast.Call(func=ast.Name(id="hasattr")):
+            return True
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, *_]):
+            return _named(owner, selves)
+        case _:
+            return False
 
 
 def _is_kept(node: ast.expr, source: FunctionSource) -> bool:

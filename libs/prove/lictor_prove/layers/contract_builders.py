@@ -53,6 +53,11 @@ class LayerContract:
         """What it takes."""
         return inspect.signature(self.function)
 
+    @cached_property
+    def _hints(self) -> Mapping[str, object]:
+        """The types of what it takes; asked for while the layer is active."""
+        return annotation_types.resolved(self.function)
+
     @property
     def nullary(self) -> bool:
         """Whether it takes no arguments."""
@@ -92,7 +97,7 @@ class LayerContract:
         except TypeError as error:
             raise ProveError(f"{self.name} can't be called so: {error}") from None
         with self.runtime.active():
-            hints = annotation_types.resolved(self.function)
+            hints = self._hints
         for name, value in bound.arguments.items():
             bound.arguments[name] = contract_arguments.meant(
                 value, hints.get(name, object), self.rows
@@ -117,7 +122,7 @@ class LayerContract:
         return spec
 
     def _check(self, given: Mapping[str, object]) -> None:
-        hints = annotation_types.resolved(self.function)
+        hints = self._hints
         declared = self.signature.parameters
         for name, value in given.items():
             if declared[name].kind in (

@@ -31,6 +31,7 @@ from lictor_prove.layers.changing_state import ChangingState
 from lictor_prove.layers.decorator_checks import (
     check_decorators,
     check_no_effect_is_lost,
+    check_wrappers,
     definition,
     names_of_builders,
 )
@@ -188,6 +189,7 @@ class DeclarationReader:
                     f" {self._places[node.name]}; a name means one effect, rename one of them"
                 )
             check_decorators(source, node, module)
+            check_wrappers(value, place)
             self._check_builders(source, node, module)
             self.functions[node.name] = self._function(name, value, inner, declared, place)
             self.objects[id(value)] = node.name

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Final
 
 import lictor_layer
+from lictor_layer import effect_decorators
 from lictor_prove.compat import deal
 from lictor_prove.compat.clauz3 import conditions, effects
 from lictor_prove.errors import ProverConfigError
@@ -62,6 +63,18 @@ def check_decorators(source: FunctionSource, node: Definition, module: ModuleTyp
                     f"{source.place}:{part.lineno}: the decorator {ast.unparse(part)!r} on the effect"
                     f" {node.name} is unknown; what it does to calls can't be told"
                 )
+
+
+def check_wrappers(function: FunctionType, place: str) -> None:
+    """Refuses an effect that was given another meaning without a decorator: `pay = with_retries(pay)`."""
+    outer: object = function
+    while isinstance(outer, FunctionType) and hasattr(outer, "__wrapped__"):
+        if outer.__globals__ is not effect_decorators.__dict__:
+            raise ProverConfigError(
+                f"{place}: the effect {function.__name__} is wrapped by {outer.__code__.co_name}; what that does"
+                " to calls can't be told. Do it inside the effect"
+            )
+        outer = getattr(outer, "__wrapped__", None)
 
 
 def names_of_builders(node: Definition, module: ModuleType) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,15 +47,18 @@ class FunctionSource:
         return {line: tuple(nodes) for line, nodes in found.items()}
 
     @cached_property
-    def _shown(self) -> dict[ast.Lambda, str]:
-        return {}
+    def _lines(self) -> Sequence[bytes]:
+        # As the parser counts them, which counts columns in bytes.
+        return re.split(rb"\r\n|\r|\n", self.text.encode())
 
     def body(self, node: ast.Lambda) -> str:
         """What a lambda of this module says, in one line."""
-        if node not in self._shown:
-            text = ast.get_source_segment(self.text, node.body) or ast.unparse(node.body)
-            self._shown[node] = " ".join(text.split())
-        return self._shown[node]
+        place = node.body
+        assert place.end_lineno is not None
+        lines = [*self._lines[place.lineno - 1 : place.end_lineno]]
+        lines[-1] = lines[-1][: place.end_col_offset]
+        lines[0] = lines[0][place.col_offset :]
+        return " ".join(b" ".join(lines).decode().split())
 
     @cached_property
     def _known_traces(self) -> dict[ast.Lambda, tuple[object, ...]]:

@@ -10,7 +10,11 @@ roots it may not: that code is neither trusted nor hashed.
 
 from __future__ import annotations
 
+import builtins
 import linecache
+import math
+import re
+import string
 import sys
 import threading
 import traceback
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _STANDARD: Final = frozenset(sys.stdlib_module_names)
+_PYTHON: Final = (builtins, math, re, string)
+"""What programs name besides their layers."""
+_GONE: Final = object()
 _ONE_AT_A_TIME: Final = threading.RLock()
 """`sys.modules` belongs to the process."""
 
@@ -92,7 +99,8 @@ class Runtime:
         """Runs every module."""
         with self.active():
             for name, file in self.files.items():
-                self.guarded(file.place, lambda name=name: __import__(name))
+                with _unchanged_python(file.place):
+                    self.guarded(file.place, lambda name=name: __import__(name))
 
     def guarded(self, place: str, run: Callable[[], object]) -> object:
         """What trusted code gives; when it fails in whatever way, an error that names the file and line."""
@@ -115,6 +123,34 @@ class Runtime:
             if frame.filename in self.places:
                 return f"{self.places[frame.filename]}:{frame.lineno}"
         return f"{place}:1"
+
+
+@contextmanager
+def _unchanged_python(place: str) -> Generator[None]:
+    """Puts back what a module assigns to names of Python itself, and refuses the layer: proofs rest on them, and so
+    does everything else in this process."""
+    before = {
+        module: {
+            name: held
+            for name, held in vars(module).items()
+            # `__import__` is one of the builtins, `_` is anybody's; the rest is the modules' own business.
+            if not name.startswith("_") or (module is builtins and name != "_")
+        }
+        for module in _PYTHON
+    }
+    changed: list[str] = []
+    try:
+        yield
+    finally:
+        for module, names in before.items():
+            for name, held in names.items():
+                if vars(module).get(name, _GONE) is not held:
+                    setattr(module, name, held)
+                    changed.append(f"{module.__name__}.{name}")
+    if changed:
+        raise ProverConfigError(
+            f"{place}:1: the layer changes {', '.join(changed)}, which all programs rest on; leave Python as it is"
+        )
 
 
 def _newest() -> tuple[int, str]:

@@ -35,6 +35,8 @@ from lictor_prove.proof.result import Counterexample, Happening
 MAX_TOLD: Final = 40
 """Calls, inputs and results that a counterexample shows."""
 MAX_TEXT: Final = 120
+MAX_STEPS: Final = 100_000
+"""Calls and iterations of a run that is tried; one that is longer is not tried to its end."""
 
 
 class Candidate:
@@ -55,7 +57,8 @@ class Candidate:
         self._filled = Filled(document, model)
         self._trace: Trace | None = None
         try:
-            trace = run(document, self._filled.inputs, kept_results(document, self._filled))
+            results = kept_results(document, self._filled)
+            trace = run(document, self._filled.inputs, results, most=MAX_STEPS)
             if not broken_assumptions(trace):
                 self._trace = trace
                 self._failed = {broken.number for broken in failed_obligations(trace)}

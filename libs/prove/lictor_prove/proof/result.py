@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -196,6 +196,8 @@ class Proof:
     """Why a certificate that was kept from an earlier proof was not relied on."""
     witnesses: Witnesses = field(default_factory=dict[str, Witness])
     """With which results the trusted calls keep their promises; of a proof that was found out here."""
+    decided_by: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Who decided each goal, by its id: `evaluation`, or the solver's name."""
     cannot_run: Reason | None = None
     """Why no runner will run the program, whatever was proved."""
     plan: Plan | None = None

@@ -5,14 +5,17 @@ Part of what an answer depends on, so part of every cache key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 Executable = Literal["python", "commands"]
 """What a program can be written in. An Effect IR document is no program: nothing runs it."""
 
-ENGINE: Final = "lictor-prove/4"
+ENGINE: Final = "lictor-prove/5"
 """Changes whenever the same program could get another answer."""
+
+GRACE_MS: Final = 3_000
+"""For what comes after the verdict: analysis, coverage, planning a rehearsal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +23,13 @@ class ProofSettings:
     """The limits of one proof."""
 
     goal_ms: int = 5_000
-    """For one question to the solver."""
+    """For one question to solvers; more where the others that wait leave it, so the last may take all that is left."""
     total_ms: int = 30_000
-    """For all of them; what is left then is unknown."""
+    """For reading and for all questions; what is undecided then is unknown."""
     memory_mb: int = 1_024
     """For the solver; a worker process may grow by so much."""
     wall_ms: int = 60_000
-    """For everything, reading included: a worker process that takes longer is killed."""
+    """For everything: a worker process that takes longer is killed."""
 
     analysis_ms: int = 250
     """For what guarantees imply and how they stand, after the verdict; twice that at most, 0 for none."""
@@ -35,6 +38,10 @@ class ProofSettings:
 
     rehearsal_ms: int = 250
     """For planning the runs that compare what is proved with Python, or as long as solving took; 0 for no rehearsal."""
+
+    def within(self, total_ms: int) -> ProofSettings:
+        """The same in so much time, after which the process is soon killed: nothing that solvers do takes longer."""
+        return replace(self, total_ms=total_ms, wall_ms=total_ms + GRACE_MS)
 
     @property
     def key(self) -> str:

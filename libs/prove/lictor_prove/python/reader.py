@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,15 +18,15 @@ from lictor_prove.python.interpreter.hooks import InterpreterHooks
 from lictor_prove.python.interpreter.trusted_calls import TrustedCalls
 from lictor_prove.python.machine.control_paths import Frame
 from lictor_prove.python.machine.machine_state import Machine
-from lictor_prove.python.machine.program_shape import ProgramShape, Spot
+from lictor_prove.python.machine.program_shape import ProgramShape, Spot, Via
 from lictor_prove.python.machine.symbolic_values import (
     ForeignV,
     ModuleV,
     Sym,
     SymbolicValue,
-    TrustedV,
 )
 from lictor_prove.python.predicates import condition, promised
+from lictor_prove.python.program.call_sites import CallSites
 from lictor_prove.python.program.document_assembly import assembled
 from lictor_prove.python.program.guarantees import read_guarantees
 from lictor_prove.python.program.module_bindings import Module
@@ -113,18 +113,6 @@ def _reason(
     )
 
 
-def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:
-    """Every call that stands in a program, and the function or the lambda around it, else the module."""
-    todo: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
-    while todo:
-        node, inside = todo.pop()
-        if isinstance(node, ast.Call):
-            yield node, inside
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            inside = node
-        todo.extend((child, inside) for child in ast.iter_child_nodes(node))
-
-
 class _Program(InterpreterHooks):
     """One program, and what its names mean."""
 
@@ -133,8 +121,15 @@ class _Program(InterpreterHooks):
         self.module = Module(layer)
         self.machine = Machine(self)
         self._trusted = TrustedCalls(condition, promised, ())
+        self._evaluated: set[tuple[ast.Call, Via]] = set()
+        """The calls that some path leads to, and how."""
 
     # -- hooks of the machine ----------------------------------------------------------------------
+
+    def evaluate(self, machine: Machine, node: ast.expr) -> SymbolicValue:
+        if isinstance(node, ast.Call) and not machine.dead:
+            self._evaluated.add((node, machine.via))
+        return super().evaluate(machine, node)
 
     def call_trusted(
         self,
@@ -198,25 +193,28 @@ class _Program(InterpreterHooks):
     def shape(self, tree: ast.Module) -> ProgramShape:
         """Where the program that was read calls and branches."""
         machine = self.machine
+        sites = CallSites(tree, self._meaning, self.module.layer)
         written = (
             (self.source.span(node), via)
-            for node, inside in _calls(tree)
-            if self._calls_trusted(node.func)
+            for node, inside in sites.calls()
             # Of a helper that no path leads into, it stands there once.
             for via in machine.entered.get(inside, ((),))
+            if sites.names_trusted(node.func)
+            # Where a path leads, it is known what is called.
+            or ((node, via) not in self._evaluated and sites.may_hold_trusted(node.func))
         )
         # A trusted function may be called by a name that the program gave it.
         found = ((atom.span, machine.via_of[atom.id]) for atom in machine.atoms)
-        sites = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
+        spots = frozenset(Spot(span, via) for span, via in (*written, *found) if span is not None)
         return ProgramShape(
-            sites, tuple(machine.branches), machine.via_of, tuple(self._trusted.unread)
+            spots, tuple(machine.branches), machine.via_of, tuple(self._trusted.unread)
         )
 
-    def _calls_trusted(self, function: ast.expr) -> bool:
+    def _meaning(self, node: ast.expr) -> SymbolicValue | None:
         try:
-            return isinstance(self.module.resolve(function), TrustedV)
+            return self.module.resolve(node)
         except SubsetRefusal:
-            return False
+            return None
 
     def _inputs(self, main: ast.FunctionDef) -> tuple[Parameter, ...]:
         found: list[Parameter] = []

@@ -211,6 +211,8 @@ class ChosenRun:
         self._seen: list[Any] = []
         self.is_open = False
         """Whether anything was chosen: else every run is like this one."""
+        self.is_changed = False
+        """Whether an answer that was chosen broke a promise: other runs may have been changed to the same one."""
         self._returned: dict[tuple[str, tuple[int, ...]], Value] = {}
         self.inputs: dict[str, Value] = {
             each.name: self._value(each.type) for each in pool.document.inputs
@@ -226,9 +228,11 @@ class ChosenRun:
             self._note(arguments.values())
         value = self._value(self._pool.types[call])
         if promised is not None:
+            chosen = value
             value = promised.kept(
                 value, indices, self.inputs, self._returned, self._drawn, self._random
             )
+            self.is_changed |= value is not chosen
         self._returned[call, indices] = value
         self._note([value])
         return value

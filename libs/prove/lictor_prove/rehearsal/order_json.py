@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final, cast
 
 from lictor_prove.errors import ProveError
@@ -25,6 +24,7 @@ from lictor_prove.rehearsal.orders import (
 MAX_DEPTH: Final = 100
 """How deep JSON of a stage may be nested; written values are never so deep."""
 MAX_ERROR: Final = 2_000
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
 _ENDS: Final = frozenset({"completed", "raised", "failed", "unanswered", "limit"})
 
 
@@ -41,7 +41,7 @@ def order_bytes(order: StageOrder) -> bytes:
             "source_name": order.source_name,
             "target": order.target,
             "outline": order.outline,
-            "runs": [asdict(run) for run in order.runs],
+            "runs": [_planned_json(run) for run in order.runs],
         }
     )
 
@@ -64,7 +64,7 @@ def order_of(data: bytes) -> StageOrder:
 
 def observation_bytes(observation: Observation) -> bytes:
     """The observation as JSON."""
-    runs = [run_json(each) for each in observation.runs]
+    runs = [_run_json(each) for each in observation.runs]
     return _bytes({"runs": runs, "refused": observation.refused, "python": observation.python})
 
 
@@ -81,13 +81,18 @@ def observation_of(data: bytes) -> Observation:
         raise MalformedMessage(f"an observation is malformed: {error}") from None
 
 
-def run_json(run: ObservedRun) -> Json:
+def _run_json(run: ObservedRun) -> Json:
     """One run."""
     return {
         "calls": [{"effect": each.effect, "arguments": each.arguments} for each in run.calls],
         "ended": run.ended,
         "error": run.error,
     }
+
+
+def line_of(run: ObservedRun) -> bytes:
+    """One line of the report of a stage."""
+    return _bytes(_run_json(run)) + b"\n"
 
 
 def run_of(told: Json) -> ObservedRun:
@@ -107,6 +112,11 @@ def run_lines(data: bytes) -> tuple[ObservedRun, ...]:
         raise MalformedMessage(f"a report is malformed: {error}") from None
 
 
+def _planned_json(run: PlannedRun) -> Json:
+    answers = [{"effect": each.effect, "result": each.result} for each in run.answers]
+    return {"inputs": run.inputs, "answers": answers, "fails_at": run.fails_at}
+
+
 def _planned(told: Json) -> PlannedRun:
     fails_at = told["fails_at"]
     if not (fails_at is None or type(fails_at) is int):
@@ -119,7 +129,7 @@ def _planned(told: Json) -> PlannedRun:
 
 
 def _bytes(value: Json) -> bytes:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+    return _JSON.encode(value).encode()
 
 
 def _object(data: bytes) -> Mapping[str, Json]:

@@ -26,7 +26,7 @@ from lictor_ir.evaluation.traces import Results, run
 from lictor_ir.goals import Goal, GoalKind, completed, stated_goals
 from lictor_ir.goals.builder import Builder
 from lictor_ir.solver.answers import Conclusion, Filled
-from lictor_ir.solver.z3_lowering import decide
+from lictor_ir.solver.z3_process import decide
 from lictor_ir.terms import FALSE, Const, postorder
 from lictor_ir.values import Value
 from lictor_prove.errors import ValueRefused
@@ -35,6 +35,7 @@ from lictor_prove.python.machine.program_shape import ProgramShape
 from lictor_prove.python.syntax.walking import nodes_below
 from lictor_prove.rehearsal.chosen_values import MAX_CONSTANTS, ChosenRun, ValuePool
 from lictor_prove.rehearsal.orders import Answer, ObservedCall, PlannedRun, StageOrder
+from lictor_prove.rehearsal.other_runs import without_others
 from lictor_prove.rehearsal.reached_places import Place, Places, first_broken
 from lictor_prove.written_values import shortened, written
 
@@ -52,7 +53,7 @@ FIRST_IF_FOLDED: Final = 24
 """The same, where a site or an outcome folded away: no run of the document aims there, and if that is wrong, Python
 comes there with values that stand in the program."""
 LEAST: Final = 3
-"""Of these, what a rehearsal needs where values can be chosen."""
+"""What a rehearsal needs of them, unless there are no others."""
 TRIES: Final = 40
 """Runs that are tried before a solver is asked, or so many for each place that is to be reached."""
 TRIES_EACH: Final = 6
@@ -121,6 +122,7 @@ def planned(
     )
     planning.try_values(literals, Random(seed))
     planning.ask_solver()
+    planning.find_others()
     return replace(planning.plan(order), seed=seed, ms=(time.perf_counter() - begun) * 1000)
 
 
@@ -135,6 +137,10 @@ class _Kept:
     run: PlannedRun
     calls: tuple[ObservedCall, ...]
     reached: frozenset[Place]
+    size: int
+    """Of its inputs and answers, as JSON."""
+    observed: tuple[int, ...]
+    """The same of what is reported of each call."""
 
 
 class _Planning:
@@ -149,6 +155,8 @@ class _Planning:
         self._monitor = ContractMonitor(document)
         self._kept: list[_Kept] = []
         self._made: set[str] = set()
+        self._is_narrow = False
+        """Whether some of the chosen values made no run: there may be more runs than were found."""
         self._too_few = ""
         self._contradiction = ""
 
@@ -170,17 +178,23 @@ class _Planning:
                     self._too_few = f"there was time to plan {number} of at least {LEAST} runs"
                 return
             missing = self._places.open()
-            if number >= first and not missing:
+            if number >= first and not missing and not self._has_too_few:
                 return
             constants = ()
             if number >= FIRST and number % 4:
                 aimed = missing[number % len(missing)] if missing else None
                 constants = literals[:MAX_CONSTANTS] if aimed is None else self._constants(aimed)
             chosen = ChosenRun(pool, number, random, constants)
-            self._try(chosen.inputs, chosen.result, keep=number < first)
+            keep = number < first or self._has_too_few
+            is_run = self._try(chosen.inputs, chosen.result, keep=keep)
+            self._is_narrow |= chosen.is_changed or not is_run
             if not chosen.is_open:
                 # Nothing was chosen: all runs are alike.
                 return
+
+    @property
+    def _has_too_few(self) -> bool:
+        return self._is_narrow and len(self._kept) < LEAST
 
     def _constants(self, place: Place) -> Sequence[object]:
         """What the conditions on the way to a place compare with."""
@@ -204,13 +218,14 @@ class _Planning:
             planned_run, calls = _written(trace)
         except _NO_RUN:
             return False
-        spelled = json.dumps([planned_run.inputs, [each.result for each in planned_run.answers]])
+        spelled = _spelled(planned_run)
         if spelled in self._made:
             return True
         self._made.add(spelled)
         self._check_guarantees(trace)
         self._places.reached |= places
-        self._kept.append(_Kept(trace, planned_run, calls, places))
+        observed = tuple(map(_observed_bytes, calls))
+        self._kept.append(_Kept(trace, planned_run, calls, places, len(spelled), observed))
         return True
 
     def _check_guarantees(self, trace: Trace) -> None:
@@ -252,7 +267,21 @@ class _Planning:
                 possible.add(place)
         self._places.unreachable |= set(missing) - possible - self._places.reached
 
-    def _is_never(self, goal: Goal, asked: Document) -> bool:
+    def find_others(self) -> None:
+        """More runs, where few of the chosen values made one: a single run shows little."""
+        while self._has_too_few and not self._too_few:
+            found = len(self._kept)
+            with suppress(IrError):
+                asked = without_others(self._document, [each.trace for each in self._kept])
+                (goal,) = (
+                    each for each in stated_goals(Builder(asked)) if each.kind is GoalKind.ASSERTION
+                )
+                if not _has_long_texts(goal) and self._is_never(goal, asked, keep=True):
+                    return
+            if len(self._kept) == found:
+                self._too_few = f"{found} of at least {LEAST} runs were found that keep the promises of trusted calls"
+
+    def _is_never(self, goal: Goal, asked: Document, *, keep: bool = False) -> bool:
         """Whether nothing leads there; else a run that does is kept, if one is found."""
         for question in (lambda: goal, lambda: completed(asked, goal)):
             left = int((self._end - time.perf_counter()) * 1000)
@@ -264,7 +293,7 @@ class _Planning:
             if answer.model is None:
                 return False
             filled = Filled(self._document, answer.model)
-            if self._try(filled.inputs, kept_results(self._document, filled), keep=False):
+            if self._try(filled.inputs, kept_results(self._document, filled), keep=keep):
                 return False
         return False
 
@@ -281,9 +310,8 @@ class _Planning:
         left = MAX_BYTES - len(json.dumps([order.source, order.outline]))
         observed = MAX_OBSERVED
         for each in (*self._kept, *self._early_ends()):
-            left -= len(json.dumps([each.run.inputs, [a.result for a in each.run.answers]])) + 64
-            left -= 32 * len(each.run.answers)
-            observed -= sum(map(_observed_bytes, each.calls))
+            left -= each.size + 64 + 32 * len(each.run.answers)
+            observed -= sum(each.observed)
             if left < 0 or observed < 0 or len(runs) >= MAX_RUNS:
                 break
             runs.append(each.run)
@@ -319,12 +347,14 @@ class _Planning:
                     continue
                 ended.add(span)
                 at = step.number
-                yield replace(
-                    kept,
-                    run=replace(kept.run, answers=kept.run.answers[:at], fails_at=at),
-                    calls=kept.calls[: at + 1],
-                    reached=frozenset(),
-                )
+                early = PlannedRun(kept.run.inputs, kept.run.answers[:at], fails_at=at)
+                calls, observed = kept.calls[: at + 1], kept.observed[: at + 1]
+                yield _Kept(kept.trace, early, calls, frozenset(), len(_spelled(early)), observed)
+
+
+def _spelled(run: PlannedRun) -> str:
+    """What a run is given."""
+    return json.dumps([run.inputs, [each.result for each in run.answers]])
 
 
 def _observed_bytes(call: ObservedCall) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 
 from lictor_ir.forked_child import Forked, Tell
 from lictor_prove.errors import ProveError, ProverConfigError
-from lictor_prove.proof.result import Proof, unknown
+from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
+from lictor_prove.workers.failures import crashed, failed, too_large, too_slow
 
 
 def prove_limited(prove: Callable[[], Proof], settings: ProofSettings) -> Proof:
@@ -17,19 +19,10 @@ def prove_limited(prove: Callable[[], Proof], settings: ProofSettings) -> Proof:
         try:
             data = child.told(settings.wall_ms / 1000)
         except TimeoutError:
-            return unknown(
-                "prover.timeout",
-                f"the proof took longer than {settings.wall_ms} ms",
-                "make the program simpler, or give the proof more time",
-            )
-        status = child.end()
+            return too_slow(settings)
+        code = os.waitstatus_to_exitcode(child.end())
     if data is None:
-        return unknown(
-            "prover.crashed",
-            f"the child process ended with status {status}, perhaps because it needs more than "
-            f"{settings.memory_mb} MB",
-            "make the program simpler, or give the proof more memory",
-        )
+        return crashed(code, settings)
     answer = pickle.loads(data)
     if isinstance(answer, str):
         raise ProverConfigError(answer)
@@ -43,9 +36,7 @@ def _answer(prove: Callable[[], Proof], tell: Tell, settings: ProofSettings) -> 
     except ProveError as error:
         answer = str(error)
     except MemoryError:
-        answer = unknown(
-            "prover.memory",
-            f"the proof needs more than {settings.memory_mb} MB",
-            "make the program simpler, or give the proof more memory",
-        )
+        answer = too_large(settings)
+    except Exception as error:  # noqa: BLE001 -- it would end the child, and nobody would know why
+        answer = failed(error)
     tell(pickle.dumps(answer))

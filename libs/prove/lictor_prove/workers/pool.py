@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -25,6 +25,7 @@ from typing import Any, Final
 from lictor_prove.errors import ProverConfigError
 from lictor_prove.proof.result import OnProgress, Progress, Proof, unknown
 from lictor_prove.proof.settings import DEFAULT, ProofSettings
+from lictor_prove.workers.failures import crashed, too_slow
 from lictor_prove.workers.process import (
     CERTIFIES,
     HEADER,
@@ -135,8 +136,10 @@ class Pool:
             try:
                 proof = slot.prove(ticket) if not self._closed else _given_up()
             except ProverConfigError as error:
-                ticket.verdict.set_exception(error)
-                ticket.future.set_exception(error)
+                for each in (ticket.verdict, ticket.future):
+                    # Whoever waited may have given up: that must not end this thread.
+                    with suppress(InvalidStateError):
+                        each.set_exception(error)
                 continue
             except Exception as error:  # noqa: BLE001 -- this thread must live on for the next job
                 slot.clear()
@@ -147,9 +150,9 @@ class Pool:
                 )
             timings = replace(proof.timings, waited_ms=waited_ms)
             whole = replace(proof, timings=timings)
-            if not ticket.verdict.done():
-                ticket.verdict.set_result(whole)
-            ticket.future.set_result(whole)
+            for each in (ticket.verdict, ticket.future):
+                with suppress(InvalidStateError):
+                    each.set_result(whole)
         slot.clear()
 
 
@@ -242,7 +245,7 @@ class _Slot:
                 if ticket.cancelled.is_set() or self._stopping.is_set():
                     raise _StoppedError(_given_up())
                 if time.monotonic() > end:
-                    raise _StoppedError(_too_long(ticket.job.settings))
+                    raise _StoppedError(too_slow(ticket.job.settings))
                 if not selector.select(TICK_S):
                     continue
                 part = os.read(source, 1 << 16)
@@ -262,16 +265,12 @@ class _Slot:
                         ticket.progress(message)
 
     def _died(self, settings: ProofSettings) -> Proof:
-        code = self._process.wait() if self._process is not None else None
+        assert self._process is not None
+        code = self._process.wait()
         self._kill()
         if self._stopping.is_set():
             return _given_up()
-        return unknown(
-            "prover.crashed",
-            f"the worker process ended with {code}, perhaps because it needs more than "
-            f"{settings.memory_mb} MB",
-            "make the program simpler, or give the proof more memory",
-        )
+        return crashed(code, settings)
 
     def _kill(self) -> None:
         process, self._process = self._process, None
@@ -310,11 +309,3 @@ def _frame(data: bytearray) -> Any:
 
 def _given_up() -> Proof:
     return unknown("prover.cancelled", "the proof was given up", "hand the program in again")
-
-
-def _too_long(settings: ProofSettings) -> Proof:
-    return unknown(
-        "prover.timeout",
-        f"the proof took longer than {settings.wall_ms} ms",
-        "make the program simpler, or give the proof more time",
-    )

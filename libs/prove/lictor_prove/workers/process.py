@@ -24,8 +24,9 @@ from lictor_prove.certificate.kept_proof import KeptCertificate
 from lictor_prove.certificate.second_solver import NAME as SECOND
 from lictor_prove.errors import ProveError, Reason
 from lictor_prove.layer_model import Layer
-from lictor_prove.proof.result import Progress, Proof, rejected, unknown
+from lictor_prove.proof.result import Progress, Proof, rejected
 from lictor_prove.proof.settings import DEFAULT, Executable, ProofSettings
+from lictor_prove.workers.failures import failed, too_large
 from lictor_schema.proofs.proof import ProofVerdict
 
 CERTIFIES: Final = "certifies"
@@ -120,23 +121,9 @@ def _done(job: Job, layers: dict[Roots, Layer], outgoing: BinaryIO) -> Done:
     except ProveError as error:
         return Done(None, str(error))
     except MemoryError:
-        return Done(
-            unknown(
-                "prover.memory",
-                f"the proof needs more than {job.settings.memory_mb} MB",
-                "make the program simpler, or give the proof more memory",
-            ),
-            spent=True,
-        )
+        return Done(too_large(job.settings), spent=True)
     except Exception as error:  # noqa: BLE001 -- one bad program must not take the worker with it
-        return Done(
-            unknown(
-                "prover.internal",
-                f"the prover failed: {type(error).__name__}: {error}",
-                "report this program; until then it must not run",
-            ),
-            spent=True,
-        )
+        return Done(failed(error), spent=True)
     if job.certify is None or proof.verdict is not ProofVerdict.PROVED or proof.certificate:
         return Done(proof)
     write_frame(outgoing, Proved(proof))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import math
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -83,6 +85,16 @@ REBINDING = {
     "a dict by its name": "def a(m):\n    getattr(m, '__dict__')['LIMIT'] = 6\n",
     "names of a frame": "import inspect\ndef a():\n"
     "    inspect.currentframe().f_globals['LIMIT'] = 6\n",
+    "globals by their name": "import operator\ndef a(f):\n"
+    "    operator.attrgetter('__globals__')(f)['LIMIT'] = 6\n",
+    "setattr by its name": "import operator\ndef a(m):\n"
+    "    operator.methodcaller('__setattr__', 'LIMIT', 6)(m)\n",
+    "globals of the builtins": "def a():\n    __builtins__['globals']()['LIMIT'] = 6\n",
+    "a builtin by its name": "import builtins\ndef a(m):\n"
+    "    getattr(builtins, 'setattr')(m, 'LIMIT', 6)\n",
+    "a builtin by a name that is made": "import builtins\ndef a(m, n):\n"
+    "    getattr(builtins, n)(m, 'LIMIT', 6)\n",
+    "loaded again by a name": "import importlib\ndef a(m):\n    getattr(importlib, 'reload')(m)\n",
     "a self that is none": "class A:\n    def a(self):\n"
     "        import tools.mail.trusted.charges as self\n        self.LIMIT = 6\n",
     "a self of another function": "class A:\n    def a(self):\n        def b(self):\n"
@@ -113,6 +125,8 @@ STAYING = {
     "another name": "def a():\n    global OTHER\n    OTHER = 6\n",
     "what is done when it is loaded": "globals()['OTHER'] = 6\nglobals().update(MORE=7)\n"
     "class A: ...\nsetattr(A, 'x', 1)\nNAMES = [name for name in globals()]\n",
+    "what is asked for by a name": "import sys\nclass A:\n    def a(self, it, name):\n"
+    "        return hasattr(it, '__dict__'), getattr(self, '__dict__'), getattr(it, name), getattr(sys, 'argv')\n",
     "what is called as if": "class A:\n    def reload(self): ...\ndef a(it):\n    it.reload()\n"
     "    return getattr(it, 'x'), it.modules\n",
 }
@@ -183,10 +197,6 @@ CONDITIONS = {
     ),
     "a builtin that is hidden later": (
         "def a():\n    global len\n    len = bool\n",
-        "lambda n: len([n]) == 1",
-    ),
-    "a builtin that is replaced": (
-        "import builtins\ndef a():\n    builtins.len = bool\n",
         "lambda n: len([n]) == 1",
     ),
     "a list that grows": (
@@ -446,18 +456,23 @@ def test_builtins_are_those_that_the_function_has(tmp_path: Path, how: str) -> N
     assert proof.verdict in ("refuted", "rejected")
 
 
-def test_a_function_among_the_builtins_is_what_its_text_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(builtins, "abs", builtins.abs)  # puts it back
-    layer = mail(
-        tmp_path,
-        state=HEAD
-        + "import builtins\ndef abs(x):\n    return 100\nbuiltins.abs = abs\ndel abs\n"
-        + "@requires(lambda n: abs(n) == n)\n@trusted\ndef f(n: int) -> None: ...\n",
-    )
-    proof = proved(layer, "from tools.mail.trusted.state import f\ndef main():\n    f(1)\n")
-    assert proof.verdict == "refuted"
+PATCHES = {
+    "when it is loaded": "import builtins\nbuiltins.abs = lambda x: 100\n",
+    "of a module that programs import": "import re\nre.match = lambda *_: None\n",
+    "taken away": "import builtins\ndel builtins.abs\n",
+    "how modules are imported": "import builtins\nbuiltins.__import__ = lambda *_: None\n",
+    "and then fails": "import builtins\nbuiltins.abs = lambda x: 100\nraise ValueError\n",
+    "when it is called": "import builtins as b\ndef f():\n    b.abs = lambda x: 100\n",
+    "by setattr": "import math\ndef f():\n    setattr(math, 'fabs', lambda x: 100)\n",
+}
+
+
+@pytest.mark.parametrize("how", PATCHES)
+def test_a_layer_that_changes_python_itself_is_refused(tmp_path: Path, how: str) -> None:
+    before = builtins.abs, re.match, math.fabs
+    with pytest.raises(ProverConfigError, match=r"state\.py:"):
+        mail(tmp_path, state=HEAD + PATCHES[how])
+    assert (builtins.abs, re.match, math.fabs) == before
 
 
 READ_ONLY = {

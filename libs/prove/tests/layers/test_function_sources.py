@@ -77,3 +77,23 @@ def test_without_columns_two_lambdas_on_a_line_are_refused() -> None:
 def test_what_is_no_lambda_is_refused() -> None:
     with pytest.raises(ProverConfigError, match="no lambda"):
         SOURCES.predicate(len)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "f = lambda e: e.a == 'é' and e.b\n",
+        "x = 1\r\nf = (lambda e: e.a\r\n   and 'é\f ü' == e.b)\r\n",
+        "g = '\x0b\x1c\u2028'; f = lambda e: (1 +\r 2)\n",
+        "f = lambda e: '''a\n b'''",
+    ],
+)
+def test_a_lambda_is_shown_as_it_is_written(text: str) -> None:
+    source = FunctionSource("layer.py", text)
+    lambdas = [each for each in ast.walk(source.tree) if isinstance(each, ast.Lambda)]
+    assert lambdas
+    for each in lambdas:
+        written = ast.get_source_segment(text, each.body)
+        assert written is not None
+        assert source.body(each) == " ".join(written.split())

@@ -49,6 +49,12 @@ BAD_EFFECTS = {
         "def hide(f):\n    return lambda *a: f(*a)\n@hide\n@trusted\ndef f(a: str): ...",
         "broken.py:5: the decorator 'hide'",
     ),
+    "a wrapper that is put around it later": (
+        "import functools\n@requires(lambda a: a != '')\n@trusted\ndef f(a: str) -> None: ...\n"
+        "def twice(f):\n    @functools.wraps(f)\n    def g(*a):\n        f(*a)\n        f(*a)\n    return g\n"
+        "f = twice(f)",
+        "the effect f is wrapped by g",
+    ),
     "a condition of its own making": (
         "short = requires(lambda a: len(a) < 3)\n@short\n@trusted\ndef f(a: str): ...",
         "the decorator 'short'",

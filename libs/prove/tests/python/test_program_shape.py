@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from libs.prove.tests.python_front_end import LAYER, program
 from lictor_ir.document import Span
 from lictor_ir.terms import FALSE, TRUE
@@ -97,6 +99,32 @@ def test_site_counts_where_no_path_leads_and_under_another_name() -> None:
     dead = shape("if False:\n    send('a', 'b')\nout = send\nout('a', 'b')")
     assert len(dead.sites) == 2
     assert dead.branches[0].condition is FALSE
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "out = send\nfor n in ():\n    out('a', 'b')",
+        "out = [send]\nif False:\n    out[0]('a', 'b')",
+        "for out in (send,):\n    if False:\n        out('a', 'b')",
+        "(lambda out: out('a', 'b') if False else None)(send)",
+        "def h(out, on):\n    if on:\n        out('a', 'b')\nh(send, False)",
+        "there = effects\nfor n in ():\n    there.send('a', 'b')",
+    ],
+)
+def test_call_under_another_name_where_no_path_leads_is_a_site(kept: str) -> None:
+    """Else nobody tells that the front-end takes it for unreachable, and a rehearsal plans fewer runs."""
+    assert len(shape(kept, before="from tools.desk.trusted import effects\n").sites) == 1
+
+
+def test_way_into_a_helper_that_does_not_come_to_a_call_under_another_name_counts() -> None:
+    helper = "def h(out, on):\n    if on:\n        out('a', 'b')\n"
+    assert len(shape("h(send, True)\nh(send, False)", before=helper).sites) == 2
+
+
+def test_call_that_is_known_to_be_no_trusted_one_is_no_site() -> None:
+    assert not shape("def h():\n    return 1\nf = h\nf()\nif False:\n    f()\n    len('a')").sites
+    assert len(shape("f = len\nf('a')\nout = send\nout('a', 'b')").sites) == 1
 
 
 def test_commands_have_a_shape_too() -> None:

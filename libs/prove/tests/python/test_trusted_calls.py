@@ -351,6 +351,26 @@ def test_guarantee_is_recognised_by_what_it_is(head: str) -> None:
     assert [each.name for each in document.guarantees] == ["only([])"]
 
 
+def test_guarantee_is_told_by_what_things_are_and_not_by_what_a_program_calls_them() -> None:
+    """Whoever approves it would take `Rejected as Approved` for what it is called."""
+    document = read(
+        program(
+            "pass",
+            before="import tools.desk.trusted.rows as approved\n"
+            "from lictor_layer import FilePath as DirectoryPath\n"
+            "from tools.desk.trusted.rows import UserRow as Approved\n",
+            guarantee="@lictor_layer.guarantee(c.comes_from(Approved, column='email'))\n"
+            "@lictor_layer.guarantee(c.comes_from(approved.UserRow, 'email'))\n"
+            "@lictor_layer.guarantee(c.exactly(path=DirectoryPath('x.md')))",
+        )
+    )
+    assert [each.name for each in document.guarantees] == [
+        "comes_from(UserRow, column='email')",
+        "comes_from(UserRow, 'email')",
+        "exactly(path=FilePath('x.md'))",
+    ]
+
+
 def test_local_name_does_not_change_a_guarantee() -> None:
     body = "c = 1\nonly = lambda xs: True\nnote(c)"
     document = read(program(body, guarantee="@lictor_layer.guarantee(c.only([]))"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from lictor_prove.rehearsal.comparison import DIFFERS, rehearse, rehearsed
 from lictor_prove.rehearsal.orders import Observation, ObservedCall, ObservedRun, StageOrder
 from lictor_prove.rehearsal.plan import LEAST, Plan
 from lictor_prove.this_python import this_python
-from lictor_prove.written_values import shortened
+from lictor_prove.written_values import MAX_SHOWN, same, shortened
 
 BODY = "send('a', 'b')\nif ask('sure?'):\n    pay(1)\nrows_of(UserRow, 't')\npay_float(3)"
 
@@ -148,6 +149,34 @@ def test_row_class_and_dict_keep_their_meaning_when_shortened() -> None:
     pairs = [[f"key {number}", "v" * 40] for number in range(9)]
     assert shortened({"map": pairs}) == shortened({"map": pairs[::-1]})
     assert shortened(pairs) != shortened(pairs[::-1])
+
+
+@pytest.mark.parametrize("character", ["a", '"', "\\", "é", "\n", "\x7f", "\ud800"])
+@pytest.mark.parametrize("length", [0, 26, 27, 39, 40, 78, 79, 80, 158, 159])
+def test_a_text_is_shortened_where_its_bytes_are_many(character: str, length: int) -> None:
+    text = character * length
+    spelled = json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    assert (shortened(text) == text) == (len(spelled) <= MAX_SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        ("a", "a", True),
+        ("a", "b", False),
+        (1, 1, True),
+        (1, True, False),
+        (0, False, False),
+        (0, None, False),
+        ("1", 1, False),
+        (1, {"float": "1.0"}, False),
+        ({"map": [["a", 1], ["b", 2]]}, {"map": [["b", 2], ["a", 1]]}, True),
+    ],
+)
+def test_values_are_the_same_when_they_are_written_in_the_same_way(
+    one: object, other: object, are_same: bool
+) -> None:
+    assert same(one, other) is are_same
 
 
 def test_call_for_other_rows_than_the_document_reads_differs() -> None:

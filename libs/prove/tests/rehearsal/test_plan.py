@@ -8,15 +8,23 @@ from dataclasses import replace
 
 import pytest
 
-from libs.prove.tests.python_front_end import LAYER, program
+from libs.prove.tests.python_front_end import LAYER, predicate, program
 from lictor_ir.contracts import Comparison, Count, Empty, Relation
 from lictor_ir.document import Guarantee
 from lictor_ir.terms import const
+from lictor_prove.layer_model import Layer
 from lictor_prove.proof.prover import document_of, prove
 from lictor_prove.proof.result import Proof
 from lictor_prove.proof.settings import ProofSettings
 from lictor_prove.python.machine.program_shape import ProgramShape
-from lictor_prove.rehearsal.plan import MAX_BYTES, MAX_OBSERVED, MAX_RUNS, Plan, planned
+from lictor_prove.rehearsal.plan import (
+    LEAST,
+    MAX_BYTES,
+    MAX_OBSERVED,
+    MAX_RUNS,
+    Plan,
+    planned,
+)
 
 PATIENT = ProofSettings(analysis_ms=0, rehearsal_ms=60_000)
 """However busy the machine is."""
@@ -219,3 +227,50 @@ def test_a_guarantee_that_a_planned_run_breaks_contradicts_the_proof() -> None:
         plan = planned(stated, ProgramShape(frozenset(), ()), order, PATIENT, seed="00")
         assert plan.contradiction.startswith(told)
         assert bool(plan.contradiction) is bool(told)
+
+
+def promising(name: str, promise: str) -> Layer:
+    """The layer with a promise of one of its functions."""
+    module = LAYER.modules["tools.desk.trusted.effects"]
+    changed = {name: replace(LAYER.functions[name], ensures=(predicate(promise),))}
+    names = replace(module, names={**module.names, **changed})
+    return replace(
+        LAYER,
+        modules={**LAYER.modules, module.name: names},
+        functions={**LAYER.functions, **changed},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "promise", "answers"),
+    [
+        # Of all values that are tried, one keeps it: the constant that stands there.
+        ("number", "lambda result: result % 9973 == 17", LEAST),
+        ("text", "lambda result: len(result) == 17 and result.endswith('.example')", LEAST),
+        # There are no others.
+        ("number", "lambda result: result == 123456789", 1),
+        ("number", "lambda result: 7 * result in (1400007, 2100007)", 2),
+    ],
+)
+def test_runs_that_keep_a_narrow_promise_are_looked_for(
+    name: str, promise: str, answers: int
+) -> None:
+    source = program(f"note({name}())")
+    found = prove(source, name="t.py", layer=promising(name, promise), settings=PATIENT, seed=SEED)
+    assert found.verdict == "proved", found.reasons
+    assert found.plan is not None
+    ended = [run for run in found.plan.order.runs if run.fails_at is None]
+    assert len({run.answers[0].result for run in ended}) == answers
+    assert not found.plan.too_few
+
+
+def test_one_run_is_too_few_where_others_may_keep_the_promise() -> None:
+    """A program could else be rehearsed with the one value that shows nothing."""
+    promise = "lambda result: result == 'one' or result.replace('ab', 'c').count('c') == 1234"
+    source = program("note(text())")
+    found = prove(
+        source, name="t.py", layer=promising("text", promise), settings=PATIENT, seed=SEED
+    )
+    assert found.verdict == "proved", found.reasons
+    assert found.plan is not None
+    assert f"1 of at least {LEAST} runs" in found.plan.too_few

@@ -48,7 +48,7 @@ except ProverConfigError as error:
         ("hangs", "unknown prover.timeout"),
         ("crashes", "unknown prover.crashed"),
         ("grows", "unknown prover.memory"),
-        ("raises", "unknown prover.crashed"),
+        ("raises", "unknown prover.internal"),
         ("is_done", "proved"),
         ("is_misused", "config the layer is broken"),
     ],

@@ -207,6 +207,20 @@ def test_a_layer_must_be_the_one_that_is_asked_for(pool: Pool, roots: Roots) -> 
         pool.prove(Job(PROGRAM, roots=roots, layer_hash="0" * 64))
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_whoever_gives_up_a_proof_leaves_the_worker_to_others(
+    pool: Pool, roots: Roots, fails: bool
+) -> None:
+    before = pool.submit(Job(_hard(), settings=PATIENT))
+    given_up = pool.submit(Job(PROGRAM, roots=roots, layer_hash="0" * 64 if fails else None))
+    # It waits behind the first, so nobody has answered it yet.
+    assert given_up.verdict.cancel()
+    assert given_up.future.cancel()
+    after = pool.submit(Job(_easy()))
+    assert before.result(timeout=60).verdict is ProofVerdict.UNKNOWN
+    assert after.result(timeout=60).verdict is ProofVerdict.PROVED
+
+
 def test_workers_are_replaced_after_some_jobs() -> None:
     with Pool(1, jobs_per_worker=2) as pool:
         assert [pool.prove(Job(_easy())).verdict for _ in range(5)] == [ProofVerdict.PROVED] * 5

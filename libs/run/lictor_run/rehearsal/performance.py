@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NoReturn, cast
 
 from lictor_layer.rows import RowType
 from lictor_prove.errors import ProveError, ValueRefused
-from lictor_prove.rehearsal.order_json import MAX_ERROR, run_json
+from lictor_prove.rehearsal.order_json import MAX_ERROR
 from lictor_prove.rehearsal.orders import ObservedCall, ObservedRun, PlannedRun, StageOrder
 from lictor_prove.rehearsal.outline import layer_of
 from lictor_prove.written_values import Json, ValueReader, shortened, written
@@ -106,11 +106,6 @@ def performed(order: StageOrder, limits: StageLimits) -> Iterator[ObservedRun]:
         except BaseException as error:  # noqa: BLE001 -- whatever ends a program ends its run
             raised = error
         yield recorder.observed(raised)
-
-
-def line_of(run: ObservedRun) -> bytes:
-    """One line of the report."""
-    return json.dumps(run_json(run), separators=(",", ":")).encode() + b"\n"
 
 
 def _prepared(order: StageOrder) -> Play:

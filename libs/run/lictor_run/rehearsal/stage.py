@@ -25,12 +25,12 @@ import warnings
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from lictor_prove.rehearsal.order_json import order_bytes, order_of
-from lictor_prove.rehearsal.orders import Answer, PlannedRun, StageOrder
+from lictor_prove.rehearsal.order_json import line_of, order_of
 from lictor_prove.this_python import this_python
 from lictor_run.frames import HEADER, MAX_FRAME
 from lictor_run.rehearsal.confinement import StageLimits, confine, why_not_confined
-from lictor_run.rehearsal.performance import line_of, nowhere, performed
+from lictor_run.rehearsal.exercise import EXERCISE
+from lictor_run.rehearsal.performance import nowhere, performed
 
 COMMANDS: Final = b"C"
 PYTHON: Final = b"P"
@@ -45,40 +45,9 @@ _DONE: Final = b"\0"
 _NAMES_OF_CHARACTERS: Final = unicodedata
 
 
-_EXERCISE: Final = order_bytes(
-    StageOrder(
-        language="python",
-        source=(
-            "from shop import Account, pay\n\n\n"
-            "def main(count: int) -> None:\n"
-            "    for number in range(count):\n"
-            "        if number < 2:\n"
-            "            pay(f'number {number}', [number, 2.5])\n"
-        ),
-        source_name="exercise.py",
-        target="main",
-        outline={
-            "modules": {"shop": {"pay": {"effect": "pay"}, "Account": {"row": "Account"}}},
-            "effects": {
-                "pay": {
-                    "parameters": [
-                        {"name": "name", "kind": "either", "default": False},
-                        {"name": "cents", "kind": "either", "default": True},
-                    ]
-                }
-            },
-            "rows": {"Account": {"columns": {"name": "str"}}},
-            "enums": {},
-        },
-        runs=(PlannedRun({"count": 3}, (Answer("pay", None), Answer("pay", None))),),
-    )
-)
-"""A small order that goes through all that orders go through."""
-
-
 def _exercise(limits: StageLimits) -> None:
-    """Do once what every order does: what is looked up, made or copied on the way then takes no time of an order."""
-    for run in performed(order_of(_EXERCISE), limits):
+    """Do once what every order does."""
+    for run in performed(order_of(EXERCISE), limits):
         line_of(run)
 
 

@@ -32,7 +32,9 @@ from lictor_prove.rehearsal.outline import outline_of
 from lictor_prove.this_python import this_python
 from lictor_prove.written_values import shortened
 from lictor_run.rehearsal.confinement import StageLimits
+from lictor_run.rehearsal.exercise import EXERCISE
 from lictor_run.rehearsal.local_stage import LocalStage
+from lictor_run.rehearsal.performance import performed
 from lictor_run.sandbox import rows_of
 
 
@@ -437,3 +439,12 @@ def test_the_layer_is_not_needed_where_a_program_is_rehearsed(
     order = ordered(layer, program("balance('a')"), planned(("balance", 1)))
     shutil.rmtree(tmp_path / "tools")
     assert stage.perform(order).runs[0].ended == "completed"
+
+
+def test_the_exercise_of_a_stage_comes_to_the_ends_that_are_planned() -> None:
+    """One that fails in its first line would warm nothing, and nobody would see it."""
+    seen = list(performed(order_of(EXERCISE), StageLimits()))
+    assert [(run.ended, run.error, len(run.calls)) for run in seen] == [
+        ("completed", "", 4),
+        ("failed", "", 2),
+    ]

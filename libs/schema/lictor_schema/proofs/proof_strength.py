@@ -9,11 +9,12 @@ class ProofStrength(StrEnum):
     EVERY_PREFIX = "every_prefix"
     """However early the run ends, also when a trusted call fails."""
     ON_COMPLETION = "on_completion"
-    """When the run completes: it promises that something happens, and a failing call may keep it from happening."""
+    """When the run completes: it promises that something happens, and whatever ends the run early may keep it from
+    happening: a trusted call that fails, an unknown value that raises, a limit of time or memory."""
 
     @property
     def words(self) -> str:
         """The same for people, wherever it is told."""
         if self is ProofStrength.EVERY_PREFIX:
             return "however early the run ends"
-        return "if no trusted call fails"
+        return "if the run completes"

@@ -250,10 +250,13 @@ class Engine:
         return self._now_ns() // 1000
 
     async def close(self) -> None:
-        """Wait for folds that are under way, and give up the store."""
+        """Give up folds that are under way, for which nobody waits any more, and the store."""
         folds = [task for task, _ in self._folding.values()]
+        for fold in folds:
+            # Whoever folds the session next goes on where this one was committed.
+            fold.cancel()
         await asyncio.gather(*folds, return_exceptions=True)
-        await self._store.close()
+        self._store.close()
 
     async def _trustworthy(self, key: str, known: CachedSession, names: list[str]) -> StoredFacts:
         """Facts that hold everything which was answered before now."""

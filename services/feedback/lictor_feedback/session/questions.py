@@ -293,10 +293,6 @@ class SessionQuestions:
 
         return await self._engine.change_whole(_key(request), decide, STATE_WITHIN_S)
 
-    async def close(self) -> None:
-        """Finish what is under way."""
-        await self._engine.close()
-
 
 def _key(request: GateRequest) -> str:
     return subjects.session_key(request.runtime, request.session)

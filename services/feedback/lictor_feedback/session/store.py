@@ -365,11 +365,10 @@ class SessionStore:
         async with asyncio.timeout(self._within_s):
             await cast(Any, self._redis.unlink(_hash(key)))
 
-    async def close(self) -> None:
-        """Give up the connections."""
+    def close(self) -> None:
+        """Give up the quick connection; the other is its owner's to close."""
         if self._quick is not None:
             self._quick.close()
-        await self._redis.aclose()
 
 
 def _hash(key: str) -> str:

@@ -12,9 +12,10 @@ from redis.exceptions import ConnectionError as StoreLost
 
 from lictor_bus.errors import BusError
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.connection import connect_nats, connect_redis
+from lictor_bus.wire.connection import connect_nats
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.quick_redis import QuickRedis
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_feedback.session.engine import Engine
 from lictor_feedback.session.fold import encoded
 from lictor_feedback.session.log import SessionLog
@@ -675,3 +676,20 @@ async def test_thousands_of_facts_are_stored_and_removed_in_one_commit(pair):
     assert (await store.whole(KEY)).facts == facts
     await store.commit(KEY, 1, 2, {**dict.fromkeys(facts), "policy/p/x": b"1"})
     assert (await store.whole(KEY)).facts == {"policy/p/x": b"1"}
+
+
+async def test_closing_gives_up_a_fold_that_nobody_waits_for(pair, monkeypatch):
+    """It would go on asking a store that is closed, on a connection that nobody closes."""
+    one, other = pair
+    await one.begin()
+    await one.result("test", "c1")
+    looked, _ = holding_last(one, monkeypatch)
+    asking = asyncio.create_task(one.engine.catch_up(KEY))
+    await looked.wait()
+    before = asyncio.all_tasks() - {asking}
+    async with asyncio.timeout(60):
+        await one.engine.close()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert len(asyncio.all_tasks()) < len(before)
+    assert await other.check("deploy", "d1") == "allow"

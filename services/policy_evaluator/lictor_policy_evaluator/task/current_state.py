@@ -13,6 +13,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from redis.asyncio import Redis
 
+from lictor_bus.concurrency import together
 from lictor_bus.fold.state_store import Peeked, StateReader
 from lictor_bus.fold.state_tags import StateTags
 from lictor_bus.names import streams, subjects
@@ -60,7 +61,7 @@ class TaskStates:
         deadline = time.monotonic() + within_s
         key = subjects.token(task_id)
         reader = self._readers[subjects.partition_of(key, self._partitions)]
-        last, found = await asyncio.gather(
+        last, found = await together(
             self._last(self._of_runtime(runtime, task_id), within_s), reader.peek(key)
         )
         pause = _FIRST_PAUSE_S

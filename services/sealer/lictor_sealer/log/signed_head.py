@@ -102,11 +102,7 @@ class SignedHead:
                     os.fsync(file.fileno())
                 draft.replace(self._path)
                 self._left = _state(self._path)
-                folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
+                _sync(self._path.parent)
         self._remembered = remembered
 
     def confirm(self) -> None:
@@ -164,6 +160,10 @@ class SignedHead:
             if self._is_read and found == self._left:
                 return True
             content = None if found is None else path.read_bytes()
+            if content is not None:
+                # Whoever wrote it may have crashed before it was on the disk, and we go on from what it says.
+                _sync(path)
+                _sync(path.parent)
         try:
             self._remembered = Remembered() if content is None else Remembered.from_bytes(content)
         except HeadFileError as error:
@@ -196,6 +196,15 @@ class SignedHead:
             raise BusError(
                 f"the head of the log can't be remembered in {self._path}: {error}"
             ) from None
+
+
+def _sync(path: Path) -> None:
+    """Returns when a file, or the names in a folder, would survive a crash of the machine."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _state(path: Path) -> FileState | None:

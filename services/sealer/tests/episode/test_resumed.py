@@ -8,9 +8,9 @@ from governing_bus import Asker, governing_bus, sealing, supervising
 
 from lictor_bus.logs.dead_letters import list_dead
 from lictor_bus.names import streams, subjects
-from lictor_bus.wire.connection import connect_redis
 from lictor_bus.wire.publish import Outgoing, publish_one
 from lictor_bus.wire.read import read_from
+from lictor_bus.wire.redis_connection import connect_redis
 from lictor_local.embedded_servers import Endpoints
 from lictor_schema.contracts.decision_log import parse_decision_entry
 from lictor_sealer.episode.resumed import ResumedProcessor

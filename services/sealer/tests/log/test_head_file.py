@@ -1,5 +1,8 @@
 """The file of what was signed: read as it was written, or not at all."""
 
+import os
+from pathlib import Path
+
 import pytest
 from sealed_history import KEY, episode
 
@@ -13,6 +16,7 @@ from lictor_sealer.log.head_file import (
     SealedLeaf,
     SignedTree,
 )
+from lictor_sealer.log.signed_head import SignedHead
 from lictor_sealer.log.tree import Draft, Head, append_leaves, seal_in_runs
 
 AT = "2026-01-31T12:00:00.000Z"
@@ -86,3 +90,31 @@ def test_a_checkpoint_alone_with_the_frontier_of_another_tree_is_not_believed() 
     note, _, _ = written.pending.tree.stored.partition(b'"frontier"')
     with pytest.raises(HeadFileError, match="frontier"):
         Remembered.from_bytes(note + b'"frontier"' + old)
+
+
+def _inode(path: Path) -> int:
+    return path.stat().st_ino
+
+
+async def test_what_another_sealer_left_is_on_the_disk_before_it_is_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "signed-head"
+    written = remembered()
+    assert written.pending is not None
+    path.write_bytes(written.to_bytes())
+    wanted = {_inode(path), _inode(tmp_path)}
+    synced: set[int] = set()
+    sync = os.fsync
+
+    def noting(fd: int) -> None:
+        sync(fd)
+        synced.add(os.fstat(fd).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    head = SignedHead(path)
+    async with head.held():
+        assert head.remembered == written
+        # The same append again, as after a crash between the new name of the file and the sync of its folder.
+        head.write_ahead(written.confirmed, written.pending)
+    assert wanted <= synced

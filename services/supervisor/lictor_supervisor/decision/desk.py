@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nats.aio.client import Client
 
+from lictor_bus.concurrency import together
 from lictor_bus.logs.entry_logs import judged_in
 from lictor_bus.logs.governed_decisions import DecisionAt, Decisions, Folds
 from lictor_bus.names import streams, subjects
@@ -166,9 +167,7 @@ class ContractDesk:
 
         The kill-switch has a log of its own: engaged while we wrote ours, it must not be too late.
         """
-        known, held = await asyncio.gather(
-            self._decisions.known(_key(request)), self._decisions.switch()
-        )
+        known, held = await together(self._decisions.known(_key(request)), self._decisions.switch())
         return known.state is None or known.state.life(held.switch).state is EpisodeState.FROZEN
 
     async def _judge(self, request: ActionGateRequest) -> Judged:
@@ -320,6 +319,8 @@ class ContractDesk:
                 PAGE,
             )
             for stored in page:
+                # Whatever it is: what is passed over is not read again.
+                after = stored.sequence
                 record = judged_in(stored, _read)
                 if record is None:
                     continue
@@ -329,7 +330,6 @@ class ContractDesk:
                     first = first or record
                     if record.event_type == "task_started":
                         started = started or record
-                after = stored.sequence
             if page:
                 continue
             if first is not None and started is not None:

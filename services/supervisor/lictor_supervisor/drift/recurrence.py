@@ -4,7 +4,6 @@ A fold of `lictor.drifting.>`, one state for each fingerprint. That a patch was 
 sightings it answers, in their order: so a fold from the start comes to the same.
 """
 
-import asyncio
 import json
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import ValidationError
 
+from lictor_bus.concurrency import together
 from lictor_bus.errors import MessageRefused, StaleState
 from lictor_bus.fold.processor import (
     SOURCE_SEQUENCE,
@@ -209,7 +209,7 @@ class RecurrenceOutbox:
         # Each has a log of its own: no order among them is to be kept.
         for start in range(0, len(asked), _AT_ONCE):
             chunk = asked[start : start + _AT_ONCE]
-            await asyncio.gather(*(self._file(request, event) for request, event in chunk))
+            await together(*(self._file(request, event) for request, event in chunk))
         messages = [message for sourced in outputs for message in _messages(sourced)]
         await publish_all(self._client, streams.DRIFT, messages)
 

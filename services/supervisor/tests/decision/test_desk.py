@@ -98,6 +98,17 @@ async def test_nothing_is_allowed_without_a_begin_an_envelope_or_a_task(asker: A
     assert await asker.entries() == []
 
 
+async def test_a_foreign_message_behind_the_decisions_on_a_task_keeps_its_decision_from_nothing(
+    asker: Asker,
+) -> None:
+    """Read again and again, it took all the time that there is for an answer."""
+    await asker.start()
+    subject = subjects.decision(asker.runtime, "allow", asker.task)
+    await asker.client.jetstream().publish(subject, b"{}")
+    answer = await asker.ask("begin")
+    assert answer["ok"], answer
+
+
 async def test_stale_context_is_refused_at_the_gate_and_sighted(asker: Asker) -> None:
     """Contract scenario 11: fresh at the plan, stale at dispatch."""
     await asker.begin()

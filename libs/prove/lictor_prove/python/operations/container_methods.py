@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
+from lictor_ir.spelling.readable_values import short_text
 from lictor_ir.terms import FALSE, TRUE, Term, and_, const, ite, not_, or_
 from lictor_prove.python.kinds import SETS, Kind, kind_of
 from lictor_prove.python.machine.machine_state import Machine
@@ -119,7 +120,7 @@ def pop(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicValue:
     held = list(_whole(machine, owner, "pop"))
     at = _known_index(args[0], "pop") if args else -1
     if not -len(held) <= at < len(held):
-        raise Raises("IndexError", f"pop({at}) from {len(held)} items")
+        raise Raises("IndexError", f"pop({short_text(at)}) from {len(held)} items")
     taken = held.pop(at)
     machine.replace(_ref(owner), held)
     return taken.value
@@ -288,7 +289,7 @@ def remove_item(machine: Machine, owner: SymbolicValue, args: Args) -> SymbolicV
     _no_set(machine, args[0])
     found = containers.contains(machine, owner, args[0])
     if found is FALSE:
-        shown = repr(known_scalar(args[0])) if is_known(args[0]) else described(args[0])
+        shown = short_text(known_scalar(args[0])) if is_known(args[0]) else described(args[0])
         raise Raises("KeyError", f"{shown} is not in the set")
     machine.require(found, "the item is in the set (KeyError)")
     return discard(machine, owner, args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
+from lictor_ir.spelling.readable_values import short_text
 from lictor_ir.terms import FALSE, TRUE, Const, Term, and_, apply, const, eq, ite, not_, or_
 from lictor_ir.types import BOOL, INT, NONE, STR, ListOf
 from lictor_prove.python.kinds import (
@@ -126,7 +127,7 @@ def _of_items(machine: Machine, items: tuple[SymbolicValue, ...], at: Term) -> S
     if isinstance(at, Const) and isinstance(at.value, int):
         if -len(items) <= at.value < len(items):
             return items[at.value]
-        raise Raises("IndexError", f"index {at.value} of {len(items)} items")
+        raise Raises("IndexError", f"index {short_text(at.value)} of {len(items)} items")
     if not items:
         raise Raises("IndexError", "an index into nothing")
     place = _place(machine, at, const(len(items)), "list")
@@ -148,7 +149,7 @@ def lookup(
     if default is not None:
         return choose([*hits, (not_(found), default)]) if found is not TRUE else choose(hits)
     if not hits:
-        shown = repr(known_scalar(key)) if is_known(key) else described(key)
+        shown = short_text(known_scalar(key)) if is_known(key) else described(key)
         raise Raises("KeyError", f"{shown} is no key of this dict")
     machine.require(found, "the key is in the dict (KeyError)")
     return choose(hits)

@@ -7,6 +7,7 @@ nothing that the program does or defines can change what was promised.
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any, NoReturn
 
 from lictor_ir.document import Guarantee
@@ -42,7 +43,7 @@ def _guarantee(module: Module, node: ast.expr, source: ProgramSource) -> Guarant
     args = [literal(module, argument) for argument in stated.args]
     kwargs = {str(keyword.arg): literal(module, keyword.value) for keyword in stated.keywords}
     builder = contract.builder
-    told = ast.unparse(ast.Call(ast.Name(builder.name, ast.Load()), stated.args, stated.keywords))
+    told = _told(module, builder.name, stated)
     try:
         built, description = builder.build(args, kwargs)
     except ProverConfigError:
@@ -55,6 +56,25 @@ def _guarantee(module: Module, node: ast.expr, source: ProgramSource) -> Guarant
             stated,
         )
     return Guarantee(told, built, description, span=source.span(node))
+
+
+def _told(module: Module, name: str, stated: ast.Call) -> str:
+    """The call as people read it. A program may import `Rejected as Approved`: what it calls things is not told."""
+
+    class Named(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            meaning = module.resolve(node) if isinstance(node, ast.Name | ast.Attribute) else None
+            match meaning:
+                case SchemaV(schema):
+                    return ast.Name(schema.name, ast.Load())
+                case LiteralV(made):
+                    return ast.Name(made.__name__, ast.Load())
+                case _:
+                    return self.generic_visit(node)
+
+    args = [Named().visit(each) for each in copy.deepcopy(stated.args)]
+    keywords = [Named().visit(each) for each in copy.deepcopy(stated.keywords)]
+    return ast.unparse(ast.Call(ast.Name(name, ast.Load()), args, keywords))
 
 
 def _is_guarantee(module: Module, node: ast.expr) -> bool:

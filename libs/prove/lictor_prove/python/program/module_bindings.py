@@ -33,6 +33,7 @@ from lictor_prove.python.program import annotations
 from lictor_prove.python.program.placement import check_placement
 from lictor_prove.python.refusals import refuse
 from lictor_prove.python.syntax.scopes import stored_names
+from lictor_prove.python.syntax.walking import nodes_below
 
 LANGUAGE: Final = frozenset({"lictor", "lictor_layer", "clauz3", "deal"})
 """Packages that programs are written with."""
@@ -89,7 +90,7 @@ class Module:
     def _check_order(self, target: ast.FunctionDef, names: Collection[str]) -> None:
         """Guarantees are evaluated where they stand: what they name is bound, and imported, above them."""
         for decorator in target.decorator_list:
-            for node in ast.walk(decorator):
+            for node in (decorator, *nodes_below(decorator)):
                 if isinstance(node, ast.Attribute):
                     self.resolve(node)
                 if isinstance(node, ast.Name) and node.id in names and node.id not in self.bound:
@@ -335,8 +336,9 @@ class Module:
             refuse("row.name", "the name of a row class is ASCII", "Rename it.", node)
         if len({column.name for column in columns}) != len(columns):
             refuse("row.column", "a column stands there twice", "Remove one.", node)
-        # Where two classes of the layer share a name, their modules stand before it.
-        if any(name == node.name or name.endswith(f"_{node.name}") for name in self.schemas):
+        # Where two classes of the layer share a name, their modules stand before it. Tables have names without case.
+        known = [f"_{name}".lower() for name in self.schemas]
+        if any(name.endswith(f"_{node.name}".lower()) for name in known):
             # A trusted function that is given it may read the table of that name; contracts speak of the layer's.
             refuse(
                 "row.name",

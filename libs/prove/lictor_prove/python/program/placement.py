@@ -49,7 +49,7 @@ def check_placement(tree: ast.Module, target: str) -> None:
 
 
 def _check_annotation(annotation: ast.expr) -> None:
-    for node in ast.walk(annotation):
+    for node in (annotation, *nodes_below(annotation)):
         if not isinstance(node, _ANNOTATION):
             refuse(
                 "annotation.expression",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from lictor_prove.python.refusals import refuse
+from lictor_prove.python.syntax.walking import children, nodes_below
 
 Function = ast.FunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -54,17 +55,21 @@ def _in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            # Defaults are evaluated where the function is defined: a `:=` in one binds a name there.
+            stack += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            continue
+        if isinstance(node, ast.ClassDef):
             continue
         if isinstance(node, Comprehension):
             _no_walrus(node)
             stack.append(node.generators[0].iter)
             continue
-        stack.extend(ast.iter_child_nodes(node))
+        stack += children(node)
 
 
 def _no_walrus(node: Comprehension) -> None:
-    for inner in ast.walk(node):
+    for inner in nodes_below(node):
         if isinstance(inner, ast.NamedExpr):
             refuse(
                 "unsupported.walrus",
@@ -80,8 +85,7 @@ def has_inner_scopes(node: Function) -> bool:
     if known is None:
         known = any(
             isinstance(inner, ast.FunctionDef | ast.Lambda | Comprehension)
-            for inner in ast.walk(node)
-            if inner is not node
+            for inner in nodes_below(node)
         )
         _WITH_INNER[node] = known
     return known
@@ -97,7 +101,7 @@ def leaves_by(body: Sequence[ast.stmt], kind: type[ast.Break] | type[ast.Continu
         if isinstance(node, ast.For):
             stack.extend(node.orelse)
         elif not isinstance(node, ast.FunctionDef | ast.Lambda):
-            stack.extend(ast.iter_child_nodes(node))
+            stack += children(node)
     return False
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from lictor_ir.document import Span
 from lictor_prove.python.refusals import MAX_DEPTH, MAX_SOURCE_BYTES, refuse
+from lictor_prove.python.syntax.walking import children
 
 SUPPORTED: Final[frozenset[type[ast.AST]]] = frozenset(
     {
@@ -224,16 +225,15 @@ def check_subset(tree: ast.AST) -> None:
                 node,
             )
         _check_details(node)
-        inner = _flat_children(node)
-        stack.extend((child, depth + 1) for child in reversed(inner))
+        stack += [(child, depth + 1) for child in reversed(_flat_children(node))]
 
 
 def _flat_children(node: ast.AST) -> list[ast.AST]:
     """The children; chains (`a + b + …`, `elif`) count as one level, for they are executed without recursion."""
     if not isinstance(node, ast.BinOp | ast.If):
-        return list(ast.iter_child_nodes(node))
-    children: list[ast.AST] = []
-    todo = list(ast.iter_child_nodes(node))
+        return children(node)
+    found: list[ast.AST] = []
+    todo = children(node)
     while todo:
         child = todo.pop(0)
         chained = (isinstance(node, ast.BinOp) and isinstance(child, ast.BinOp)) and (
@@ -244,10 +244,10 @@ def _flat_children(node: ast.AST) -> list[ast.AST]:
         ):
             node = child
             _check_details(child)
-            todo = list(ast.iter_child_nodes(child)) + todo
+            todo = children(child) + todo
         else:
-            children.append(child)
-    return children
+            found.append(child)
+    return found
 
 
 def _check_details(node: ast.AST) -> None:
