@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from lictor_ir.document import Document
-from lictor_ir.errors import DifferenceError, IrError, TermError, UnspecifiedError
+from lictor_ir.errors import (
+    BrokenPromiseError,
+    DifferenceError,
+    IrError,
+    TermError,
+    UnspecifiedError,
+)
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
 from lictor_ir.evaluation.possible_run import PossibleRun
 from lictor_ir.evaluation.steps import NOT_RETURNED, Trace
@@ -91,7 +97,21 @@ class Following:
             raise DifferenceError(str(error)) from None
         self._ways = kept
         if not kept:
-            raise DifferenceError(_first(told))
+            raise BrokenPromiseError(_first(told))
+
+    @property
+    def traces(self) -> list[Trace]:
+        """What happened so far, in each way that the run may go."""
+        return [way.trace for way in self._ways]
+
+    @property
+    def sites(self) -> frozenset[str]:
+        """The atoms whose calls were made, whichever way the run goes."""
+        made = [{step.atom.id for step in way.trace.steps} for way in self._ways]
+        for way, calls in zip(self._ways, made, strict=True):
+            if self._waits and way.pending is not None:
+                calls.add(way.pending.atom.id)
+        return frozenset(set[str].intersection(*made)) if made else frozenset()
 
     def ended(self) -> list[Trace]:
         """The program is done: the runs of the document that it may have been."""
