@@ -301,7 +301,7 @@ class Writer(Oddities):
     def _leave(self, scope: Scope) -> None:
         self.line(f"if {self.expression(scope, BOOL, 2)}:")
         self._depth += 1
-        self.line("continue" if scope.in_rows else self.pick(["continue", "break"]))
+        self.line(self.pick(["continue", "break"]))
         self._depth -= 1
 
     def _rows(self, scope: Scope) -> None:
@@ -317,7 +317,9 @@ class Writer(Oddities):
             rows = self.fresh("rows")
             self.line(f"{rows} = users()")
             self.line(f"for {row} in {rows}:")
-        inner = scope.inner(in_rows=True, in_loop=True, frozen=frozenset(scope.names))
+        # What a round leaves for the next one: most of the time, nothing.
+        frozen = scope.frozen if self.chance(2) else frozenset(scope.names)
+        inner = scope.inner(in_rows=True, in_loop=True, frozen=frozen)
         if counted or strings:
             inner.names[row] = INT if counted else STR
             inner.frozen |= {row}
