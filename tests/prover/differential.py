@@ -18,7 +18,7 @@ from predicted_traces import Mismatch, Predictor, alike, ir_value
 from stated_contracts import Stated, stated
 
 from lictor_ir.document import Document, ObligationKind
-from lictor_ir.errors import DifferenceError, UnspecifiedError
+from lictor_ir.errors import DifferenceError, TooManyWaysError, UnspecifiedError
 from lictor_ir.evaluation.contract_truth import holds
 from lictor_ir.evaluation.following import Following
 from lictor_ir.evaluation.steps import Trace
@@ -187,6 +187,9 @@ class Differential:
                 following.called(call.effect, given)
                 following.returned(ir_value(call.result))
             traces = following.ended() if done.raised is None else following.traces
+        except TooManyWaysError:
+            self.tally["left open"] += 1
+            return
         except DifferenceError as difference:
             if done.refused:
                 # Behind a call that refuses, nothing is said.

@@ -18,6 +18,7 @@ from lictor_ir.errors import (
     DifferenceError,
     IrError,
     TermError,
+    TooManyWaysError,
     UnspecifiedError,
 )
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
@@ -30,8 +31,10 @@ from lictor_ir.values import Open, Value
 
 MAX_WAYS: Final = 64
 """Ways that are followed at once."""
-MAX_FORKS: Final = 10_000
+MAX_FORKS: Final = 2_000
 """Ways that are looked at for one call, until one fits."""
+FORKS_A_CALL: Final = 200
+"""The same for a whole run: so many more with each of its calls."""
 MAX_OTHERS: Final = 16
 """Calls that are compared after the first that fits; the nearest come first."""
 
@@ -48,6 +51,9 @@ class Following:
         except IrError as error:
             raise DifferenceError(f"the document can't be run: {error}") from None
         self._waits = False
+        self._left = MAX_FORKS
+        self._is_cut = False
+        """Whether ways were given up because there were too many."""
         self._row_classes = _row_classes(document)
 
     def called(
@@ -70,12 +76,14 @@ class Following:
             fits += found[: MAX_WAYS - len(fits)]
             others += bool(fits)
             if len(fits) >= MAX_WAYS or others > MAX_OTHERS:
+                self._is_cut = True
                 break
         self._ways = fits
         if not fits:
-            raise DifferenceError(_first(told))
+            raise self._parted(told)
         for way in fits:
             way.called(arguments)
+        self._left = max(self._left, 0) + FORKS_A_CALL
         self._waits = True
 
     def returned(self, value: Value) -> None:
@@ -126,7 +134,7 @@ class Following:
                 told.append(f"the program ended, where {way.pending.atom.effect} should be called")
         self._ways = found
         if not found:
-            raise DifferenceError(_first(told))
+            raise self._parted(told)
         return [way.trace for way in found]
 
     def unkept(self) -> UnkeptGuarantee | None:
@@ -141,7 +149,7 @@ class Following:
     def _reached(self, told: list[str]) -> Iterator[PossibleRun]:
         """Each way at its next call or its end; of those that can't be followed, why."""
         todo = deque(self._ways)
-        left = MAX_FORKS
+        left = min(MAX_FORKS, self._left)
         while todo:
             way = todo.popleft()
             try:
@@ -153,10 +161,16 @@ class Following:
                 yield way
                 continue
             left -= len(forks)
+            self._left -= len(forks)
             if left < 0:
                 told.insert(0, "declared unknowns leave too many ways to follow")
+                self._is_cut = True
                 return
             todo.extend(forks)
+
+    def _parted(self, told: list[str]) -> DifferenceError:
+        """That no way fits; where not all were followed, the right one may be among the others."""
+        return (TooManyWaysError if self._is_cut else DifferenceError)(_first(told))
 
     def _fitting(
         self,
@@ -180,7 +194,9 @@ class Following:
             return []
         ways = [way]
         for name, value in arguments.items():
-            ways = [fit for each in ways for fit in each.given(name, value)][:MAX_WAYS]
+            found = [fit for each in ways for fit in each.given(name, value)]
+            self._is_cut |= len(found) > MAX_WAYS
+            ways = found[:MAX_WAYS]
             if not ways:
                 told.append(f"{name} of {effect} is not what it should be")
                 break

@@ -70,7 +70,7 @@ def rehearsed(proof: Proof, observation: Observation, *, ms: float = 0.0) -> Pro
             difference = run.difference
             if run.is_outside:
                 outside += 1
-            elif not _is_cut(observed):
+            elif not _is_cut(observed) and not run.is_open:
                 compared.append(_as_reached(plan, planned, predicted, observed, run))
             continue
         difference = _difference(number, planned, predicted, observed, plan.order.outline)

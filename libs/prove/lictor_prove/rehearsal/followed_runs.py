@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lictor_ir.document import Document, Span
-from lictor_ir.errors import BrokenPromiseError, DifferenceError
+from lictor_ir.errors import BrokenPromiseError, DifferenceError, TooManyWaysError
 from lictor_ir.evaluation.contract_monitor import UnkeptGuarantee
 from lictor_ir.evaluation.following import Following
 from lictor_ir.spelling.literals import read_int
@@ -32,6 +32,8 @@ class FollowedRun:
     """The atoms whose calls it made."""
     is_outside: bool = False
     """Whether a trusted call broke a promise: then no proof speaks about the run."""
+    is_open: bool = False
+    """Whether there are more ways than were followed, and none of those fits: then nothing is compared."""
 
 
 def followed(
@@ -61,6 +63,8 @@ def followed(
             _keep(following.unkept())
     except BrokenPromiseError:
         return FollowedRun(is_outside=True)
+    except TooManyWaysError:
+        return FollowedRun(is_open=True)
     except DifferenceError as difference:
         return FollowedRun(str(difference))
     ends = "completed" if planned.fails_at is None else "failed"
