@@ -71,6 +71,7 @@ class Rehearser:
                         ),
                         "ended": run.ended,
                         "error": run.error,
+                        "line": run.line,
                     }
                 )
                 for run in seen.runs

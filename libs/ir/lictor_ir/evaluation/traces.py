@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lictor_ir.document import Assumption, Document, Obligation
 from lictor_ir.errors import UnknownError
-from lictor_ir.evaluation.possible_run import PossibleRun
+from lictor_ir.evaluation.possible_run import Chosen, PossibleRun
 from lictor_ir.evaluation.steps import Trace, each_iteration
 from lictor_ir.evaluation.term_values import Evaluation
 from lictor_ir.values import Value
@@ -20,13 +20,18 @@ Results = Callable[[str, tuple[int, ...], str, Mapping[str, Value]], Value]
 """What a call returns, by its id, its iteration, its effect and its arguments."""
 
 
-def run(document: Document, inputs: Mapping[str, Value], results: Results) -> Trace:
-    """What happens for these inputs, when calls return these results.
+def run(
+    document: Document,
+    inputs: Mapping[str, Value],
+    results: Results,
+    chosen: Chosen | None = None,
+) -> Trace:
+    """What happens for these inputs, when calls return these results, and declared unknowns are what is chosen.
 
     UnspecifiedError when what happens rests on a value that is left open. A run in which an obligation fails
     (`failed_obligations`) or an assumption is broken (`broken_assumptions`) is none that guarantees speak about.
     """
-    way = PossibleRun.of(document, inputs)
+    way = PossibleRun.of(document, inputs, chosen=chosen)
     while True:
         if way.advance() is not None:
             raise UnknownError("a declared unknown decides which calls are made")

@@ -132,7 +132,7 @@ class Filled:
         self._types = result_types(document)
         read = (*document.atoms, *document.unknowns)
         self._depths = {each.id: len(each.binders) for each in read}
-        self._unknowns = {each.id for each in document.unknowns}
+        self._unknowns = {each.id: each.type for each in document.unknowns}
         self._nodes: dict[tuple[str, bool, tuple[int, ...]], _Node] = {}
         for read in model.reads:
             self._place(read)
@@ -152,6 +152,10 @@ class Filled:
             likes = sorted(key for key in self._nodes if key[0] == call and key[1])
             node = self._nodes[likes[0]] if likes else None
         return self._value(node, self._types[call])
+
+    def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
+        """What the model takes a declared unknown for; Python may never compute that."""
+        return self._value(self._nodes.get((name, True, indices)), self._unknowns[name])
 
     def read(self, call: str, indices: tuple[int, ...]) -> Value | Open:
         """What terms read there; of a declared unknown nothing: Python may never give it the model's value."""
