@@ -120,10 +120,11 @@ class PromisedAnswers:
 
 
 def _holds(term: Term, evaluation: Evaluation) -> bool:
+    """Whether a part of a promise is kept, as far as can be told: it may rest on what nobody knows yet."""
     try:
         return evaluation.holds(term)
-    except UnspecifiedError:
-        raise
+    except (KeyError, UnspecifiedError):
+        return True
     except (IrError, ArithmeticError, TypeError):
         return False
 
