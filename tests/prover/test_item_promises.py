@@ -255,6 +255,9 @@ REFUTED = {
     "of another column": "for p in products():\n    mail(p.sku)",
     "of the items that are left out": "for p in named():\n    order(p.sku, p.stock)",
     "that there is one": "ps = products()\nassert len(ps) > 0",
+    "of items that the goal does not read": (
+        "ps = products()\nif len(ps) > 10:\n    order('x', 0 - len(ps))"
+    ),
     "of an item too little": "for p in above(0 - 2):\n    order(p.sku, p.stock)",
 }
 

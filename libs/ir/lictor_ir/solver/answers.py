@@ -157,6 +157,10 @@ class Filled:
         """What the model takes a declared unknown for; Python may never compute that."""
         return self._value(self._nodes.get((name, True, indices)), self._unknowns[name])
 
+    def plain(self, type_: Type) -> Value:
+        """A value of which the model says nothing."""
+        return self._value(None, type_)
+
     def read(self, call: str, indices: tuple[int, ...]) -> Value | Open:
         """What terms read there; of a declared unknown nothing: Python may never give it the model's value."""
         if call in self._unknowns:

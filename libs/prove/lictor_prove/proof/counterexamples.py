@@ -29,6 +29,7 @@ from lictor_ir.goals import Goal, GoalKind, Strength
 from lictor_ir.solver.answers import Filled, SolverModel
 from lictor_ir.spelling.readable_values import value_text
 from lictor_ir.terms import TRUE, App, Const, Matches, Result, Term, Var
+from lictor_prove.proof.kept_answers import kept_results
 from lictor_prove.proof.result import Counterexample, Happening
 
 MAX_TOLD: Final = 40
@@ -54,7 +55,7 @@ class Candidate:
         self._filled = Filled(document, model)
         self._trace: Trace | None = None
         try:
-            trace = run(document, self._filled.inputs, self._filled.result)
+            trace = run(document, self._filled.inputs, kept_results(document, self._filled))
             if not broken_assumptions(trace):
                 self._trace = trace
                 self._failed = {broken.number for broken in failed_obligations(trace)}

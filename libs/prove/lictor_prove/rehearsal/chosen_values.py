@@ -1,6 +1,6 @@
 """Inputs and answers for runs of a document: plain values, boundary values, what stands in the program, random ones.
 
-Trusted calls keep their promises, so an answer is changed until it does (`lictor_prove.rehearsal.kept_answers`); where
+Trusted calls keep their promises, so an answer is changed until it does (`lictor_prove.proof.kept_answers`); where
 that fails the run is of no use, and a solver is asked instead.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Protocol
 
-from lictor_ir.document import Assumption, Document
+from lictor_ir.document import Document
 from lictor_ir.solver.answers import Filled, SolverModel, result_types
 from lictor_ir.terms import Const, Term, postorder
 from lictor_ir.types import (
@@ -30,7 +30,7 @@ from lictor_ir.types import (
     Type,
 )
 from lictor_ir.values import EnumValue, RowValue, Value
-from lictor_prove.rehearsal.kept_answers import PromisedAnswers
+from lictor_prove.proof.kept_answers import kept_results, promised_answers
 from lictor_prove.rehearsal.orders import Answer
 from lictor_prove.written_values import written
 
@@ -74,12 +74,7 @@ class ValuePool:
     ) -> None:
         self.document = document
         self.types: Mapping[str, Type] = result_types(document)
-        promises: dict[str, list[Assumption]] = {}
-        for each in document.assumptions:
-            promises.setdefault(each.call, []).append(each)
-        self.promised: Mapping[str, PromisedAnswers] = {
-            call: PromisedAnswers(document, call, each) for call, each in promises.items()
-        }
+        self.promised = promised_answers(document)
         self.unknowns: Mapping[str, Type] = {each.id: each.type for each in document.unknowns}
         self._schemas = {each.name: each.columns for each in document.schemas}
         self._enums = {each.name: each.members for each in document.enums}
@@ -310,7 +305,7 @@ class SolvedRun:
         self._filled = Filled(pool.document, model)
         self._others = ChosenRun(pool, 1, Random(0))
         self.inputs: dict[str, Value] = self._filled.inputs
-        self.result = self._filled.result
+        self.result = kept_results(pool.document, self._filled)
 
     def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
         """What the solver takes a declared unknown for: Python computes it."""

@@ -1,13 +1,15 @@
-"""Answers that keep what their calls promise: a chosen value, changed where it breaks a promise.
+"""Answers that keep what their calls promise: a value, changed where it breaks a promise.
 
-Values that are drawn at random hardly ever keep a promise about every item of a list. So what breaks one is looked at
-part by part: a column, an item or a length gets another value, mostly one that the promises name. Nothing here has to
-succeed: a run whose answers break promises is dropped.
+Values that are drawn at random hardly ever keep a promise about every item of a list, and a solver names only the
+items that its question reads. So what breaks a promise is looked at part by part: a column, an item or a length gets
+another value, mostly one that the promises name. Nothing here has to succeed: a run whose answers break promises is
+dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import Any, Final, cast
 
@@ -15,8 +17,10 @@ from lictor_ir.document import Assumption, Document
 from lictor_ir.errors import IrError, UnspecifiedError
 from lictor_ir.evaluation.steps import each_iteration
 from lictor_ir.evaluation.term_values import Environment, Evaluation
+from lictor_ir.evaluation.traces import Results
 from lictor_ir.goals.promises import returned_by
 from lictor_ir.places import LENGTH, place
+from lictor_ir.solver.answers import Filled
 from lictor_ir.terms import Term, const
 from lictor_ir.types import STR, ListOf, Type
 from lictor_ir.values import RowValue, Value
@@ -31,6 +35,34 @@ Draw = Callable[[Type], Value]
 Path = Sequence[int | str]
 
 
+def promised_answers(document: Document) -> Mapping[str, PromisedAnswers]:
+    """What each call promises, by its id."""
+    promises: dict[str, list[Assumption]] = {}
+    for each in document.assumptions:
+        promises.setdefault(each.call, []).append(each)
+    return {call: PromisedAnswers(document, call, each) for call, each in promises.items()}
+
+
+def kept_results(document: Document, filled: Filled) -> Results:
+    """What calls return in a model, changed where it breaks what they promise; for one run."""
+    promised = promised_answers(document)
+    returned: dict[tuple[str, tuple[int, ...]], Value] = {}
+    random = Random(0)
+
+    def result(
+        call: str, indices: tuple[int, ...], effect: str, arguments: Mapping[str, Value]
+    ) -> Value:
+        value = filled.result(call, indices, effect, arguments)
+        if call in promised:
+            value = promised[call].kept(
+                value, indices, filled.inputs, returned, filled.plain, random
+            )
+        returned[call, indices] = value
+        return value
+
+    return result
+
+
 class PromisedAnswers:
     """What one call promises of its answers."""
 
@@ -39,9 +71,13 @@ class PromisedAnswers:
         self._call = call
         self._around = [binder.index.name for binder in atom.binders]
         self._promises = promises
-        self._returned = returned_by(promises, call)
-        self._values = (
-            None if self._returned is None else PromisedValues(document, promises, self._returned)
+        self._document = document
+
+    @cached_property
+    def _values(self) -> PromisedValues | None:
+        returned = returned_by(self._promises, self._call)
+        return (
+            None if returned is None else PromisedValues(self._document, self._promises, returned)
         )
 
     def kept(
