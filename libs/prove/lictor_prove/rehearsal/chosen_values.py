@@ -305,7 +305,13 @@ class SolvedRun:
         self._filled = Filled(pool.document, model)
         self._others = ChosenRun(pool, 1, Random(0))
         self.inputs: dict[str, Value] = self._filled.inputs
-        self.result = kept_results(pool.document, self._filled)
+        self._result = kept_results(pool.document, self._filled)
+
+    def result(
+        self, call: str, indices: tuple[int, ...], effect: str, arguments: Mapping[str, Value]
+    ) -> Value:
+        """What a call answers."""
+        return self._result(call, indices, effect, arguments)
 
     def unknown(self, name: str, indices: tuple[int, ...]) -> Value:
         """What the solver takes a declared unknown for: Python computes it."""
