@@ -54,6 +54,8 @@ MAX_WRITTEN: Final = 64
 MAX_ITEMS: Final = 24
 """Candidates for an item of a list."""
 MAX_ROWS: Final = 18
+MAX_PARTS: Final = 3
+"""Beginnings, ends and parts of a text that are tried."""
 
 
 def candidates(
@@ -109,6 +111,7 @@ class PromisedValues:
         self._inside: dict[Steps, list[Term]] = {}
         self._tests: dict[Steps, list[tuple[Term, list[Term]]]] = {}
         """Promises about one part alone, with the terms that read it."""
+        self._fits: dict[Steps, list[Term]] = {}
         self._look(promises)
 
     def witnesses(self) -> Iterator[Witness]:
@@ -134,7 +137,9 @@ class PromisedValues:
 
     def named(self, type_: Type, steps: Steps) -> list[Term]:
         """What promises name for a part, as far as it may keep those that are about this part alone."""
-        return self._fitting(self._named_values(type_, steps), steps)
+        if steps not in self._fits:
+            self._fits[steps] = self._fitting(self._named_values(type_, steps), steps)
+        return self._fits[steps]
 
     def _named_values(self, type_: Type, steps: Steps) -> list[Term]:
         return [*(self._texts(steps) if type_ == STR else ()), *self._told(steps)]
@@ -142,9 +147,9 @@ class PromisedValues:
     def around(self, text: Term, steps: Steps) -> list[Term]:
         """A text with what promises want it to begin with, to hold and to end with."""
         made = [
-            *(apply("concat", part, text) for part in self._starts.get(steps, ())),
-            *(apply("concat", text, part) for part in self._inside.get(steps, ())),
-            *(apply("concat", text, part) for part in self._ends.get(steps, ())),
+            *(apply("concat", part, text) for part in self._starts.get(steps, [])[:MAX_PARTS]),
+            *(apply("concat", text, part) for part in self._inside.get(steps, [])[:MAX_PARTS]),
+            *(apply("concat", text, part) for part in self._ends.get(steps, [])[:MAX_PARTS]),
         ]
         return self._fitting(made, steps)
 
@@ -212,7 +217,7 @@ class PromisedValues:
 
     def _texts(self, steps: Steps) -> Iterator[Term]:
         starts, ends, inside = (
-            found.get(steps, [])[:3] for found in (self._starts, self._ends, self._inside)
+            found.get(steps, [])[:MAX_PARTS] for found in (self._starts, self._ends, self._inside)
         )
         if starts or ends or inside:
             nothing: list[Term] = [const("")]
