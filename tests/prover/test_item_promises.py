@@ -178,6 +178,7 @@ PROVED = {
     "of a row": "order('a', product('a').stock)\nassert product('b').sku == 'b'",
     "a row that is passed on": "for p in products():\n    pack(p)",
     "by an index": "ps = products()\nif len(ps) > 2:\n    order('x', ps[1].stock + ps[2].stock)",
+    "of more than ten": "ps = products()\nif len(ps) > 10:\n    order('x', ps[9].stock)",
     "by an index that the length allows": "order('x', three()[2].stock)",
     "by helper and length": "for p in three():\n    order(p.sku, p.stock)\n    mail(p.email)",
     "in a comprehension": (

@@ -38,6 +38,9 @@ MORE: Final = 4
 """Answers of one function, for calls that nobody foresees."""
 MAX_CONSTANTS: Final = 40
 _INTS: Final = (0, 1, -1, 2, 3, 7, 10, 100, -(2**31), 2**31, 2**53 + 1, 2**63, -(2**63) - 1)
+_SIZES: Final = (0, 1, 1, 2, 3)
+MAX_SIZE: Final = 20
+"""Of a list whose length a program compares with a number."""
 _FEW: Final = (0, 1, -1, 2, 3, 7)
 """Where numbers say how often a loop runs."""
 _FLOATS: Final = (0.0, 1.0, -1.0, 0.5, -0.0, 0.1, 1e16, 1e308, math.inf, -math.inf, math.nan)
@@ -139,10 +142,10 @@ class ValuePool:
         """A value of a type; often one that was seen in the same run, for programs compare values with each other."""
         match type_:
             case ListOf(item):
-                return [
-                    self.drawn(item, random, seen, aims)
-                    for _ in range(random.choice((0, 1, 1, 2, 3)))
-                ]
+                sizes = _SIZES
+                if random.random() < 0.3:
+                    sizes = [each for each in aims.get(int, ()) if 0 <= each <= MAX_SIZE] or _SIZES
+                return [self.drawn(item, random, seen, aims) for _ in range(random.choice(sizes))]
             case RowOf(schema):
                 columns = self._schemas.get(schema, ())
                 return RowValue(
