@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -54,7 +55,8 @@ class TolerantClient(Client):
     closes for good when the server ends its password; this one, if it can look up another, reconnects with that. And it
     only logs that the broker does not permit something, and lets whoever waits for it run out of time; here they get
     NotAllowed at once. And of headers that came twice nobody would know; this one notes it of those that the broker
-    gives to a copy. And its flush() overtakes what waits to be sent; this one proves that the broker has it.
+    gives to a copy. And its flush() overtakes what waits to be sent; this one proves that the broker has it. And who
+    closes it while it begins to reconnect is cancelled, as both wait for the end of the same connection; not here.
     """
 
     def __init__(self, where: Whereabouts = "") -> None:
@@ -83,6 +85,14 @@ class TolerantClient(Client):
         # Permissions may have changed, and what is refused again is said again.
         self._unheard.clear()
         await super()._connect_to_server(s)
+
+    async def _attempt_reconnect(self) -> None:
+        # close() cancels this and waits for the same end: without a shield its own wait would be cancelled as well.
+        if self._transport is not None:
+            self._transport.close()
+            with suppress(Exception):  # nats-py waits again, and tells of it
+                await asyncio.shield(self._transport.wait_closed())
+        await super()._attempt_reconnect()
 
     def fail_if_refused(self, subject: str, waiting: "asyncio.Future[Any]") -> None:
         """Let a future end with NotAllowed if the broker refuses a message or subscription to a subject."""
